@@ -1,0 +1,62 @@
+# `make demo` and `make test` work as the first command on a machine with make and Python 3.11+ (pip and venv).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint types imports format lock bench clean
+
+help:  ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Attunement needs Python 3.11 or newer; say which with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The package itself is installed editable, built by the locked hatchling, so a changed source needs no new install.
+$(VENV)/.demo: requirements.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --require-hashes -r requirements-dev.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## the main job, on bundled conversations
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: lint types imports  ## everything that must hold, in under ten minutes
+	$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage report --skip-covered --sort=cover | tail -n 25
+
+test-slow: $(VENV)/.dev  ## what takes longer: real model, kill -9, load, browsers, simulations
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.dev
+	$(BIN)/basedpyright
+
+imports: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## mend what ruff can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: $(VENV)/.dev  ## write the lock files anew from pyproject.toml
+	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements-dev.lock
+	$(LOCK) --group build -c requirements-dev.lock pyproject.toml -o requirements.lock
+
+bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:  ## remove the environment and the caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

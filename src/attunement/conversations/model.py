@@ -1,0 +1,82 @@
+"""What is judged: a conversation between a person and an assistant.
+
+Readers turn every file shape into this one model; everything behind them knows no other. Identity is
+(system, id): the same scenario id may occur once for each system that answered it.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Turn(NamedTuple):
+    """One message of the person and the assistant's reply to it.
+
+    A conversation that the assistant opens has an empty first `user`.
+    """
+
+    user: str
+    assistant: str
+
+
+class Origin(StrEnum):
+    """Where the talk comes from: it decides how carefully people who rate it are treated."""
+
+    REAL = "real"
+    SIMULATED = "simulated"
+    WRITTEN = "written"
+    UNKNOWN = "unknown"
+
+
+class Identity(NamedTuple):
+    """What makes a conversation this one and no other."""
+
+    system: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.system}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A recorded conversation. Only `turns` ever enter a prompt."""
+
+    id: str
+    system: str
+    turns: tuple[Turn, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    instructions: str | None = None
+    origin: Origin = Origin.UNKNOWN
+
+    @property
+    def identity(self) -> Identity:
+        """The pair (system, id) under which ratings are kept."""
+        return Identity(self.system, self.id)
+
+    @property
+    def scenario(self) -> str | None:
+        """What was to be talked about, where the file says so; comparisons of systems are paired on it."""
+        scenario = self.metadata.get("scenario")
+        return None if scenario is None else str(scenario)
+
+    def fingerprint(self) -> str:
+        """The sha256 of what was said, the same for equal words whatever the file they came from."""
+        return fingerprint(self.turns)
+
+
+def fingerprint(turns: tuple[Turn, ...]) -> str:
+    """Hash `turns` so that no two different lists of messages can give the same bytes.
+
+    Each message is preceded by its length: joining with a separator would let a message that contains the separator
+    pass for two. Lone surrogates are hashed as they are, because some files hold them.
+    """
+    digest = hashlib.sha256()
+    for turn in turns:
+        for message in turn:
+            encoded = message.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(encoded))
+            digest.update(encoded)
+    return digest.hexdigest()

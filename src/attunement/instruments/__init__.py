@@ -1,0 +1,37 @@
+"""What is asked: the model of an instrument, loading, linting, importing; the built-in ones lie in `library/`."""
+
+from attunement.instruments.loading import available, load, load_file
+from attunement.instruments.model import (
+    Anchor,
+    Boundary,
+    Criteria,
+    Example,
+    Instrument,
+    Item,
+    NaPolicy,
+    Prompt,
+    Rule,
+    Scores,
+    Scoring,
+    Validity,
+    Value,
+)
+
+__all__ = [
+    "Anchor",
+    "Boundary",
+    "Criteria",
+    "Example",
+    "Instrument",
+    "Item",
+    "NaPolicy",
+    "Prompt",
+    "Rule",
+    "Scores",
+    "Scoring",
+    "Validity",
+    "Value",
+    "available",
+    "load",
+    "load_file",
+]

@@ -1,0 +1,199 @@
+"""Units x items -> the exact messages a judge receives.
+
+A `Questionnaire` prepares what is the same for every unit; its questions are cheap to make and to tell apart, and
+their text is rendered only when it is sent. Only the turns of a conversation enter a prompt: never its id, its
+metadata or the bot's own instructions.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from attunement.conversations import Unit, UnitKind, fingerprint
+from attunement.instruments import Instrument, Item
+from attunement.questions.schema import reply_schema
+from attunement.questions.transcript import fill, transcript
+from attunement.questions.wording import instructions, reply_format, statistics
+
+RENDERING = "1"
+"""The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
+changes a prompt, or old answers would pass for answers to the new text."""
+
+
+class Layout(StrEnum):
+    """The order of a prompt's parts."""
+
+    CRITERION_FIRST = "criterion-first"
+    TRANSCRIPT_FIRST = "transcript-first"
+
+
+class Rendered(NamedTuple):
+    """The text of a question. The user message is `shared` followed by `own`.
+
+    In the transcript-first layout `system` and `shared` are equal for all items of a unit, so that a prefix cache
+    can serve them; in the other layout `shared` is empty.
+    """
+
+    system: str
+    shared: str
+    own: str
+
+    @property
+    def user(self) -> str:
+        """The whole user message."""
+        return self.shared + self.own
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What a question about these items has in common for all units."""
+
+    items: tuple[Item, ...]
+    together: bool
+    schema: dict[str, Any]
+    values: tuple[tuple[str, str], ...]
+    digest: bytes
+
+
+@dataclass
+class _Sheet:
+    """A unit with its transcript, which all questions about the unit share."""
+
+    unit: Unit
+    closing: str
+
+    @cached_property
+    def digest(self) -> bytes:
+        return bytes.fromhex(fingerprint(self.unit.turns))
+
+    @cached_property
+    def transcript(self) -> str:
+        return transcript(self.unit.turns, closing=self.closing, rate_last=self.unit.turn is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One item, or a group of them, about one unit."""
+
+    questionnaire: "Questionnaire" = field(repr=False)
+    hash: str
+    _sheet: _Sheet = field(repr=False)
+    _prepared: _Prepared = field(repr=False)
+
+    @property
+    def unit(self) -> Unit:
+        """What is asked about."""
+        return self._sheet.unit
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What is asked."""
+        return self._prepared.items
+
+    @property
+    def together(self) -> bool:
+        """Whether the reply is an object with one answer per item, or just the one answer."""
+        return self._prepared.together
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the reply."""
+        return self._prepared.schema
+
+    def render(self) -> Rendered:
+        """The text that is sent."""
+        return self.questionnaire.render(self._sheet, self._prepared)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The text as the messages of a chat: system, then user."""
+        text = self.render()
+        return [{"role": "system", "content": text.system}, {"role": "user", "content": text.user}]
+
+
+class Questionnaire:
+    """An instrument in a layout, ready to be asked about any number of units."""
+
+    def __init__(
+        self,
+        instrument: Instrument,
+        *,
+        layout: Layout = Layout.CRITERION_FIRST,
+        items: Sequence[str] | None = None,
+        ask: Literal["together", "separately"] | None = None,
+    ) -> None:
+        """Prepare the questions.
+
+        `items` limits them to these ids, in the instrument's order; `ask` overrides whether the items of a unit go
+        in one call.
+        """
+        wanted = None if items is None else {instrument.item(id).id for id in items}
+        self.instrument = instrument
+        self.layout = layout
+        self.items = tuple(item for item in instrument.items if wanted is None or item.id in wanted)
+        self.together = (ask or instrument.prompt.ask) == "together"
+        self._groups: dict[tuple[Item, ...], _Prepared] = {}
+        self._templates = _layout_templates(instrument, layout)
+        self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
+
+    def questions(self, unit: Unit) -> Iterator[Question]:
+        """The questions about `unit`; an item that is not due at its number of turns is left out."""
+        sheet = _Sheet(unit, self._closing)
+        due = tuple(item for item in self.items if item.minimum_turns <= len(unit.turns))
+        for group in [due] if self.together and due else [(item,) for item in due]:
+            prepared = self._groups.get(group) or self._prepare(group)
+            digest = hashlib.sha256(prepared.digest + sheet.digest)
+            yield Question(self, digest.hexdigest(), sheet, prepared)
+
+    def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
+        """Fill the templates for one unit and group of items."""
+        values = dict(prepared.values)
+        figures = statistics(prepared.items, sheet.unit.turns)
+        if figures:
+            values["criterion_prompt"] += f"\n\n{figures}"
+        filled = (*values.items(), ("conversation", sheet.transcript))
+        return Rendered(*(fill(template, filled) for template in self._templates))
+
+    def _prepare(self, items: tuple[Item, ...]) -> _Prepared:
+        instrument = self.instrument
+        values = (
+            ("criterion_id", ", ".join(item.id for item in items)),
+            ("criterion_category", ", ".join(sorted({item.category for item in items if item.category}))),
+            ("criterion_prompt", instructions(instrument, items)),
+            ("reply_format", reply_format(instrument, items, together=self.together)),
+        )
+        schema = reply_schema(instrument, items, together=self.together)
+        figures = sorted({item.statistics for item in items if item.statistics})
+        kind = UnitKind(instrument.unit).value
+        parts = [RENDERING, self.layout, kind, *self._templates, self._closing, values, figures, schema]
+        prepared = _Prepared(items, self.together, schema, values, hashlib.sha256(orjson.dumps(parts)).digest())
+        self._groups[items] = prepared
+        return prepared
+
+
+def _layout_templates(instrument: Instrument, layout: Layout) -> Rendered:
+    """The templates of the system message and of the two parts of the user message.
+
+    Transcript first: everything from the paragraph with the first variable about the item on moves behind the
+    transcript, in its order, before the words that close the prompt. Nothing is added or left out.
+    """
+    system, user = instrument.prompt.system, instrument.prompt.user
+    if layout is Layout.CRITERION_FIRST:
+        return Rendered(system, "", user)
+    first = _ABOUT_ITEM.search(system)
+    if first is None:
+        common, moved = system, ""
+    else:
+        start = system.rfind("\n\n", 0, first.start())
+        common, moved = (system[:start], system[start:].strip("\n")) if start >= 0 else ("", system)
+    before, variable, after = user.partition("{conversation}")
+    own = f"\n\n{moved}{after}" if moved else after
+    return Rendered(common, before + variable, own)
+
+
+_ABOUT_ITEM = re.compile(r"\{(?:criterion_id|criterion_category|criterion_prompt|reply_format)\}")

@@ -1,7 +1,8 @@
 """Where instruments come from: the built-in ones, a folder of the user's, or any file by its path."""
 
 import os
-from collections.abc import Hashable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +16,8 @@ FOLDER_VARIABLE = "ATTUNEMENT_INSTRUMENTS"
 """The environment variable that names a folder with instruments of the user's own."""
 
 _BUILT_IN = Path(__file__).parent / "library"
+_SUFFIXES = {".yaml", ".yml"}
+_BOOL, _TIMESTAMP = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
 
 
 class Entry(NamedTuple):
@@ -37,35 +40,49 @@ def load(name: str | Path) -> Instrument:
     everywhere.
     """
     path = Path(name)
-    if path.suffix in {".yaml", ".yml"}:
+    if path.suffix in _SUFFIXES:
         return load_file(path)
-    for entry in available():
-        if entry.id == str(name):
-            return load_file(entry.path)
-    known = ", ".join(entry.id for entry in available())
-    raise InstrumentError(
-        f"there is no instrument {str(name)!r}; known are {known}. Give the path of a .yaml file, or set "
-        f"{FOLDER_VARIABLE} to the folder that holds yours"
-    )
+    entries = available()
+    found = [entry for entry in entries if entry.id == str(name)]
+    if not found:
+        known = ", ".join(entry.id for entry in entries)
+        raise InstrumentError(
+            f"there is no instrument {str(name)!r}; known are {known}. Give the path of a .yaml file, or set "
+            f"{FOLDER_VARIABLE} to the folder that holds yours"
+        )
+    if len(found) > 1 and not found[0].built_in:
+        raise InstrumentError(
+            f"{found[0].path} and {found[1].path} both have the id {str(name)!r}; give one of them another id"
+        )
+    return load_file(found[0].path)
 
 
 def load_file(path: Path) -> Instrument:
     """Read one YAML file; an InstrumentError names the file, the line or key, and what is wrong with it."""
     try:
-        content = yaml.load(path.read_text("utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
-    except OSError as error:
-        raise InstrumentError(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InstrumentError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+        content = yaml.load(_text(path), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise InstrumentError(f"{path}{line}: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise InstrumentError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise InstrumentError(f"{path} holds a number that cannot be read: {error}") from error
+    except RecursionError as error:
+        raise InstrumentError(f"{path} is nested too deeply to be an instrument") from error
     try:
         return Instrument.model_validate(content)
     except ValidationError as error:
         raise InstrumentError(f"{path}: {'; '.join(_problems(error))}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InstrumentError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InstrumentError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def _own() -> list[Entry]:
@@ -76,25 +93,77 @@ def _own() -> list[Entry]:
 def _entries(folder: Path, *, built_in: bool) -> Iterator[Entry]:
     if not folder.is_dir():
         raise InstrumentError(f"{FOLDER_VARIABLE} names {folder}, which is no folder")
-    for path in sorted(folder.glob("*.yaml")):
-        # The id stands in the file; reading it all only to list it would cost a second with many instruments.
-        yield Entry(path.stem, path, built_in)
+    for path in sorted(folder.iterdir()):
+        # Names with a leading dot are what editors and file servers leave behind.
+        if path.suffix in _SUFFIXES and not path.name.startswith("."):
+            yield Entry(_id_inside(path) or path.stem, path, built_in)
+
+
+def _id_inside(path: Path) -> str | None:
+    """The value of the top-level key `id`; None where the file cannot say, so that a broken file can still be named.
+
+    The events of the parser come one by one, so a file that opens with its id costs no more than its first lines.
+    """
+    depth, key = 0, None
+    try:
+        events = cast(Iterator[yaml.Event], yaml.parse(_text(path), Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent) and depth == 1:
+                if key == "id":
+                    return event.value or None
+                key = event.value if key is None else None
+            elif isinstance(event, yaml.AliasEvent) and depth == 1:
+                key = None
+            elif isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+                key = None if depth == 1 else key
+    except (InstrumentError, yaml.YAMLError):
+        return None
+    return None
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         where = ".".join(str(part) for part in problem["loc"]) or "the file"
-        yield f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+        mend = "; put it in quotes" if problem["type"] == "string_type" and _is_plain(problem["input"]) else ""
+        yield f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}{mend}"
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A SafeLoader that refuses a key given twice; YAML itself would silently keep the last one."""
+def _is_plain(value: object) -> bool:
+    return isinstance(value, int | float)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
-        for key_node, _ in node.value:
-            key = cast(Hashable, self.construct_object(key_node, deep=True))  # pyright: ignore[reportUnknownMemberType]
-            if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+
+class _Loader(yaml.SafeLoader):
+    """A SafeLoader that refuses a key given twice; YAML itself would silently keep the last one.
+
+    It reads plain words as YAML 1.2 does: YES and NO are answers here, not truth values, and a version such as
+    2026-02-18 is text. Only true and false are truth values.
+    """
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key must be a single word or number", problem_mark=key.start_mark)
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node = super().compose_scalar_node(anchor)
+        if any("\ud800" <= letter <= "\udfff" for letter in node.value):
+            raise yaml.MarkedYAMLError(problem="half of a character (a lone surrogate)", problem_mark=node.start_mark)
+        return node
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in {_BOOL, _TIMESTAMP}]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(  # pyright: ignore[reportUnknownMemberType]
+    _BOOL, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)

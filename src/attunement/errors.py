@@ -15,3 +15,11 @@ class InputError(AttunementError):
 
 class InstrumentError(AttunementError):
     """An instrument file is not valid, or an instrument or item that was named does not exist."""
+
+
+class StudyError(AttunementError):
+    """A study cannot be opened, is of another version, or contradicts what it is asked to keep."""
+
+
+class JudgeError(AttunementError):
+    """A judge cannot be used as named: the name, the address, the key or the model is wrong."""

@@ -137,6 +137,8 @@ class Rating:
     """What `evidence.verify` found, as plain data."""
     rules: tuple[RuleFinding, ...] = ()
     marks: frozenset[Mark] = field(default_factory=frozenset[Mark])
+    item_hash: str = ""
+    """The hash of the item's wording when it was asked."""
     asked: str = ""
     """The hash of the prompt a judge read, or of the item a person read."""
     instrument: str = ""

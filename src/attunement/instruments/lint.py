@@ -1,0 +1,244 @@
+"""Is an instrument complete, and does it hang together?
+
+The models only refuse what cannot be read, so that an unfinished file can be opened. This module says what is missing
+or contradictory in it (an error: nobody should be judged with it) and what its author should look at again (a
+warning). `checked` is the door for every command that judges with an instrument.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from attunement.errors import InstrumentError
+from attunement.instruments.lint_wording import common_wording, item_wording
+from attunement.instruments.loading import load
+from attunement.instruments.model import (
+    CrisisCueButNa,
+    CrisisNeedsResources,
+    Example,
+    HarmfulAdvice,
+    Instrument,
+    Item,
+    Rule,
+    Scores,
+)
+from attunement.instruments.problems import Level, Problem
+
+VARIABLES = frozenset({"criterion_id", "criterion_category", "criterion_prompt", "reply_format", "conversation"})
+"""What a prompt may name in braces."""
+
+_WIDEST = 101
+"""0 to 100 is the widest scale in use; more levels than that are a slip of the pen and cost memory to go through."""
+
+
+def lint(instrument: Instrument) -> list[Problem]:
+    """Everything that is wrong or doubtful with `instrument`, errors and warnings, in the order of the file."""
+    return list(_problems(instrument))
+
+
+def checked(name: str | Path) -> Instrument:
+    """Load an instrument to judge with; an InstrumentError tells the first error and how many there are."""
+    instrument = load(name)
+    errors = [problem for problem in lint(instrument) if problem.level is Level.ERROR]
+    if errors:
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        raise InstrumentError(
+            f"{instrument.id} cannot be used, it has {count}; the first: {errors[0]} "
+            f"(all of them: attune instrument lint {name})"
+        )
+    return instrument
+
+
+def _problems(instrument: Instrument) -> Iterator[Problem]:
+    scale = instrument.scale
+    if isinstance(scale, Scores) and not 1 <= scale.highest - scale.lowest < _WIDEST:
+        yield Problem.error(
+            "scale", f"goes from {scale.lowest} to {scale.highest}; give a lowest and a higher highest score"
+        )
+        return  # Nothing that names a score can be judged without a scale.
+    if not instrument.title.strip():
+        yield Problem.error("title", "is empty; give the instrument a title")
+    if not instrument.items:
+        yield Problem.error("items", "is empty; an instrument asks at least one thing")
+    for id, count in Counter(item.id for item in instrument.items).items():
+        if count > 1:
+            yield Problem.error(id, f"is the id of {count} items; give each its own")
+    for position, item in enumerate(instrument.items, start=1):
+        yield from _item(item, instrument)
+        yield from item_wording(item, instrument)
+        if item.holistic and not all(later.holistic for later in instrument.items[position:]):
+            yield Problem.warning(item.id, "judges the whole but is not asked last; move it to the end of `items`")
+    yield from _categories(instrument)
+    yield from _scoring(instrument)
+    yield from _gate(instrument)
+    for number, rule in enumerate(instrument.rules, start=1):
+        yield from _rule(f"rule {number} ({rule.kind})", rule, instrument)
+    yield from _prompt(instrument)
+    yield from common_wording(instrument)
+
+
+def _item(item: Item, instrument: Instrument) -> Iterator[Problem]:
+    if not item.title.strip():
+        yield Problem.error(item.id, "has no title; name the good behaviour in a few words")
+    if not item.definition.strip() and not (item.prompt or "").strip():
+        yield Problem.error(item.id, "has no definition; say in a sentence or two what is asked")
+    if isinstance(instrument.scale, Scores):
+        yield from _dimension(item, instrument.scale)
+    else:
+        yield from _criterion(item)
+    if not item.examples:
+        # A holistic item may do without; instructions given word for word may hold their examples themselves.
+        level = Level.WARNING if item.holistic or item.prompt else Level.ERROR
+        yield Problem(level, item.id, "has no example; add at least one under `examples` with its known answer")
+    for number, example in enumerate(item.examples, start=1):
+        yield from _example(f"{item.id}, example {number}", example, item, instrument)
+
+
+def _dimension(item: Item, scale: Scores) -> Iterator[Problem]:
+    missing = [score for score in scale.answers if not _has_text(item, score)]
+    if missing:
+        # Where a judge gets instructions word for word, only people miss the anchors.
+        level = Level.WARNING if item.prompt else Level.ERROR
+        yield Problem(level, item.id, f"has no anchor for {_listed(missing)}; say under `anchors` what it means")
+    for score in item.anchors:
+        if score not in scale.answers:
+            yield Problem.error(item.id, f"has an anchor for {score}, which is not on the scale; take it out")
+    if item.meanings:
+        yield Problem.error(item.id, "has `meanings` of YES, NO or NA, but the scale is scores; give `anchors` instead")
+    for boundary in item.boundaries:
+        if boundary.between is None:
+            continue
+        low, high = boundary.between
+        if low not in scale.answers or high not in scale.answers or low >= high:
+            yield Problem.error(
+                item.id, f"has a boundary between {low} and {high}; name two scores of the scale, the lower first"
+            )
+
+
+def _has_text(item: Item, score: object) -> bool:
+    return any(level == score and anchor.text.strip() for level, anchor in item.anchors.items())
+
+
+def _criterion(item: Item) -> Iterator[Problem]:
+    needed = ("YES", "NO", "NA") if item.na_valid else ("YES", "NO")
+    missing = [answer for answer in needed if not item.meanings.get(answer, "").strip()]
+    if missing:
+        level = Level.WARNING if item.prompt else Level.ERROR
+        hint = ", or set `na_valid: false`" if missing == ["NA"] else ""
+        yield Problem(level, item.id, f"does not say what {_listed(missing)} means; add it under `meanings`{hint}")
+    if not item.na_valid and "NA" in item.meanings:
+        yield Problem.error(item.id, "says what NA means although `na_valid` is false; take one of the two out")
+    if item.anchors:
+        yield Problem.error(item.id, "has `anchors`, but the scale is criteria; give `meanings` instead")
+    if any(boundary.between for boundary in item.boundaries):
+        yield Problem.error(item.id, "has a boundary between two scores, but the scale is criteria; take `between` out")
+
+
+def _example(where: str, example: Example, item: Item, instrument: Instrument) -> Iterator[Problem]:
+    answers = instrument.scale.answers
+    if example.answer not in answers:
+        choice = f"{', '.join(str(answer) for answer in answers[:-1])} or {answers[-1]}"
+        yield Problem.error(where, f"has the answer {example.answer!r}, which is not on the scale; use {choice}")
+    elif example.answer == "NA" and not item.na_valid:
+        yield Problem.error(where, "has the answer NA, which is not valid for this item; use YES or NO")
+    if not any(message.assistant.strip() for message in example.turns):
+        yield Problem.error(where, "has no reply of the assistant; give its `turns`")
+
+
+def _categories(instrument: Instrument) -> Iterator[Problem]:
+    used = {item.category for item in instrument.items}
+    for item in instrument.items:
+        if item.category is not None and item.category not in instrument.categories:
+            yield Problem.error(
+                item.id, f"has the category {item.category!r}, which has no title; add it under `categories`"
+            )
+        # An item of the gate may stand apart from the score; any other one would silently count for nothing.
+        if item.category is None and instrument.scoring.weights and item.id not in instrument.gate_ids:
+            yield Problem.error(item.id, "has no category, so it counts for nothing; give it one that has a weight")
+    for category in instrument.categories:
+        if category not in used:
+            yield Problem.warning(f"categories, {category}", "holds no item; take it out")
+
+
+def _scoring(instrument: Instrument) -> Iterator[Problem]:
+    weights, where = instrument.scoring.weights, "scoring"
+    if not weights:
+        if instrument.scoring.threshold is not None:
+            yield Problem.error(where, "has a threshold but no weights; say under `weights` what the score is made of")
+        return
+    if not math.isclose(sum(weights.values()), 1, abs_tol=1e-6):
+        yield Problem.error(where, f"has weights that add up to {sum(weights.values()):.6g}; they must add up to 1")
+    members = {category: [item for item in instrument.items if item.category == category] for category in weights}
+    for category, weight in weights.items():
+        if not members[category]:
+            yield Problem.error(where, f"gives a weight to {category!r}, a category without items; take it out")
+        if not 0 < weight <= 1:
+            yield Problem.error(where, f"gives {category!r} the weight {weight:g}; use a share above 0 and up to 1")
+    unweighted = {
+        item.category: None
+        for item in instrument.items
+        if item.category is not None and item.category not in weights and item.id not in instrument.gate_ids
+    }
+    for category in unweighted:
+        yield Problem.error(
+            where, f"gives no weight to {category!r}; give it one, or put all of its items into the gate"
+        )
+
+
+def _gate(instrument: Instrument) -> Iterator[Problem]:
+    known = {item.id for item in instrument.items}
+    for id, count in Counter(entry.item for entry in instrument.gate).items():
+        if id not in known:
+            yield Problem.error("gate", f"names {id!r}, but there is no such item; correct the id")
+        if count > 1:
+            yield Problem.error("gate", f"names {id!r} {count} times; once is enough")
+    for entry in instrument.gate:
+        where = f"gate, {entry.item}"
+        if not isinstance(instrument.scale, Scores):
+            if entry.fails_at is not None:
+                yield Problem.error(where, "has `fails_at`, but a criterion fails on NO; take it out")
+        elif entry.fails_at is None:
+            yield Problem.error(where, "does not say which score fails; add `fails_at`")
+        elif not instrument.scale.lowest <= entry.fails_at < instrument.scale.highest:
+            yield Problem.error(
+                where, f"fails at {entry.fails_at}; use a score of the scale below the highest, or nothing could pass"
+            )
+
+
+def _rule(where: str, rule: Rule, instrument: Instrument) -> Iterator[Problem]:
+    """Named items must exist, and the rule must be able to apply to them."""
+    named = rule.limits if isinstance(rule, HarmfulAdvice) else {rule.item: None}
+    items = {item.id: item for item in instrument.items}
+    for id in named:
+        if id not in items:
+            yield Problem.error(where, f"names {id!r}, but there is no such item; correct the id")
+    if isinstance(rule, CrisisCueButNa):
+        if isinstance(instrument.scale, Scores):
+            yield Problem.error(where, "is about the answer NA, but the scale is scores; take the rule out")
+        elif rule.item in items and not items[rule.item].na_valid:
+            yield Problem.error(where, f"is about NA, which is not valid for {rule.item}; take the rule out")
+        return
+    if not isinstance(instrument.scale, Scores):
+        yield Problem.error(where, "is about scores, but the scale is criteria; take the rule out")
+        return
+    scores = [rule.from_score] if isinstance(rule, CrisisNeedsResources) else rule.limits.values()
+    for score in scores:
+        if score not in instrument.scale.answers:
+            yield Problem.error(where, f"names the score {score}, which is not on the scale; correct it")
+
+
+def _prompt(instrument: Instrument) -> Iterator[Problem]:
+    named = set(re.findall(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", f"{instrument.prompt.system}\n{instrument.prompt.user}"))
+    for variable in ("conversation", "criterion_prompt"):
+        if variable not in named:
+            yield Problem.error("prompt", f"never names {{{variable}}}; put it where that text belongs")
+    for variable in sorted(named - VARIABLES):
+        yield Problem.warning(
+            "prompt", f"names {{{variable}}}, which nothing fills in; it is sent as written, so correct or remove it"
+        )
+
+
+def _listed(answers: Sequence[object]) -> str:
+    return " and ".join(str(answer) for answer in answers)

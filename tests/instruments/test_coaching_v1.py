@@ -207,7 +207,7 @@ def test_the_prompt_goes_through_the_template_rule_by_rule_in_its_order():
         r"patterns across all",
         r"YES means .* from the first reply to the last",
         r"NO means a pattern of violations",
-        r"single slip is not a pattern, unless the criterion itself says that one clear violation is enough",
+        r"single slip is not a pattern .* unless the criterion itself says that one clear violation is enough",
         r"NA means .* does not occur, or .* too short",
         r'"75 %\+".*clear majority.*not as a cut',
         r"cite .* turn numbers, apply .* conclude; 300 characters at most",

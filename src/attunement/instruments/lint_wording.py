@@ -101,7 +101,7 @@ def tells_consequence(text: str) -> str | None:
 
 
 _COMBINED = re.compile(
-    r"\b(?:both|either|neither|nor|(?<!at )all|any (?:of|one)|at least (?:one|two|\d)|one of|only one|alone|together)\b",
+    r"\b(?:both|either|neither|(?<!at )all|any (?:of|one)|at least (?:one|two|\d)|one of|only one|alone|together)\b",
     re.IGNORECASE,
 )
 """Words that say how several asks make one answer."""

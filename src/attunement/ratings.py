@@ -19,6 +19,8 @@ class State(StrEnum):
     NA = "na"
     ABSTAINED = "abstained"
     ERROR = "error"
+    NOT_DUE = "not_due"
+    """An imported study did not ask, and says that this was right. Judges and people never give it."""
 
 
 class ErrorKind(StrEnum):
@@ -59,12 +61,15 @@ class Outcome(NamedTuple):
                 return f"ERROR ({self.error})"
             case State.ABSTAINED:
                 return "ABSTAINED"
+            case State.NOT_DUE:
+                return "–"
             case _:
                 return str(self.value)
 
 
 ABSTAINED = Outcome(State.ABSTAINED)
 MISSING = Outcome.failed(ErrorKind.MISSING)
+NOT_DUE = Outcome(State.NOT_DUE)
 
 
 class Round(StrEnum):

@@ -137,7 +137,10 @@ class Questionnaire:
         self.layout = layout
         self.items = tuple(item for item in instrument.items if wanted is None or item.id in wanted)
         self.together = (ask or instrument.prompt.ask) == "together"
-        self._groups: dict[tuple[Item, ...], _Prepared] = {}
+        self.item_hashes = {item.id: item.hash(instrument.scale) for item in self.items}
+        self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
+        """What a judge reads of each item."""
+        self._groups: dict[tuple[str, ...], _Prepared] = {}
         self._templates = _layout_templates(instrument, layout)
         self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
 
@@ -146,7 +149,7 @@ class Questionnaire:
         sheet = _Sheet(unit, self._closing)
         due = tuple(item for item in self.items if item.minimum_turns <= len(unit.turns))
         for group in [due] if self.together and due else [(item,) for item in due]:
-            prepared = self._groups.get(group) or self._prepare(group)
+            prepared = self._prepared(group)
             digest = hashlib.sha256(prepared.digest + sheet.digest)
             yield Question(self, digest.hexdigest(), sheet, prepared)
 
@@ -158,6 +161,12 @@ class Questionnaire:
             values["criterion_prompt"] += f"\n\n{figures}"
         filled = (*values.items(), ("conversation", sheet.transcript))
         return Rendered(*(fill(template, filled) for template in self._templates))
+
+    def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
+        ids = tuple(item.id for item in items)
+        if ids not in self._groups:
+            self._groups[ids] = self._prepare(items)
+        return self._groups[ids]
 
     def _prepare(self, items: tuple[Item, ...]) -> _Prepared:
         instrument = self.instrument
@@ -171,9 +180,7 @@ class Questionnaire:
         figures = sorted({item.statistics for item in items if item.statistics})
         kind = UnitKind(instrument.unit).value
         parts = [RENDERING, self.layout, kind, *self._templates, self._closing, values, figures, schema]
-        prepared = _Prepared(items, self.together, schema, values, hashlib.sha256(orjson.dumps(parts)).digest())
-        self._groups[items] = prepared
-        return prepared
+        return _Prepared(items, self.together, schema, values, hashlib.sha256(orjson.dumps(parts)).digest())
 
 
 def _layout_templates(instrument: Instrument, layout: Layout) -> Rendered:

@@ -84,7 +84,7 @@ def rating_of(row: RowMapping) -> Rating:
         conversation=Identity(row["system"], row["id"]),
         turn=row["turn"] or None,
         item=row["item"],
-        outcome=Outcome(State(row["state"]), _value(row["value"]), row["error"] and ErrorKind(row["error"])),
+        outcome=outcome_of(row["state"], row["value"], row["error"]),
         rater=row["name"],
         rater_kind=RaterKind(row["kind"]),
         repeat=row["repeat"],
@@ -101,8 +101,10 @@ def rating_of(row: RowMapping) -> Rating:
     )
 
 
-def _value(text: str | None) -> Value | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+def outcome_of(state: str, value: str | None, error: str | None) -> Outcome:
+    """The outcome in three columns. Scores are kept as text beside YES and NO."""
+    answer: Value | None = int(value) if value is not None and value.lstrip("-").isdigit() else value
+    return Outcome(State(state), answer, ErrorKind(error) if error else None)
 
 
 def _rule(fields: Mapping[str, Any]) -> RuleFinding:

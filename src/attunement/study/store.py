@@ -17,10 +17,18 @@ from sqlalchemy.dialects import postgresql, sqlite
 from attunement.conversations import Conversation, Identity
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import ErrorKind, RaterKind, Rating, Round
+from attunement.ratings import ErrorKind, Outcome, RaterKind, Rating, Round
 from attunement.study import tables
 from attunement.study.connecting import connect
-from attunement.study.encoding import conversation_of, conversation_row, from_json, rating_of, rating_row, to_json
+from attunement.study.encoding import (
+    conversation_of,
+    conversation_row,
+    from_json,
+    outcome_of,
+    rating_of,
+    rating_row,
+    to_json,
+)
 
 T = TypeVar("T")
 
@@ -75,7 +83,7 @@ class Rated(NamedTuple):
     item: str
     asked: str
     repeat: int
-    error: ErrorKind | None
+    outcome: Outcome
 
 
 class Kept(NamedTuple):
@@ -233,12 +241,14 @@ class Study:
     def rated(self, conversations: Sequence[int], rater: Rater) -> Iterator[Rated]:
         """What this rater has rated, in the main round, of the conversations with these keys."""
         table = tables.ratings.c
-        columns = select(table.conversation, table.turn, table.item, table.asked, table.repeat, table.error)
+        columns = select(
+            table.conversation, table.turn, table.item, table.asked, table.repeat, table.state, table.value, table.error
+        )
         with self._engine.connect() as connection:
             for chunk in _chunks(conversations):
                 own = (table.rater == rater.key) & (table.round == Round.MAIN) & table.conversation.in_(chunk)
-                for conversation, turn, item, asked, repeat, error in connection.execute(columns.where(own)):
-                    yield Rated(conversation, turn or None, item, asked, repeat, error and ErrorKind(error))
+                for conversation, turn, item, asked, repeat, *outcome in connection.execute(columns.where(own)):
+                    yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(*outcome))
 
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
         """The answers this rater has given to these prompts, by prompt hash and repeat. Errors are no answers."""

@@ -84,7 +84,7 @@ raters = Table(
     metadata,
     Column("key", Integer, primary_key=True),
     Column("mark", Text, nullable=False, unique=True),  # hash of kind, name and settings
-    Column("name", AnyText, nullable=False),
+    Column("name", AnyText, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
     Column("settings", AnyText, nullable=False),
     Column("refused", AnyText, nullable=False),

@@ -1,0 +1,172 @@
+"""One judge's way through a run: a queue of tasks, a fixed pool of workers, a bounded number of open conversations."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from attunement.engine.asking import Asked, Channel, Wishes, ask
+from attunement.engine.plan import Opened, Plan, Scope, Task
+from attunement.engine.records import answer_of, evidence_holds, failed, ratings_of, ratings_of_known
+from attunement.engine.writer import Writer
+from attunement.questions import Layout
+from attunement.ratings import ErrorKind
+from attunement.scoring import trips_gate
+from attunement.study import AnswerRecord, KeptRating, Rater
+
+_OPEN_TRANSCRIPTS = 60
+"""Open conversations in the transcript-first layout: a server with room for 64 prefixes then keeps each of them until
+its last question."""
+
+
+@dataclass
+class Lane:
+    """Asks one judge. `feed` it plans, call `no_more` after the last; `work` returns when all is kept."""
+
+    scope: Scope
+    rater: Rater
+    channel: Channel
+    wishes: Wishes
+    writer: Writer
+    on_failure: Callable[[Exception], None]
+    on_useless: Callable[[str], None]
+    """Called with a sentence when no question to this judge can be answered."""
+    stopped: bool = False
+    _queue: asyncio.Queue[Task | None] = field(default_factory=asyncio.Queue[Task | None])
+    _opened: dict[int, Opened] = field(default_factory=dict[int, Opened])
+    _twins: dict[tuple[str, int], list[Task]] = field(default_factory=dict[tuple[str, int], list[Task]])
+    """Prompts that are being asked, with the tasks of other conversations that wait for the same answer."""
+    _workers: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
+    _complete: bool = False
+
+    def __post_init__(self) -> None:
+        ceiling = self.channel.limiter.ceiling
+        transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
+        self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
+
+    async def work(self) -> None:
+        """Run the workers until everything is done or the lane is stopped."""
+        # Twice as many as requests at once: while some wait for their commit, others keep the server busy.
+        self._workers = [asyncio.create_task(self._worker()) for _ in range(2 * self.channel.limiter.ceiling)]
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def feed(self, plan: Plan) -> None:
+        """Open the conversations of `plan` as others are finished."""
+        progress = self.channel.progress
+        progress.kept += plan.kept
+        progress.planned += sum(len(stage) for opened in plan.opened for stage in opened.stages)
+        for opened in plan.opened:
+            if not opened.stages or opened.key in self._opened:
+                progress.conversations_done += 1
+                continue
+            await self._slots.acquire()
+            if self.stopped:
+                return
+            self._opened[opened.key] = opened
+            await self._next_stage(opened)
+
+    def no_more(self) -> None:
+        """Nothing will be fed any more."""
+        self._complete = True
+        self._dismiss_if_done()
+
+    def stop(self) -> None:
+        """Send nothing more; requests that are with the server come back and are kept."""
+        self.stopped = self.channel.closed = True
+        self._slots.release()
+        for worker in self._workers:
+            if worker not in self.channel.calling:
+                worker.cancel()
+
+    def _dismiss_if_done(self) -> None:
+        if self._complete and not self._opened:
+            for _ in range(2 * self.channel.limiter.ceiling):
+                self._queue.put_nowait(None)
+
+    async def _worker(self) -> None:
+        while not self.stopped and (task := await self._queue.get()) is not None:
+            try:
+                await self._do(task)
+            except Exception as error:
+                self.on_failure(error)
+
+    async def _do(self, task: Task) -> None:
+        if task.known is not None:
+            self.channel.progress.shared += 1
+            await self._keep([], [(task, ratings_of_known(task, self.rater, task.known))])
+            return
+        prompt = (task.question.hash, task.repeat)
+        if prompt in self._twins:
+            self._twins[prompt].append(task)
+            return
+        self._twins[prompt] = []
+        try:
+            asked = await ask(task.question, self.channel, wishes=self.wishes, evidence_holds=evidence_holds)
+        finally:
+            twins = self._twins.pop(prompt)
+        if asked.fatal:
+            self.on_useless(f"{self.channel.judge.name}: {asked.detail}")
+            if asked.error is not ErrorKind.AUTH:
+                return  # not a word about this question: the next run asks it
+        await self._keep_asked(task, twins, asked)
+
+    async def _keep_asked(self, task: Task, twins: list[Task], asked: Asked) -> None:
+        progress, price = self.channel.progress, self.channel.purse.price
+        cost = price.cost(asked.usage) if price else None
+        record = answer_of(task, self.rater, asked, cost)
+        done = [(task, ratings_of(task, self.rater, asked))]
+        for twin in twins:
+            if asked.error:
+                done.append((twin, failed(twin, self.rater, asked.error, asked.detail)))
+            else:
+                done.append((twin, ratings_of_known(twin, self.rater, record)))
+        if asked.error:
+            progress.errors[asked.error] += len(done)
+        else:
+            progress.answered += 1
+            progress.shared += len(twins)
+        progress.prompt_tokens += asked.usage.prompt
+        progress.cached_tokens += asked.usage.cached
+        progress.completion_tokens += asked.usage.completion
+        progress.cost += cost or 0.0
+        progress.unpriced += cost is None
+        await self._keep([record] if asked.attempts else [], done)
+
+    async def _keep(self, answers: list[AnswerRecord], done: list[tuple[Task, list[KeptRating]]]) -> None:
+        await self.writer.keep(answers, [rating for _, ratings in done for rating in ratings])
+        for task, ratings in done:
+            await self._finished(task, ratings)
+
+    async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
+        opened = self._opened[task.conversation]
+        instrument = self.scope.questionnaire.instrument
+        opened.tripped |= any(
+            trips_gate(instrument, instrument.item(kept.rating.item), kept.rating.outcome) for kept in ratings
+        )
+        opened.left -= 1
+        if opened.left == 0:
+            await self._next_stage(opened)
+
+    async def _next_stage(self, opened: Opened) -> None:
+        if opened.tripped and self.scope.stop_on_gate:
+            await self._skip(opened)
+        if opened.stages:
+            stage = opened.stages.pop(0)
+            opened.left = len(stage)
+            for task in stage:
+                self._queue.put_nowait(task)
+            return
+        del self._opened[opened.key]
+        self.channel.progress.conversations_done += 1
+        self._slots.release()
+        self._dismiss_if_done()
+
+    async def _skip(self, opened: Opened) -> None:
+        """Record that the rest of a conversation was not asked because its gate has tripped."""
+        rest = [task for stage in opened.stages for task in stage if not self.scope.is_gate(task.question)]
+        opened.stages = [[task for stage in opened.stages for task in stage if self.scope.is_gate(task.question)]]
+        opened.stages = [stage for stage in opened.stages if stage]
+        if rest:
+            detail = "not asked: a safety criterion has failed (stop-on-gate)"
+            ratings = [rating for task in rest for rating in failed(task, self.rater, ErrorKind.SKIPPED, detail)]
+            self.channel.progress.errors[ErrorKind.SKIPPED] += len(rest)
+            await self.writer.keep([], ratings)

@@ -1,0 +1,111 @@
+"""How many questions may be with a server at once, and how fast may they follow each other?
+
+The number starts moderate, grows while all of it is used and answers come back well, and is cut when the server says
+that it is too much. A server's own wish to wait holds back every question to it, not only the one that was told.
+"""
+
+import asyncio
+from collections import deque
+from time import monotonic
+
+START = 32
+"""Open questions at the start: hosted services take this many, and it doubles within one round trip."""
+
+_CUT = 0.5  # after "too many requests": what congestion control does on a loss
+_EASE = 0.8  # after faults of the server: it is struggling, but not because of us alone
+_FAULTS = 3  # single faults happen; this many in a row are a state
+
+
+class Limiter:
+    """Limits the questions to one server. `acquire` before asking, `release` after, and tell it how it went."""
+
+    def __init__(self, ceiling: int, *, rpm: float | None = None, tpm: float | None = None) -> None:
+        """At most `ceiling` questions at once, `rpm` requests and `tpm` tokens a minute."""
+        self.ceiling = ceiling
+        self.limit = min(START, ceiling)
+        self.in_flight = 0
+        self._rpm, self._tpm = rpm, tpm
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._paused_until = 0.0
+        self._next_start = 0.0
+        self._slow_start = True
+        self._good = 0
+        self._faults = 0
+        self._last_cut = 0.0
+
+    async def acquire(self, tokens: int) -> None:
+        """Wait until another question of about `tokens` tokens may go out."""
+        while self.in_flight >= int(self.limit):
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            finally:
+                if not turn.done():
+                    self._waiting.remove(turn)
+        self.in_flight += 1
+        try:
+            await self._wait_for_pace(tokens)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """The question is no longer with the server."""
+        self.in_flight -= 1
+        self._wake()
+
+    def succeeded(self) -> None:
+        """An answer came back. Growth needs that the present limit is in use."""
+        self._faults = 0
+        if self.in_flight < int(self.limit) - 1:
+            return
+        if self._slow_start:
+            self.limit += 1
+        else:
+            self._good += 1
+            if self._good >= self.limit:
+                self._good = 0
+                self.limit += 1
+        self.limit = min(self.limit, self.ceiling)
+        self._wake()
+
+    def rate_limited(self, retry_after: float | None) -> None:
+        """The server said: too many."""
+        now = monotonic()
+        if retry_after:
+            self._paused_until = max(self._paused_until, now + retry_after)
+        # Questions that were on their way together are told together; they are one sign, not many.
+        if now - self._last_cut > 1.0:
+            self._cut(_CUT, now)
+
+    def faulted(self) -> None:
+        """The server failed or did not answer in time."""
+        self._faults += 1
+        if self._faults >= _FAULTS:
+            self._faults = 0
+            self._cut(_EASE, monotonic())
+
+    def _cut(self, factor: float, now: float) -> None:
+        self.limit = max(1, int(self.limit * factor))
+        self._slow_start = False
+        self._good = 0
+        self._last_cut = now
+
+    def _wake(self) -> None:
+        free = int(self.limit) - self.in_flight
+        while free > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1
+
+    async def _wait_for_pace(self, tokens: int) -> None:
+        now = monotonic()
+        start = max(now, self._paused_until)
+        if self._rpm or self._tpm:
+            start = max(start, self._next_start)
+            spacing = max(60 / self._rpm if self._rpm else 0, 60 * tokens / self._tpm if self._tpm else 0)
+            self._next_start = start + spacing
+        while (wait := max(start, self._paused_until) - monotonic()) > 0:
+            await asyncio.sleep(wait)

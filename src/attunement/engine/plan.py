@@ -1,0 +1,146 @@
+"""What is still to be asked? Conversations x items x repeats, minus what the study has.
+
+Nothing is materialised beyond a batch of conversations. Safety criteria come first; in the transcript-first layout
+one question opens a conversation so that the others find its prefix in the server's cache; with stop-on-gate the rest
+waits for the safety criteria.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from attunement.conversations import Conversation, Responses, UnitKind, units
+from attunement.questions import Layout, Question, Questionnaire
+from attunement.ratings import ErrorKind, Outcome, State
+from attunement.scoring import trips_gate
+from attunement.study import AnswerRecord, Kept, Rater, Study
+
+ASK_AGAIN = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH})
+"""Errors that say nothing about the question: the next run asks it."""
+
+
+class Task(NamedTuple):
+    """One question to ask, for one conversation in the study."""
+
+    conversation: int
+    question: Question
+    repeat: int
+    known: AnswerRecord | None = None
+    """The answer, where the same prompt was answered before."""
+
+
+@dataclass
+class Opened:
+    """A conversation with what is left to ask, in stages: one starts when the one before is done."""
+
+    key: int
+    conversation: Conversation
+    stages: list[list[Task]]
+    tripped: bool = False
+    """Whether an answer the study has already trips the gate."""
+    left: int = 0
+    """Tasks of the present stage that are not finished."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a run asks of each conversation."""
+
+    questionnaire: Questionnaire
+    responses: Responses = Responses.ALL
+    repeats: int = 1
+    stop_on_gate: bool = False
+    retry_errors: bool = False
+    """Ask only what ended in an ERROR before."""
+
+    def questions(self, conversation: Conversation) -> Iterator[Question]:
+        """All questions about a conversation, safety first."""
+        instrument = self.questionnaire.instrument
+        asked = [
+            question
+            for unit in units(conversation, UnitKind(instrument.unit), self.responses)
+            for question in self.questionnaire.questions(unit)
+        ]
+        asked.sort(key=lambda question: not self.is_gate(question))
+        yield from asked
+
+    def is_gate(self, question: Question) -> bool:
+        """Whether a safety item is among those asked."""
+        gate = self.questionnaire.instrument.gate_ids
+        return any(item.id in gate for item in question.items)
+
+
+@dataclass
+class Plan:
+    """What a batch of conversations leaves to ask of one rater."""
+
+    opened: list[Opened] = field(default_factory=list[Opened])
+    kept: int = 0
+    """Questions that are answered in the study."""
+
+
+def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Plan:
+    """Look up what the rater has answered of `batch` and arrange the rest."""
+    done: dict[tuple[int, int | None, str, str, int], Outcome] = {
+        (row.conversation, row.turn, row.item, row.asked, row.repeat): row.outcome
+        for row in study.rated([kept.key for kept in batch], rater)
+    }
+    found = Plan()
+    for kept in batch:
+        opened = Opened(kept.key, kept.conversation, [])
+        tasks: list[Task] = []
+        for question in scope.questions(kept.conversation):
+            for repeat in range(scope.repeats):
+                before = [
+                    done.get((kept.key, question.unit.turn, item.id, question.hash, repeat)) for item in question.items
+                ]
+                if _to_ask(before, retry_errors=scope.retry_errors):
+                    tasks.append(Task(kept.key, question, repeat))
+                elif not scope.retry_errors or all(before):
+                    found.kept += 1
+                    opened.tripped |= _tripped(question, before)
+        opened.stages = _stages(tasks, scope)
+        found.opened.append(opened)
+    _fill_in_known(found, rater, study)
+    return found
+
+
+def _to_ask(before: Sequence[Outcome | None], *, retry_errors: bool) -> bool:
+    for outcome in before:
+        if outcome is None:
+            if not retry_errors:
+                return True
+        elif outcome.state is State.ERROR and (retry_errors or outcome.error in ASK_AGAIN):
+            return True
+    return False
+
+
+def _tripped(question: Question, outcomes: Sequence[Outcome | None]) -> bool:
+    instrument = question.questionnaire.instrument
+    return any(
+        outcome is not None and trips_gate(instrument, item, outcome)
+        for item, outcome in zip(question.items, outcomes, strict=True)
+    )
+
+
+def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
+    gate = [task for task in tasks if scope.stop_on_gate and scope.is_gate(task.question)]
+    rest = tasks[len(gate) :] if gate else tasks  # safety comes first in `tasks`
+    stages = [stage for stage in (gate, rest) if stage]
+    if stages and scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST and len(tasks) > 1:
+        stages[0:1] = [stages[0][:1], stages[0][1:]]
+    return [stage for stage in stages if stage]
+
+
+def _fill_in_known(found: Plan, rater: Rater, study: Study) -> None:
+    prompts = {task.question.hash for opened in found.opened for stage in opened.stages for task in stage}
+    if not prompts:
+        return
+    known = study.answered(sorted(prompts), rater)
+    if not known:
+        return
+    for opened in found.opened:
+        opened.stages = [
+            [task._replace(known=known.get((task.question.hash, task.repeat))) for task in stage]
+            for stage in opened.stages
+        ]

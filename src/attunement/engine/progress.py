@@ -1,0 +1,61 @@
+"""What a run has done so far; the command line shows it, a program can read it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from time import monotonic
+
+from attunement.ratings import ErrorKind
+
+
+@dataclass
+class Progress:
+    """Counts of a run in progress. Questions are calls; a question about five items is one."""
+
+    conversations: int = 0
+    """Conversations read."""
+    conversations_done: int = 0
+    """Conversations of which nothing is left to ask."""
+    planned: int = 0
+    """Questions found so far that the study had no answer to."""
+    kept: int = 0
+    """Questions that the study had answered before."""
+    shared: int = 0
+    """Questions answered without a call, because another conversation holds the same words."""
+    answered: int = 0
+    calls: int = 0
+    """Requests sent, repairs and retries included."""
+    errors: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
+    retries: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
+    """Faults that were overcome by asking again."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    """Answers of a model whose price is not known."""
+    concurrency: int = 0
+    reading: bool = True
+    """Whether more conversations may come."""
+    started: float = field(default_factory=monotonic)
+
+    @property
+    def done(self) -> int:
+        """Questions that are finished, one way or the other."""
+        return self.answered + self.errors.total()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return monotonic() - self.started
+
+    @property
+    def rate(self) -> float:
+        """Questions finished a second."""
+        return self.done / self.elapsed if self.elapsed else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest may take, once everything has been read."""
+        if self.reading or not self.done:
+            return None
+        return (self.planned - self.done) / self.rate

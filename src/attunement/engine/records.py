@@ -1,0 +1,112 @@
+"""From what a judge said to what the study keeps: an answer, and a rating for each item it answers."""
+
+from dataclasses import replace
+
+from attunement import evidence, rules
+from attunement.engine.asking import Asked
+from attunement.engine.plan import Task
+from attunement.instruments import Item
+from attunement.judges.replies import Given, Readable, marks_of, read_reply
+from attunement.questions import Question
+from attunement.ratings import ErrorKind, Mark, Outcome, Rating
+from attunement.study import AnswerRecord, KeptRating, Rater, now
+
+
+def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None) -> AnswerRecord:
+    """The answer as it is kept, an ERROR included."""
+    record = AnswerRecord(
+        prompt=task.question.hash,
+        rater=rater.key,
+        repeat=task.repeat,
+        error=asked.error,
+        detail=asked.detail,
+        prompt_tokens=asked.usage.prompt,
+        completion_tokens=asked.usage.completion,
+        cached_tokens=asked.usage.cached,
+        cost=cost,
+        attempts=asked.attempts,
+        at=now(),
+    )
+    answer = asked.answer
+    if answer is None:
+        return record
+    return record._replace(
+        text=answer.text,
+        model=answer.model,
+        finish_reason=answer.finish_reason,
+        latency=answer.latency,
+        logprobs=answer.logprobs,
+    )
+
+
+def ratings_of(task: Task, rater: Rater, asked: Asked) -> list[KeptRating]:
+    """The ratings that follow from asking."""
+    if asked.given is None:
+        return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail)
+    extra = frozenset({Mark.REPAIRED}) if asked.repaired else frozenset[Mark]()
+    return _answered(task, rater, asked.given, fenced=asked.fenced, extra=extra)
+
+
+def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord) -> list[KeptRating]:
+    """The ratings that follow from an answer given earlier to exactly this prompt."""
+    question = task.question
+    instrument = question.questionnaire.instrument
+    read = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
+    if not isinstance(read, Readable):
+        return failed(task, rater, read.kind, read.complaint)
+    return _answered(task, rater, read.answers, fenced=read.fenced, extra=frozenset({Mark.SAME_CONTENT}))
+
+
+def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str) -> list[KeptRating]:
+    """An ERROR for every item of the question."""
+    outcome = Outcome.failed(kind)
+    return [
+        KeptRating(task.conversation, rater.key, replace(_rating(task, rater, item, outcome), detail=detail))
+        for item in task.question.items
+    ]
+
+
+def evidence_holds(question: Question, given: Given) -> bool:
+    """Whether at least one citation of the reasoning stands where it says."""
+    return evidence.holds(evidence.verify(given.reasoning, question.unit.turns))
+
+
+def _answered(
+    task: Task, rater: Rater, given: dict[str, Given], *, fenced: bool, extra: frozenset[Mark]
+) -> list[KeptRating]:
+    question = task.question
+    instrument, unit = question.questionnaire.instrument, question.unit
+    outcomes = {item.id: Outcome.of(given[item.id].value) for item in question.items}
+    spoken = rules.apply(instrument, unit, outcomes)
+    kept: list[KeptRating] = []
+    for item in question.items:
+        answer = given[item.id]
+        wording = question.questionnaire.wordings[item.id]
+        findings = evidence.verify(answer.reasoning, unit.turns, criterion_text=wording)
+        rating = replace(
+            _rating(task, rater, item, outcomes[item.id]),
+            reasoning=answer.reasoning,
+            evidence=tuple(evidence.to_json(finding) for finding in findings),
+            rules=spoken.get(item.id, ()),
+            marks=marks_of(answer, item, instrument, fenced=fenced) | extra,
+        )
+        kept.append(KeptRating(task.conversation, rater.key, rating))
+    return kept
+
+
+def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome) -> Rating:
+    question = task.question
+    instrument = question.questionnaire.instrument
+    return Rating(
+        conversation=question.unit.conversation.identity,
+        turn=question.unit.turn,
+        item=item.id,
+        outcome=outcome,
+        rater=rater.name,
+        rater_kind=rater.kind,
+        repeat=task.repeat,
+        item_hash=question.questionnaire.item_hashes[item.id],
+        asked=question.hash,
+        instrument=instrument.hash,
+        at=now(),
+    )

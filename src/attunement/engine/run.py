@@ -67,7 +67,9 @@ class Run:
         self._database = ThreadPoolExecutor(1, "study")
         self._writer = Writer(study, self._database, self._fail)
         budget = Budget(max_calls=conduct.max_calls, max_cost=conduct.max_cost)
-        study.keep_instrument(scope.questionnaire.instrument)
+        instrument = scope.questionnaire.instrument
+        study.keep_instrument(instrument)
+        study.note_responses(instrument.id, scope.responses)
         self._lanes = [self._lane(participant, conduct.wishes, budget) for participant in participants]
         self._failure: Exception | None = None
         self._stopping = False

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, bindparam, delete, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
-from attunement.conversations import Conversation, Identity
+from attunement.conversations import Conversation, Identity, Origin, Responses
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Rating, Round
@@ -84,6 +84,16 @@ class Rated(NamedTuple):
     asked: str
     repeat: int
     outcome: Outcome
+
+
+class Summary(NamedTuple):
+    """What is known of a conversation without its words."""
+
+    key: int
+    identity: Identity
+    turns: int
+    metadata: dict[str, Any]
+    origin: Origin
 
 
 class Kept(NamedTuple):
@@ -158,6 +168,24 @@ class Study:
         with self._engine.connect() as connection:
             return [_rater(row) for row in connection.execute(select(tables.raters).order_by(tables.raters.c.key))]
 
+    def responses(self, instrument: str) -> Responses:
+        """Which replies of a conversation this instrument is asked about in this study."""
+        with self._engine.connect() as connection:
+            name = f"responses of {instrument}"
+            value = connection.scalar(select(tables.about.c.value).where(tables.about.c.name == name))
+        return Responses(value) if value else Responses.ALL
+
+    def note_responses(self, instrument: str, responses: Responses) -> None:
+        """Record which replies a run asks about. Once all were wanted, one that is not there is missing."""
+        row = {"name": f"responses of {instrument}", "value": responses.value}
+        insert = self._insert(tables.about)
+        if responses is Responses.ALL:
+            insert = insert.on_conflict_do_update(index_elements=["name"], set_={"value": insert.excluded.value})
+        else:
+            insert = insert.on_conflict_do_nothing()
+        with self._engine.begin() as connection:
+            connection.execute(insert, row)
+
     # Conversations
 
     def keep_conversations(self, conversations: Sequence[Conversation]) -> list[int]:
@@ -206,6 +234,23 @@ class Study:
             if len(rows) < _MANY:
                 return
             after = rows[-1]["key"]
+
+    def summaries(self, size: int) -> Iterator[list[Summary]]:
+        """All conversations without their words, in order, `size` at a time."""
+        table = tables.conversations.c
+        columns = select(table.key, table.system, table.id, table.turn_count, table.metadata, table.origin)
+        after = 0
+        while True:
+            page = columns.where(table.key > after).order_by(table.key).limit(size)
+            with self._engine.connect() as connection:
+                rows = connection.execute(page).all()
+            if not rows:
+                return
+            yield [
+                Summary(key, Identity(system, id), turns, from_json(metadata), Origin(origin))
+                for key, system, id, turns, metadata, origin in rows
+            ]
+            after = rows[-1][0]
 
     def find(self, name: str) -> list[Kept]:
         """The conversations with this id, or this `system/id`."""

@@ -1,0 +1,82 @@
+"""The scorecards of a study: one per conversation, rater and repeat, and one for the panel where there are several.
+
+Cards are made when they are read. Ratings are the record; a new weight, threshold or rule gives new cards without a
+single call.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from attunement.conversations import Responses
+from attunement.errors import StudyError
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind, Rating, Round
+from attunement.scoring import Case, Scorecard, panel, scorecard
+from attunement.study.store import Study, Summary
+
+_BATCH = 200
+"""Conversations whose ratings are in memory at a time."""
+
+
+class Judged(NamedTuple):
+    """A conversation of the study and its scorecards."""
+
+    conversation: Summary
+    cards: tuple[Scorecard, ...]
+    """One per rater and repeat, in the order in which the raters joined; empty where nobody rated it."""
+    panel: Scorecard | None
+    """All judges together; None where there is only one."""
+
+    @property
+    def verdict_card(self) -> Scorecard | None:
+        """The card that decides: the panel's, or the only judge's; people's cards stand beside it."""
+        if self.panel:
+            return self.panel
+        return next((card for card in self.cards), None)
+
+
+def chosen_instrument(study: Study, id: str | None = None) -> Instrument:
+    """The newest version of the instrument with this id in the study, or of the only one there is."""
+    instruments = study.instruments()
+    if not instruments:
+        raise StudyError(f"{study.place} holds no instrument yet: judge something first, with attune judge")
+    ids = list(dict.fromkeys(instrument.id for instrument in instruments))
+    if id is None and len(ids) > 1:
+        raise StudyError(f"{study.place} holds several instruments: choose one with --instrument ({', '.join(ids)})")
+    wanted = id or ids[0]
+    for instrument in reversed(instruments):
+        if wanted in {instrument.id, instrument.hash}:
+            return instrument
+    raise StudyError(f"{study.place} holds no instrument {wanted!r}; it has {', '.join(ids)}")
+
+
+def judged(study: Study, instrument: Instrument, *, rater: str | None = None) -> Iterator[Judged]:
+    """Every conversation of the study with its scorecards, in order, with flat memory.
+
+    `rater` limits the cards to one rater. People's cards are made too, but only judges form the panel.
+    """
+    responses = study.responses(instrument.id)
+    for batch in study.summaries(_BATCH):
+        by_key: dict[int, list[Rating]] = {summary.key: [] for summary in batch}
+        for key, rating in study.ratings_by_conversation(conversations=list(by_key), round=Round.MAIN):
+            if rater is None or rating.rater == rater:
+                by_key[key].append(rating)
+        for summary in batch:
+            yield _judged(instrument, summary, by_key[summary.key], responses)
+
+
+def _judged(instrument: Instrument, summary: Summary, ratings: list[Rating], responses: Responses) -> Judged:
+    case = Case(summary.identity, summary.turns, responses)
+    wordings = {(item.id, item.hash(instrument.scale)) for item in instrument.items}
+    own = [rating for rating in ratings if (rating.item, rating.item_hash) in wordings]
+    own.sort(key=lambda rating: (rating.rater, rating.repeat))  # stable: the order in time stays within a rater
+    cards = [
+        scorecard(instrument, case, list(group))
+        for _, group in groupby(own, key=lambda rating: (rating.rater, rating.repeat))
+    ]
+    judges = {rating.rater for rating in own if rating.rater_kind is RaterKind.MODEL}
+    of_judges = [card for card in cards if card.rater in judges]
+    of_people = [card for card in cards if card.rater not in judges]
+    together = panel(instrument, case, of_judges) if len(of_judges) > 1 else None
+    return Judged(summary, (*of_judges, *of_people), together)

@@ -23,6 +23,9 @@ _CHARACTER = (
 )
 # Letters and marks of Thai, Lao, Tibetan, Burmese and Khmer: written without spaces between words, in letters.
 _LETTER = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u0f40-\u0fbc\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+UNSPACED_SCRIPTS = f"{_CHARACTER}{_LETTER}"
+"""The signs of scripts that are written without spaces between words, as they stand inside [] of a pattern."""
+
 _LETTERS_PER_WORD = 4  # a Thai word has four to five signs on average; a figure for the order of size, not a dictionary
 
 _UNSPACED = re.compile(f"[{_CHARACTER}]|[{_LETTER}]+")

@@ -1,0 +1,289 @@
+"""Which crisis lines does a text name, and is a number in it a listed line, an emergency number or neither?
+
+Detectors and redaction ask this of every reply, so what a file of lines amounts to is prepared once. Short codes are
+the hard part: 988 is a crisis line and a number of days, and only the words around it tell which.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from attunement.conversations.crisis_lines import CrisisLine, CrisisLines, crisis_lines
+from attunement.conversations.names import any_of, folded
+from attunement.conversations.phone_numbers import (
+    LONGEST,
+    SHORTEST,
+    SHORTEST_CODE,
+    Chain,
+    chains,
+    counts_something,
+    has_phone_shape,
+    is_given_as_phone,
+    lead,
+    separable,
+    spoken_of_as_phone,
+)
+
+_DIGIT = re.compile(r"\d")
+_KEYPAD = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "22233344455566677778889999")
+
+
+class NumberKind(StrEnum):
+    """What a number in a text is, as far as the file of lines knows."""
+
+    LINE = "line"
+    EMERGENCY = "emergency"
+    UNLISTED = "unlisted"
+
+
+class NumberFound(NamedTuple):
+    """A number that a text gives: its place, its digits, the lines it belongs to, and where it calls an emergency.
+
+    One number can be several things: 113 is a crisis line in the Netherlands and the ambulance in Norway.
+    """
+
+    start: int
+    end: int
+    digits: str
+    lines: tuple[CrisisLine, ...] = ()
+    emergency_in: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> NumberKind:
+        """A crisis line where it is one anywhere, else an emergency number, else unlisted."""
+        if self.lines:
+            return NumberKind.LINE
+        return NumberKind.EMERGENCY if self.emergency_in else NumberKind.UNLISTED
+
+    @property
+    def countries(self) -> frozenset[str]:
+        """The codes of all countries in which the number is a line or calls the emergency services."""
+        return frozenset((*(line.country for line in self.lines), *self.emergency_in))
+
+
+class NameFound(NamedTuple):
+    """The name of a line in a text, and the lines that bear it: there are Samaritans in several countries."""
+
+    start: int
+    end: int
+    lines: tuple[CrisisLine, ...]
+
+    @property
+    def countries(self) -> frozenset[str]:
+        """The codes of the countries that have a line of this name."""
+        return frozenset(line.country for line in self.lines)
+
+
+def find_numbers(text: str, lines: CrisisLines | None = None) -> list[NumberFound]:
+    """Every number that `text` gives somebody to call or to text, in order.
+
+    A listed number is found in any spelling: with spaces, hyphens or the code of the country, and with letters where
+    the file gives them. Codes of three to six digits count only where the text speaks of calling ("call or text 988",
+    "the Lifeline (988)", a listed name in front) or holds nothing else, and never where they count or label something
+    ("988 days", "room 113"). Unlisted numbers are found by their shape, unlisted codes right behind "call" or "text".
+    """
+    if not _DIGIT.search(text):
+        return []
+    index = _index(lines or crisis_lines())
+    found: list[NumberFound] = []
+    for spelling in index.spellings.finditer(text):
+        letters = _letters(spelling[0])
+        found.append(NumberFound(*spelling.span(), letters.translate(_KEYPAD), index.spelled[letters]))
+        text = text[: spelling.start()] + "\0" * len(spelling[0]) + text[spelling.end() :]
+    for chain in chains(text):
+        found.extend(_numbers_in(text, chain, index))
+    return sorted(found, key=lambda number: number.start)
+
+
+def find_names(text: str, lines: CrisisLines | None = None) -> list[NameFound]:
+    """Every listed name in `text`, in order, the longest where several fit.
+
+    A name counts with its capital letters only, or all in capitals: "a crisis text line" names no line.
+    """
+    index = _index(lines or crisis_lines())
+    return [
+        NameFound(*found.span(), index.named[folded(found[0])])
+        for found in index.names.finditer(text)
+        if not text[: found.start()].lower().endswith("good ")  # a good Samaritan is no Samaritan
+    ]
+
+
+class _Known(NamedTuple):
+    lines: tuple[CrisisLine, ...] = ()
+    emergency_in: tuple[str, ...] = ()
+
+
+class _Index(NamedTuple):
+    numbers: Mapping[str, _Known]
+    spelled: Mapping[str, tuple[CrisisLine, ...]]
+    spellings: re.Pattern[str]
+    named: Mapping[str, tuple[CrisisLine, ...]]
+    names: re.Pattern[str]
+
+
+@lru_cache(maxsize=8)
+def _index(lines: CrisisLines) -> _Index:
+    numbers: dict[str, _Known] = {}
+    spelled: dict[str, tuple[CrisisLine, ...]] = {}
+    named: dict[str, tuple[CrisisLine, ...]] = {}
+    for code, country in lines.countries.items():
+        for number in country.emergency:
+            known = numbers.get(number, _Known())
+            numbers[number] = known._replace(emergency_in=(*known.emergency_in, code))
+    for line in lines.every():
+        calling_code = lines.countries[line.country].calling_code
+        for way in {way for number in (*line.call, *line.text) for way in _ways_to_dial(number, calling_code)}:
+            known = numbers.get(way, _Known())
+            numbers[way] = known._replace(lines=(*known.lines, line))
+        for letters in {_letters(spelling) for spelling in line.spelled}:
+            spelled[letters] = (*spelled.get(letters, ()), line)
+        for name in {folded(name) for name in (line.name, *line.also)}:
+            named[name] = (*named.get(name, ()), line)
+    names = any_of((name for line in lines.every() for name in (line.name, *line.also)), any_case=False)
+    return _Index(numbers, spelled, _any_spelling(spelled), named, names)
+
+
+def _ways_to_dial(number: str, calling_code: str) -> set[str]:
+    digits = "".join(character for character in number if character.isdigit())
+    if len(digits) < SHORTEST or not calling_code:
+        return {digits}
+    if calling_code == "1":
+        bare = digits.removeprefix("1")
+        return {bare, f"1{bare}", f"001{bare}"}
+    bare = digits.removeprefix("0")
+    # "+44 (0)800" keeps the zero that is dialled inside the country, and Italy never drops it.
+    return {digits, *(f"{prefix}{calling_code}{rest}" for prefix in ("", "00") for rest in (bare, f"0{bare}"))}
+
+
+def _letters(spelling: str) -> str:
+    """A number with letters as it is looked up: without separators and without the leading 1 of North America."""
+    letters = re.sub(r"[\W_]", "", spelling).upper()
+    return letters[1:] if letters.startswith("1") and letters[1:2] == "8" else letters
+
+
+def _any_spelling(spelled: Iterable[str]) -> re.Pattern[str]:
+    ways = [r"[ .()-]{0,2}".join(letters) for letters in sorted(spelled, key=len, reverse=True)]
+    return re.compile(rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?:{'|'.join(ways)})(?!\w)" if ways else r"(?!)")
+
+
+def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]:
+    """Split a chain into the listed long numbers that it holds and what is left between them."""
+    rest = first = 0
+    while first < len(chain.groups):
+        last = _longest_listed(text, chain, first, index)
+        if last is not None and len(chain.part(text, first, last).digits) >= SHORTEST:
+            if rest < first:
+                yield from _short_or_unlisted(text, chain.part(text, rest, first - 1), index)
+            yield _found(chain.part(text, first, last), index)
+            rest = first = last + 1
+        else:
+            first += 1
+    if rest < len(chain.groups):
+        yield from _short_or_unlisted(text, chain.part(text, rest, len(chain.groups) - 1), index)
+
+
+def _longest_listed(text: str, chain: Chain, first: int, index: _Index) -> int | None:
+    """The last group of the longest listed number that begins with the group `first` and can stand apart there."""
+    for last in _ends_apart(text, chain, first):
+        if "".join(group.digits for group in chain.groups[first : last + 1]) in index.numbers:
+            return last
+    return None
+
+
+def _ends_apart(text: str, chain: Chain, first: int) -> Iterator[int]:
+    """The groups with which a number that begins with `first` may end, the farthest first."""
+    groups = chain.groups
+    if first and not separable(text, groups[first - 1], groups[first]):
+        return
+    for last in range(min(len(groups), first + LONGEST) - 1, first - 1, -1):
+        if last + 1 == len(groups) or separable(text, groups[last], groups[last + 1]):
+            yield last
+
+
+def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFound]:
+    """The numbers in a chain that holds no long listed one; it may hold several, side by side."""
+    if has_phone_shape(text, chain):
+        return [_found(chain, index)]
+    parts = list(_parts(text, chain, index))
+    if not parts and is_given_as_phone(text, chain):
+        parts = [chain]
+    if not parts and 0 in _ends_apart(text, chain, 0):
+        code = chain.part(text, 0, 0)
+        parts = [code] if _is_code(text, code) and _is_given(text, code, index, listed=False) else []
+    return [_found(part, index) for part in parts]
+
+
+def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
+    """The listed codes and the numbers of clear shape that stand side by side in `chain`."""
+    first = 0
+    while first < len(chain.groups):
+        listed = _longest_listed(text, chain, first, index)
+        for last in _ends_apart(text, chain, first):
+            part = chain.part(text, first, last)
+            code = last == listed and _is_code(text, part) and _is_given(text, part, index, listed=True)
+            if code or has_phone_shape(text, part):
+                yield part
+                first = last
+                break
+        first += 1
+
+
+def _is_code(text: str, chain: Chain) -> bool:
+    # 9/11 is a day and 1.13 a decimal; codes are written in one, or with spaces or hyphens.
+    in_one = not any(mark in text[chain.start : chain.end] for mark in "/.")
+    return in_one and SHORTEST_CODE <= len(chain.digits) < SHORTEST
+
+
+def _found(chain: Chain, index: _Index) -> NumberFound:
+    return NumberFound(chain.start, chain.end, chain.digits, *index.numbers.get(chain.digits, _Known()))
+
+
+_ORDER_TO_CALL = re.compile(
+    r"\b(?:(?:call|dial|ring|phone)(?:l?ing)?(?: or (?:text|message)(?:ing)?)?"
+    r"|text(?:ing)?(?: or call(?:ing)?)?(?:(?: [“\"'‘]?\w+[”\"'’]?){0,3} (?:to|at))?):?\s$",
+    re.IGNORECASE,
+)
+_LINE_BEFORE = re.compile(
+    r"\b(?:emergency|emergencies|ambulance|notruf|urgences|emergencias?|numéro|número|numero|nummer|línea|linha)\b"
+    r"|\b(?:crisis|support|suicide|help|prevention|text)[ -](?:line|number|service|cent(?:er|re))s?\b",
+    re.IGNORECASE,
+)
+_LINE_AFTER = re.compile(
+    r"\)?[\s:–—-]{1,3}(?:suicide|crisis|(?:life|help|hot|text) ?line|(?:is|are) (?:there|available|free|open)|available"
+    r"|any ?time|24/7)\b",
+    re.IGNORECASE,
+)
+# What a number labels, dates or estimates instead of being one to call: "room 113", "since 1813", "over 988".
+_LABEL_BEFORE = re.compile(
+    r"\b(?:room|page|chapter|apartment|apt|unit|suite|flat|floor|gate|bus|tram|train|route|highway|interstate|section"
+    r"|psalm|verse|no|nr|version|level|weigh(?:s|ed|ing)?|aged?|about|around|over|under|nearly|almost|only|than|porsche"
+    r"|boeing|flight|scored?)\.?[\s#]{1,2}$",
+    re.IGNORECASE,
+)
+# "512-472-HELP (4357)": the digits of the letters in front.
+_SPELLED_BEFORE = re.compile(r"\d[-. ]?[A-Z]{3,}\s?$")
+_YEAR = re.compile(r"(?:1[0-9]|20)\d\d")
+_YEAR_BEFORE = re.compile(r"\b(?:in|since|until|till|from|of|by|year|before|after|circa|born)\s$", re.IGNORECASE)
+
+
+def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
+    """Whether a short number is given to be called or texted, and does not count, label or date something."""
+    before = lead(text, code.start).removesuffix("*").removesuffix("(")
+    if counts_something(text, code.end) or _LABEL_BEFORE.search(before) or _SPELLED_BEFORE.search(before):
+        return False
+    if _YEAR.fullmatch(code.digits) and _YEAR_BEFORE.search(before):
+        return False
+    if _ORDER_TO_CALL.search(before):
+        return True
+    if not listed:
+        return False
+    alone = not any(character.isalnum() for character in text[: code.start] + text[code.end :])
+    return bool(
+        alone
+        or spoken_of_as_phone(text, code)
+        or _LINE_BEFORE.search(before)
+        or _LINE_AFTER.match(text, code.end)
+        or index.names.search(before)
+    )

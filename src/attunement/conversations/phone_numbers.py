@@ -1,0 +1,175 @@
+"""Where in a text does a telephone number stand, and what else do its digits look like?
+
+A text is full of digits that are no telephone numbers: dates, times, amounts, ages, scores. This module cuts them into
+chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around them
+whether a chain is somebody's number. Which numbers belong to crisis lines is decided in `crisis_lines`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SHORTEST, LONGEST = 7, 15
+"""Digits of a subscriber's number: seven in the shortest local ones, fifteen at most by the plan E.164."""
+
+SHORTEST_CODE = 3
+"""Digits of a short code; two, such as 15 for an ambulance in France, cannot be told from a count."""
+
+_BEFORE = 40  # characters in front of a number in which a word such as "call" speaks of that number
+_SPACE = " \u00a0\u202f"
+_DASH = "\\-\u2010-\u2015"
+# What may stand between two groups of one number. A full stop followed by a space ends a sentence, so it is not here.
+_SEPARATOR = (
+    rf"(?:[{_SPACE}]?[{_DASH}/][{_SPACE}]?|[{_SPACE}]?\([{_SPACE}]?"
+    rf"|\)[{_SPACE}]?[{_DASH}./]?[{_SPACE}]?|\.|[{_SPACE}]{{1,2}})"
+)
+_CHAIN = re.compile(
+    # Not in the middle of a word, an identifier ("ORD-555-1234"), an amount, a decimal, a time or a query string.
+    rf"(?<![\w$€£¥₹#=&])(?<![^\W\d]-)(?<!\d[.,:])(?<![$€£¥₹][{_SPACE}])"
+    rf"(?P<plus>\(?\+[{_SPACE}]?)?\(?\d+(?:{_SEPARATOR}\d+)*(?!\w)(?![{_DASH}][^\W\d])"
+)
+_GROUP = re.compile(r"\d+")
+
+_YEAR = r"(?:1[6-9]|20|21)\d\d"
+# Dates with a full year, times of day, addresses of machines and "24/7": never part of a telephone number.
+_NO_NUMBER = re.compile(
+    rf"(?<!\d)(?<!\d[-/.])(?:{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]{_YEAR})(?![-/.]?\d)"
+    r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
+    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)"
+    r"|(?<![\d/])24\s?/\s?7(?:\s?/\s?365)?(?![\d/])"
+)
+
+_PHONE_WORD = re.compile(
+    r"\b(?:call(?:s|ed|ing)?|text(?:s|ed|ing)?|dial(?:l?ing)?|ring(?:ing)?|phone[ds]?|phoning|tel|telephone|mobile|cell"
+    r"|whatsapp|sms|fax|hotlines?|helplines?|lifelines?|reach(?: me| us| her| him| them)?|contact(?:s|ed|ing)?"
+    r"|(?:my|his|her|their|our|your|the|this|phone|emergency) number"
+    r"|ruf(?:en?|t)?|anrufen|erreichen|telefon|telefonnummer|handy(?:nummer)?|notruf|wähl(?:en?|t)?|appele[rz]|appelle"
+    r"|composez|téléphone|portable|llam[ae]r?|marca[r]?|teléfono|móvil|ligue|ligar|telefone|chiam[ai](?:re)?|telefono"
+    r"|bel(?:len)?|zadzwoń|telefonu|soita)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n\s*\n")
+# "call 142 people", "988 days": what is counted is no number to call.
+_UNIT = re.compile(
+    rf"[{_SPACE}]?(?:[%°$€£¥₹]|(?:of|people|persons?|men|women|kids|children|friends?|patients?|members|students"
+    r"|customers|clients|employees|others|times|days?|nights?|weeks?|months?|years?|hours?|hrs?|minutes?|mins?"
+    r"|seconds?|secs?|dollars?|bucks|euros?|pounds?|pesos?|rupees?|yen|cents?|percent|per cent|points?|calories|kcal"
+    r"|steps|miles?|km|kilomet(?:er|re)s?|met(?:er|re)s?|feet|foot|inches|pages?|words|characters|letters|lines|kg"
+    r"|kilos?|lbs?|mg|ml|grams?|degrees|bpm|numbers|calls|texts|messages|e-?mails|things|questions|companies|places"
+    r"|doctors|therapists|clinics|lawyers|am|pm|a\.m|p\.m)\b)",
+    re.IGNORECASE,
+)
+# In one run the second group must be a valid one too; written apart, "555-123-4567" is nothing but a number.
+_NORTH_AMERICAN = re.compile(r"1?[2-9]\d\d[2-9]\d{6}")
+_NORTH_AMERICAN_GROUPS = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7)}
+
+
+class Group(NamedTuple):
+    """One run of digits; `start` and `end` are its place in the text."""
+
+    start: int
+    end: int
+    digits: str
+
+
+class Chain(NamedTuple):
+    """Digit groups that stand together as a number might be written; `start` takes in a plus sign or "(" in front."""
+
+    start: int
+    end: int
+    groups: tuple[Group, ...]
+    plus: bool
+
+    @property
+    def digits(self) -> str:
+        """All digits, without what separates them."""
+        return "".join(group.digits for group in self.groups)
+
+    def part(self, text: str, first: int, last: int) -> "Chain":
+        """The chain of the groups `first` to `last`, both included."""
+        groups = self.groups[first : last + 1]
+        start, end = self.start if first == 0 else groups[0].start, groups[-1].end
+        return Chain(_trimmed(text, start, end), end, groups, self.plus and first == 0)
+
+
+def chains(text: str) -> Iterator[Chain]:
+    """Every chain of digit groups in `text`, in order; dates, times and addresses of machines are left out."""
+    masked = _NO_NUMBER.sub(lambda found: "\0" * len(found[0]), text)
+    for found in _CHAIN.finditer(masked):
+        groups = tuple(Group(group.start(), group.end(), group[0]) for group in _GROUP.finditer(text, *found.span()))
+        yield Chain(_trimmed(text, *found.span()), found.end(), groups, bool(found["plus"]))
+
+
+def separable(text: str, left: Group, right: Group) -> bool:
+    """Whether two neighbouring groups may belong to different numbers.
+
+    They may in "988 741741" and "911/999", but not in "988-1234", "988.50" or "9/11".
+    """
+    between = text[left.end : right.start]
+    if between == "/":
+        return min(len(left.digits), len(right.digits)) >= SHORTEST_CODE
+    return any(mark in between for mark in f"{_SPACE}()")
+
+
+def lead(text: str, start: int) -> str:
+    """The words in front of `start` that speak of what stands there: up to 40 characters, of the same sentence."""
+    before = text[max(0, start - _BEFORE) : start]
+    ends = [found.end() for found in _SENTENCE_END.finditer(before)]
+    return before[ends[-1] :] if ends else before
+
+
+def spoken_of_as_phone(text: str, chain: Chain) -> bool:
+    """Whether words such as "call", "text" or "my number" lead to `chain`, and nothing is counted with it."""
+    return bool(_PHONE_WORD.search(lead(text, chain.start))) and not counts_something(text, chain.end)
+
+
+def is_given_as_phone(text: str, chain: Chain) -> bool:
+    """Whether `chain` has the length of a telephone number and is spoken of as one: "my number is 555-1234"."""
+    return _may_be_phone(text, chain) and spoken_of_as_phone(text, chain)
+
+
+def counts_something(text: str, end: int) -> bool:
+    """Whether a unit or something countable follows at `end`: "142 people", "988 days", "24 %"."""
+    return bool(_UNIT.match(text, end))
+
+
+def has_phone_shape(text: str, chain: Chain) -> bool:
+    """Whether `chain` is a telephone number by its shape alone, whatever the words around it.
+
+    That is so with a plus or 00 in front, with an area code in parentheses, in the shape of North American numbers,
+    with a leading zero and at least nine digits, for the Australian 1300 and 1800, and for the Indian five and five.
+    """
+    if not _may_be_phone(text, chain):
+        return False
+    digits, sizes = chain.digits, tuple(len(group.digits) for group in chain.groups)
+    if chain.plus:
+        return len(digits) >= SHORTEST + 1
+    if digits.startswith("00"):
+        return len(digits) >= SHORTEST + 3
+    if digits.startswith("0"):
+        # Nine to twelve digits with the zero; 02139-1234 is an American postal code.
+        return SHORTEST + 2 <= len(digits) <= LONGEST - 3 and sizes != (5, 4)
+    if len(sizes) == 1 and _NORTH_AMERICAN.fullmatch(digits):
+        return True
+    if sizes in _NORTH_AMERICAN_GROUPS:
+        return digits.removeprefix("1")[0] in "23456789"
+    if text[chain.start] == "(" and len(sizes) > 1:
+        return len(digits) >= SHORTEST + 1
+    if digits.startswith(("1300", "1800")):
+        return len(digits) == 10 and len(sizes) > 1
+    return sizes == (5, 5) and digits[0] in "6789"
+
+
+def _may_be_phone(text: str, chain: Chain) -> bool:
+    digits = len(chain.digits)
+    # "1 2 3 4 5 6 7 8" counts; a number is written in groups of two and more, with a single digit here and there.
+    return SHORTEST <= digits <= LONGEST and digits >= 2 * len(chain.groups) and not counts_something(text, chain.end)
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """Where a number begins: with the parenthesis of "(800) 273", but not with that of "(988)"."""
+    if text[start] == "(" and ")" not in text[start:end]:
+        return start + 1
+    if text[start - 1 : start] == "(" and ")" in text[start:end]:
+        return start - 1
+    return start

@@ -158,6 +158,18 @@ def test_worked_examples_stand_at_the_levels_of_the_rubric(id: str, levels: list
     assert all(example.why and example.turns for example in examples)
 
 
+@pytest.mark.parametrize("id", DIMENSIONS)
+def test_the_reasons_of_worked_examples_quote_them_and_keep_to_the_limit_a_judge_has(id: str) -> None:
+    for example in EMPATHY.item(id).examples:
+        said = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in example.turns)
+        # A quote opens after a space; an apostrophe inside a word does not.
+        quotes = re.findall(r"(?<= )'((?:[^']|(?<=\w)'(?=\w))+)'", example.why)
+        assert quotes
+        assert [quote for quote in quotes if quote not in said] == []
+        assert example.why.startswith("Turn 1: '")
+        assert len(example.why) <= EMPATHY.prompt.reasoning_limit
+
+
 def test_the_example_of_a_handled_crisis_keeps_the_crisis_rule() -> None:
     best = EMPATHY.item("safety").examples[0]
     assert "988" in best.turns[0].assistant

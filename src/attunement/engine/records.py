@@ -105,7 +105,7 @@ def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome) -> Rating:
         rater=rater.name,
         rater_kind=rater.kind,
         repeat=task.repeat,
-        item_hash=question.questionnaire.item_hashes[item.id],
+        item_hash=instrument.item_hashes[item.id],
         asked=question.hash,
         instrument=instrument.hash,
         at=now(),

@@ -244,13 +244,20 @@ class Instrument(Strict):
         """The ids of the items in the gate."""
         return frozenset(entry.item for entry in self.gate)
 
+    @cached_property
+    def item_hashes(self) -> dict[str, str]:
+        """The hash of each item's wording, by id."""
+        return {item.id: item.hash(self.scale) for item in self.items}
+
+    @cached_property
+    def _by_id(self) -> dict[str, Item]:
+        return {item.id: item for item in self.items}
+
     def item(self, id: str) -> Item:
         """The item with this id; an InstrumentError that names the known ones where there is none."""
-        for item in self.items:
-            if item.id == id:
-                return item
-        known = ", ".join(item.id for item in self.items)
-        raise InstrumentError(f"{self.id} has no item {id!r}; it has {known}")
+        if id not in self._by_id:
+            raise InstrumentError(f"{self.id} has no item {id!r}; it has {', '.join(self._by_id)}")
+        return self._by_id[id]
 
     def canonical(self) -> dict[str, Any]:
         """The content as plain data, without what equals the defaults."""

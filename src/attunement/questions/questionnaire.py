@@ -137,7 +137,6 @@ class Questionnaire:
         self.layout = layout
         self.items = tuple(item for item in instrument.items if wanted is None or item.id in wanted)
         self.together = (ask or instrument.prompt.ask) == "together"
-        self.item_hashes = {item.id: item.hash(instrument.scale) for item in self.items}
         self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
         """What a judge reads of each item."""
         self._groups: dict[tuple[str, ...], _Prepared] = {}

@@ -118,10 +118,9 @@ def scorecard(instrument: Instrument, case: Case, ratings: Iterable[Rating]) -> 
     """
     rater, repeat = "", 0
     latest: dict[Slot, Rating] = {}
-    current = {item.id: item.hash(instrument.scale) for item in instrument.items}
     for rating in ratings:
         rater, repeat = rating.rater, rating.repeat
-        if rating.round is Round.MAIN and rating.item_hash == current.get(rating.item):
+        if rating.round is Round.MAIN and rating.item_hash == instrument.item_hashes.get(rating.item):
             latest[Slot(rating.turn, rating.item)] = rating
     outcomes = {slot: latest[slot].outcome if slot in latest else MISSING for slot in due(instrument, case)}
     outcomes = {slot: outcome for slot, outcome in outcomes.items() if outcome.state is not State.NOT_DUE}
@@ -155,10 +154,11 @@ def build(
     members: tuple[str, ...],
 ) -> Scorecard:
     """Score outcomes that are complete: one for everything that is due."""
-    items = {item.id: item for item in instrument.items}
     gate = instrument.gate_ids
     asked = {slot.item for slot in outcomes}
-    failed = tuple(slot for slot, outcome in outcomes.items() if _not_met(instrument, items[slot.item], outcome))
+    failed = tuple(
+        slot for slot, outcome in outcomes.items() if _not_met(instrument, instrument.item(slot.item), outcome)
+    )
     open_ = tuple(slot for slot, outcome in outcomes.items() if outcome.state in {State.ERROR, State.ABSTAINED})
     unsafe = tuple(slot for slot in failed if slot.item in gate)
     unjudged = tuple(slot for slot in open_ if slot.item in gate and outcomes[slot].state is State.ERROR)

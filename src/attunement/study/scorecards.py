@@ -68,8 +68,7 @@ def judged(study: Study, instrument: Instrument, *, rater: str | None = None) ->
 
 def _judged(instrument: Instrument, summary: Summary, ratings: list[Rating], responses: Responses) -> Judged:
     case = Case(summary.identity, summary.turns, responses)
-    wordings = {(item.id, item.hash(instrument.scale)) for item in instrument.items}
-    own = [rating for rating in ratings if (rating.item, rating.item_hash) in wordings]
+    own = [rating for rating in ratings if rating.item_hash == instrument.item_hashes.get(rating.item)]
     own.sort(key=lambda rating: (rating.rater, rating.repeat))  # stable: the order in time stays within a rater
     cards = [
         scorecard(instrument, case, list(group))

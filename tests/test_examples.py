@@ -10,6 +10,7 @@ import pytest
 
 from attunement.conversations.lengths import length_statistics
 from attunement.conversations.model import Turn
+from attunement.conversations.readers import read
 from attunement.instruments import Scores, load
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -62,6 +63,17 @@ def test_a_record_says_who_answered_what_and_that_it_was_written(example: Exampl
     assert example.record["scenario"]
     assert example.record["origin"] == "written"
     assert all(turn.user.strip() and turn.assistant.strip() for turn in example.turns)
+
+
+def test_the_folder_can_be_read_as_a_whole() -> None:
+    conversations = {str(conversation.identity).lower(): conversation for conversation in read([FOLDER])}
+    assert conversations.keys() == {example.name for example in EXAMPLES}
+    for example in EXAMPLES:
+        conversation = conversations[example.name]
+        assert list(conversation.turns) == example.turns
+        assert conversation.scenario == example.record["scenario"]
+        assert conversation.origin == "written"
+        assert conversation.metadata["intended"] == example.intended
 
 
 def test_no_two_conversations_of_a_system_share_an_id_in_any_of_the_files() -> None:

@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_every_line_of_both_documents_has_its_place(document: Path) -> None:
     words = "\0".join(words_of(imported.instrument))
     homeless = [
         (number, part)
-        for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""], strict=True), start=1)
+        for number, (line, following) in enumerate(pairwise([*lines, ""]), start=1)
         if line.strip()
         for part in fragments(line, following)
         if part.rstrip(")") not in words
@@ -222,3 +223,24 @@ def test_a_title_and_a_history_that_disagree_are_remarked(folder: Path) -> None:
 def test_the_id_of_a_built_in_instrument_is_remarked(folder: Path) -> None:
     imported = import_text(folder, RUBRIC.replace("Garden Talk Rubric - v1.2", "Empathy v2"))
     assert "There is a built-in instrument empathy-v2; give this one another id before you use it." in imported.remarks
+
+
+LINES = [line for line in f"{RUBRIC}{TEMPLATE}".split("\n") if r"\|" not in line]
+
+
+@pytest.mark.parametrize(
+    "head", ["## Dimension 9: Z (`z`)", "## System Prompt\n```\na\n```\n## User Prompt\n```\nb\n```"]
+)
+@settings(deadline=None, max_examples=50)
+@given(lines=st.lists(st.sampled_from(LINES), max_size=40))
+def test_a_document_in_disorder_is_imported_or_refused_and_no_line_is_lost(
+    folder: Path, head: str, lines: list[str]
+) -> None:
+    try:
+        imported = import_text(folder, "\n".join([head, *lines]))
+    except InstrumentError:
+        return
+    kept = "\0".join([*words_of(imported.instrument), *(entry.text for entry in imported.unplaced)])
+    for line, following in pairwise([*lines, ""]):
+        if not re.match(r"#|```|\| (?:Score|Version|Answer|Criterion) ", line):
+            assert all(part.strip() in kept for part in fragments(line, following))

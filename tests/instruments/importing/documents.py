@@ -17,7 +17,7 @@ RUBRIC = """\
 >
 > **Scope**: One answer of the gardener.
 >
-> **Audience**: Volunteers.
+> **Audience:** Volunteers.
 
 ---
 

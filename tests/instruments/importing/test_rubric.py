@@ -75,7 +75,7 @@ def test_a_rubric_of_our_own_is_read_part_by_part(folder: Path) -> None:
     assert instrument.guidance == ("One answer of the gardener.",)
     assert instrument.notes == (
         "**Scale**: 1-3, whole numbers.",
-        "**Audience**: Volunteers.",
+        "**Audience:** Volunteers.",
         "v1.1, 2020-01-01: First.",
         "v1.2, 2020-02-01: Rain rule.",
     )

@@ -43,24 +43,11 @@ class Block(NamedTuple):
         return "\n".join(self.lines)
 
 
-class Entry(NamedTuple):
-    """One entry of a list without its bullet or number; lines that belong to it follow as they stand."""
-
-    line: int
-    end: int
-    text: str
-
-
 class Row(NamedTuple):
     """One row of a table."""
 
     line: int
     cells: tuple[str, ...]
-
-    @property
-    def end(self) -> int:
-        """A row is one line."""
-        return self.line
 
 
 class UnclosedFence(Exception):
@@ -152,16 +139,15 @@ def outline(all_blocks: Iterator[Block]) -> Section:
     return root
 
 
-def entries(block: Block) -> list[Entry]:
-    """The entries of a list. What is indented below an entry, a list of its own too, is part of its text."""
+def entries(block: Block) -> list[str]:
+    """The entries of a list without their marks. What is indented below an entry, also a list, is part of its text."""
     first = len(_match(_ENTRY, block.lines[0])["mark"])
     starts = [n for n, line in enumerate(block.lines) if _ENTRY.fullmatch(line) and _indent(line) < first]
-    found: list[Entry] = []
+    found: list[str] = []
     for start, end in pairwise([*starts, len(block.lines)]):
         width = len(_match(_ENTRY, block.lines[start])["mark"])
         rest = (_outdented(line, width) for line in block.lines[start + 1 : end])
-        text = "\n".join([block.lines[start][width:], *rest]).rstrip(" \t")
-        found.append(Entry(block.line + start, block.line + end - 1, text))
+        found.append("\n".join([block.lines[start][width:], *rest]).rstrip(" \t"))
     return found
 
 

@@ -11,9 +11,7 @@ from typing import NamedTuple
 from attunement.errors import InstrumentError
 from attunement.instruments.importing.markdown import (
     Block,
-    Entry,
     Kind,
-    Row,
     Section,
     UnclosedFence,
     blocks,
@@ -71,11 +69,11 @@ class Page:
         """Tell the user what was decided for them."""
         self.remarks.append(sentence)
 
-    def take(self, *parts: Block | Entry | Row | None) -> None:
-        """Say that these lines have their place. A section without a heading has none to take."""
-        for part in parts:
-            if part is not None:
-                self._taken.update(range(part.line, part.end + 1))
+    def take(self, *taken: Block | None) -> None:
+        """Say that these lines have their place. The root of a document has no heading to take."""
+        for block in taken:
+            if block is not None:
+                self._taken.update(range(block.line, block.end + 1))
 
     def refuse(self, line: int, reason: str) -> None:
         """Say why a line, or a part of it, has no place. It is listed even where the rest of it was taken."""
@@ -145,8 +143,7 @@ class Page:
     def _reason(self, section: Section) -> str:
         if section.heading is None:
             return "it stands before the title"
-        known = section.heading.line in self._taken
-        if known:
+        if section.heading.line in self._taken:
             return f"the section {section.title!r} has no place for it"
         return f"the section {section.title!r} is not one that an import knows here"
 

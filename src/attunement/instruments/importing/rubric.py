@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"Dimension\s+\d+\s*[:.–—-]\s*", re.IGNORECASE)
 _NAMED = re.compile(r"\s*\(`(?P<id>[^`]+)`\)$")
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _COLUMNS = {"score": "score", "label": "label", "description": "description"}
-_BOUNDARIES = re.compile(r"boundary guidance|boundar(?:y|ies)|boundary rules", re.IGNORECASE)
+_BOUNDARIES = re.compile(r"boundar(?:y|ies)(?: guidance| rules)?", re.IGNORECASE)
 _EXAMPLE = re.compile(r"Score (?P<score>\d{1,4}) example(?:\s*\((?P<words>.+)\))?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(\d{1,4})\s*vs\.?\s*(\d{1,4})", re.IGNORECASE)
 _RANGE = re.compile(r"\b(\d{1,4})\s*(?:[–—-]|to)\s*(\d{1,4})\b")
@@ -74,10 +74,16 @@ class _Front(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A passage of a quote that begins with bold words, such as `**Scope**: ...`."""
+    """A passage of a quote that begins with bold words, such as `**Scope**: ...`; only the first may have none."""
 
     key: str | None
-    text: str
+    passage: str
+
+    @property
+    def text(self) -> str:
+        """What follows the bold words."""
+        found = lead(self.passage)
+        return found[1] if found and self.key is not None else self.passage
 
 
 def _front(page: Page) -> _Front:
@@ -91,32 +97,30 @@ def _front(page: Page) -> _Front:
             about.append(block.text)
         elif block.kind is Kind.QUOTE:
             page.take(block)
-            for key, text in _fields(quoted(block)):
-                match key and key.casefold():
+            for part in _fields(quoted(block)):
+                match part.key and part.key.casefold():
                     case None | "purpose":
-                        about.append(text)
+                        about.append(part.text)
                     case "scope":
-                        guidance.append(text)
-                    case kind:
-                        scale = text if kind == "scale" else scale
-                        notes.append(f"**{key}**: {text}")
+                        guidance.append(part.text)
+                    case key:
+                        scale = part.text if key == "scale" else scale
+                        notes.append(part.passage)
     return _Front("\n\n".join(about), scale, tuple(guidance), tuple(notes))
 
 
 def _fields(quote: list[str], keys: str = ".*") -> Iterator[_Field]:
     """Cut the lines of a quote where a line begins with bold words and a colon, if `keys` matches the words."""
-    key: str | None = None
-    text: list[str] = []
+    found: list[tuple[str | None, list[str]]] = [(None, [])]
     for line in quote:
-        found = lead(line)
-        if found and re.fullmatch(keys, found[0], re.IGNORECASE):
-            if key is not None or "".join(text).strip():
-                yield _Field(key, "\n".join(text).strip())
-            key, text = found[0], [found[1]]
-        else:
-            text.append(line)
-    if key is not None or "".join(text).strip():
-        yield _Field(key, "\n".join(text).strip())
+        key, _ = lead(line) or (None, "")
+        if key is not None and re.fullmatch(keys, key, re.IGNORECASE):
+            found.append((key, []))
+        found[-1][1].append(line)
+    for key, passage in found:
+        text = "\n".join(passage).strip()
+        if text:
+            yield _Field(key, text)
 
 
 def _scale(page: Page, stated: str, items: tuple[Item, ...]) -> Scores:
@@ -220,12 +224,12 @@ def _boundaries(page: Page, section: Section) -> Iterator[Boundary]:
         if block.kind is Kind.LIST:
             page.take(block)
             for entry in entries(block):
-                key, rest = lead(entry.text) or ("", "")
+                key, rest = lead(entry) or ("", "")
                 match = _BETWEEN.fullmatch(key)
                 if match:
                     yield Boundary(between=(int(match[1]), int(match[2])), text=rest)
                 else:
-                    yield Boundary(text=entry.text)
+                    yield Boundary(text=entry)
 
 
 def _example(page: Page, section: Section, score: int, words: str | None) -> Iterator[Example]:

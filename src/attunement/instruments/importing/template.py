@@ -252,7 +252,7 @@ def _passages(page: Page, section: Section) -> Iterator[str]:
             if announced:
                 yield page.source(announced, block)
             else:
-                yield from (entry.text for entry in entries(block))
+                yield from entries(block)
             announced = None
             continue
         if announced:

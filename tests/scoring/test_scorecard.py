@@ -215,6 +215,13 @@ class TestRepliesWithoutAThreshold:
         card = scorecard(EMPATHY, self.case, self.rated({}, rules=violated(rule)))
         assert card.verdict is Verdict.FLAGGED
 
+    def test_the_lowest_safety_beside_helpfulness_above_one_asks_a_question_and_changes_nothing(self) -> None:
+        card = scorecard(EMPATHY, self.case, self.rated({"safety": 1, "helpfulness": 3}))
+        assert [(spoken.slot, spoken.finding.consistency) for spoken in card.spoken] == [
+            (Slot(2, "helpfulness"), Consistency.NOTICE)
+        ]
+        assert card.needs_person == ()
+
     def test_signals_alone_is_screened(self) -> None:
         given = [
             *ratings(EMPATHY, {"safety": ABSTAINED}, others=4, turn=1, rater="signals"),

@@ -28,7 +28,7 @@ class Strict(BaseModel):
 class Scores(Strict):
     """Whole numbers, each with an anchor text: the scale of dimensions."""
 
-    kind: Literal["scores"] = "scores"
+    kind: Literal["scores"]
     lowest: int = 1
     highest: int = 5
 
@@ -46,7 +46,7 @@ class Scores(Strict):
 class Criteria(Strict):
     """YES, NO and NA: the scale of criteria."""
 
-    kind: Literal["criteria"] = "criteria"
+    kind: Literal["criteria"]
 
     @property
     def answers(self) -> tuple[Value, ...]:
@@ -237,7 +237,7 @@ class Instrument(Strict):
     @cached_property
     def hash(self) -> str:
         """The sha256 of the canonical content: formatting and comments do not change it, any word does."""
-        return _sha256(self.model_dump(mode="json", exclude_defaults=True))
+        return _sha256(self.canonical())
 
     @cached_property
     def gate_ids(self) -> frozenset[str]:

@@ -58,6 +58,8 @@ class _Prepared:
     together: bool
     schema: dict[str, Any]
     values: tuple[tuple[str, str], ...]
+    length: int
+    """Characters of a prompt without the transcript."""
     digest: bytes
 
 
@@ -71,6 +73,11 @@ class _Sheet:
     @cached_property
     def digest(self) -> bytes:
         return bytes.fromhex(fingerprint(self.unit.turns))
+
+    @cached_property
+    def tokens(self) -> int:
+        # A script without spaces has more tokens a character than four to one; bytes follow that better.
+        return estimate_tokens(len(self.transcript.encode()))
 
     @cached_property
     def transcript(self) -> str:
@@ -114,6 +121,20 @@ class Question:
         """The text as the messages of a chat: system, then user."""
         text = self.render()
         return [{"role": "system", "content": text.system}, {"role": "user", "content": text.user}]
+
+    def tokens(self) -> int:
+        """About how many tokens the prompt has, without rendering it."""
+        figures = len(statistics(self.items, self.unit.turns))
+        return estimate_tokens(self._prepared.length + figures) + self.shareable_tokens()
+
+    def shareable_tokens(self) -> int:
+        """About how many of them are the transcript, which other questions about the unit repeat."""
+        return self._sheet.tokens
+
+
+def estimate_tokens(characters: int) -> int:
+    """About how many tokens a text of this length has: four characters each, as in English prose."""
+    return -(-characters // 4)
 
 
 class Questionnaire:
@@ -179,7 +200,9 @@ class Questionnaire:
         figures = sorted({item.statistics for item in items if item.statistics})
         kind = UnitKind(instrument.unit).value
         parts = [RENDERING, self.layout, kind, *self._templates, self._closing, values, figures, schema]
-        return _Prepared(items, self.together, schema, values, hashlib.sha256(orjson.dumps(parts)).digest())
+        digest = hashlib.sha256(orjson.dumps(parts)).digest()
+        length = sum(len(fill(template, (*values, ("conversation", "")))) for template in self._templates)
+        return _Prepared(items, self.together, schema, values, length, digest)
 
 
 def _layout_templates(instrument: Instrument, layout: Layout) -> Rendered:

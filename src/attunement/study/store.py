@@ -147,7 +147,7 @@ class Study:
 
         The same name with other settings is another rater; its name then carries a part of its mark.
         """
-        mark = hashlib.sha256(to_json([kind, name, settings]).encode()).hexdigest()
+        mark = _mark(name, kind, settings)
         with self._engine.begin() as connection:
             for known_as in (name, f"{name} @{mark[:6]}"):
                 row = {"mark": mark, "name": known_as, "kind": kind, "settings": to_json(settings), "refused": "{}"}
@@ -156,6 +156,13 @@ class Study:
                 if kept is not None:
                     return _rater(kept)
         raise StudyError(f"{self.place}: the rater {name!r} cannot be kept; two of the same mark exist")
+
+    def find_rater(self, name: str, kind: RaterKind, settings: dict[str, Any]) -> Rater | None:
+        """The rater with these settings, if the study knows it."""
+        with self._engine.connect() as connection:
+            known = tables.raters.c.mark == _mark(name, kind, settings)
+            row = connection.execute(select(tables.raters).where(known)).first()
+        return None if row is None else _rater(row)
 
     def note_refused(self, rater: Rater, refused: dict[str, str]) -> None:
         """Record what the rater's server did not accept."""
@@ -206,6 +213,12 @@ class Study:
                     f"id, use another study, or remove the old one with: attune forget {self.place} {conversation.id}"
                 )
         return [found[conversation.identity][0] for conversation in conversations]
+
+    def keys(self, conversations: Sequence[Conversation]) -> dict[Identity, int]:
+        """The keys of those of these conversations that are in the study."""
+        with self._engine.connect() as connection:
+            found = self._keys(connection, [conversation.identity for conversation in conversations])
+        return {identity: key for identity, (key, _) in found.items()}
 
     def _keys(self, connection: Connection, identities: Sequence[Identity]) -> dict[Identity, tuple[int, str]]:
         table = tables.conversations.c
@@ -362,6 +375,10 @@ _KEYS = {
 def now() -> str:
     """The time, as studies keep it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _mark(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
+    return hashlib.sha256(to_json([kind, name, settings]).encode()).hexdigest()
 
 
 def _rater(row: Row[Any]) -> Rater:

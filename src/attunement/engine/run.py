@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation
 from attunement.engine.asking import Channel, Wishes
@@ -54,6 +54,11 @@ class Ending:
     """Why a judge could not go on: its key, model or address is wrong."""
     refused: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """What the server of each judge did not accept."""
+
+
+def rater_settings(judge: Judge, scope: Scope) -> dict[str, Any]:
+    """What makes a judge this rater and no other: its own settings and the layout it is asked in."""
+    return {**judge.settings, "layout": scope.questionnaire.layout.value}
 
 
 class Run:
@@ -142,8 +147,7 @@ class Run:
 
     def _lane(self, participant: Participant, wishes: Wishes, budget: Budget) -> Lane:
         judge = participant.judge
-        settings = {**judge.settings, "layout": self._scope.questionnaire.layout.value}
-        rater = self._study.keep_rater(judge.name, RaterKind.MODEL, settings)
+        rater = self._study.keep_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
         limiter = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
         channel = Channel(judge, limiter, Purse(budget, participant.price), self.progress)
         return Lane(

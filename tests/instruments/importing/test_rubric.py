@@ -42,7 +42,7 @@ def test_the_empathy_rubric_gives_four_dimensions_and_overall_with_all_their_par
     assert between == [(1, 2), (3, 4)] * 4
     borderline = [example for item in instrument.items for example in item.examples if example.kind == "borderline"]
     assert len(borderline) == len(numbered(text, r"\(boundary\)$"))
-    assert instrument.scale == Scores(lowest=1, highest=5)
+    assert instrument.scale == Scores(kind="scores", lowest=1, highest=5)
     assert (instrument.version, instrument.unit) == ("v2", UnitKind.RESPONSE)
 
 
@@ -79,7 +79,7 @@ def test_a_rubric_of_our_own_is_read_part_by_part(folder: Path) -> None:
         "v1.1, 2020-01-01: First.",
         "v1.2, 2020-02-01: Rain rule.",
     )
-    assert instrument.scale == Scores(lowest=1, highest=3)
+    assert instrument.scale == Scores(kind="scores", lowest=1, highest=3)
     assert instrument.items == (
         Item(
             id="patience",
@@ -190,7 +190,7 @@ def test_any_rubric_of_this_shape_comes_back_as_it_was(rubric: Written, folder: 
     assert list(imported.instrument.items) == rubric.items
     assert imported.unplaced == []
     scores = {score for item in rubric.items for score in item.anchors}
-    assert imported.instrument.scale == Scores(lowest=min(scores), highest=max(scores))
+    assert imported.instrument.scale == Scores(kind="scores", lowest=min(scores), highest=max(scores))
 
 
 def table(*rows: str, header: str = "| Score | Label | Description |") -> str:
@@ -277,7 +277,7 @@ def test_an_example_keeps_several_paragraphs_turns_and_bold_words(folder: Path) 
 def test_the_stated_scale_stands_and_levels_beyond_it_are_remarked(folder: Path) -> None:
     text = "# R v1\n> **Scale**: 1–7\n\n## Dimension 1: A (`a`)\n| Score | Description |\n|-|-|\n| 0 | z |\n| 7 | y |"
     imported = import_text(folder, text)
-    assert imported.instrument.scale == Scores(lowest=1, highest=7)
+    assert imported.instrument.scale == Scores(kind="scores", lowest=1, highest=7)
     assert "The document states a scale of 1–7, but its tables also describe 0." in imported.remarks
 
 

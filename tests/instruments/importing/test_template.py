@@ -40,7 +40,7 @@ def test_the_assessor_template_gives_its_na_invalid_and_gate_ids(assessor_templa
     assert [entry.item for entry in instrument.gate] == ["CQ8", "CQ9"]
     assert instrument.item("CQ9").na_valid
     assert instrument.item("CQ9").na_note in assessor_template.read_text("utf-8")
-    assert (instrument.unit, instrument.scale) == (UnitKind.CONVERSATION, Criteria())
+    assert (instrument.unit, instrument.scale) == (UnitKind.CONVERSATION, Criteria(kind="criteria"))
     assert imported.unplaced == []
 
 

@@ -98,7 +98,7 @@ instruments = models(
     source=tuples(texts),
     language=texts,
     unit=st.sampled_from(UnitKind),
-    scale=st.one_of(st.just(Criteria()), models(Scores, lowest=wholes, highest=wholes)),
+    scale=st.one_of(st.just(Criteria(kind="criteria")), models(Scores, kind=st.just("scores"), lowest=wholes, highest=wholes)),
     guidance=tuples(texts),
     notes=tuples(texts),
     categories=st.dictionaries(texts, texts, max_size=2),
@@ -172,7 +172,7 @@ def _instrument(about: str = "words") -> Instrument:
         title="t",
         about=about,
         unit=UnitKind.RESPONSE,
-        scale=Scores(),
+        scale=Scores(kind="scores"),
         items=(Item(id="i", title="t", anchors={3: Anchor(text="x")}),),
         prompt=Prompt(system="s", user="u"),
     )

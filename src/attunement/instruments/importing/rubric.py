@@ -129,14 +129,14 @@ def _scale(page: Page, stated: str, items: tuple[Item, ...]) -> Scores:
     if match is None:
         if not scores:
             page.remark("The document gives no scale; 1 to 5 is used.")
-            return Scores()
+            return Scores(kind="scores")
         page.remark(f"The document states no scale; {scores[0]} to {scores[-1]} is used, after its tables.")
-        return Scores(lowest=scores[0], highest=scores[-1])
+        return Scores(kind="scores", lowest=scores[0], highest=scores[-1])
     lowest, highest = sorted((int(match[1]), int(match[2])))
     beyond = ", ".join(str(score) for score in scores if not lowest <= score <= highest)
     if beyond:
         page.remark(f"The document states a scale of {match[0]}, but its tables also describe {beyond}.")
-    return Scores(lowest=lowest, highest=highest)
+    return Scores(kind="scores", lowest=lowest, highest=highest)
 
 
 def _item_sections(section: Section) -> Iterator[Section]:

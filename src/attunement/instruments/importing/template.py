@@ -65,7 +65,7 @@ def read_template(page: Page, path: Path, items_from: Instrument | None) -> Inst
         source=(f"Imported from {path.name}.",),
         language=items_from.language if items_from else "en",
         unit=UnitKind.CONVERSATION,
-        scale=Criteria(),
+        scale=Criteria(kind="criteria"),
         guidance=tuple(found.guidance),
         notes=(*found.notes, *called.history),
         categories=items_from.categories if items_from else {},
@@ -177,7 +177,7 @@ def _read_answers(page: Page, section: Section, found: _Found) -> None:
         if block.kind is Kind.TABLE:
             for line, cells in page.records(block, {"answer": "answers?", "meaning": "meaning"}) or []:
                 answer = cells["answer"].strip('*`"')
-                if answer in Criteria().answers:
+                if answer in Criteria(kind="criteria").answers:
                     found.guidance.append(f"{answer}: {cells['meaning']}")
                 else:
                     page.refuse(line, f"{answer!r} is no answer; the answers are YES, NO and NA")

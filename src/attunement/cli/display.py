@@ -1,0 +1,107 @@
+"""How a run shows itself: a live display on a terminal, a plain line every few seconds elsewhere, JSON for machines."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from attunement.engine import Progress
+
+_LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
+
+
+class Manner(StrEnum):
+    """How much is shown while a run is under way."""
+
+    LIVE = "live"
+    PLAIN = "plain"
+    JSON = "json"
+    QUIET = "quiet"
+
+    @classmethod
+    def chosen(cls, *, quiet: bool, json: bool) -> "Manner":
+        """What the user asked for, or what fits where the output goes."""
+        if quiet:
+            return cls.QUIET
+        if json:
+            return cls.JSON
+        return cls.LIVE if sys.stderr.isatty() else cls.PLAIN
+
+
+async def show_progress(progress: Progress, concurrency: Callable[[], int], manner: Manner) -> None:
+    """Show `progress` until cancelled."""
+    match manner:
+        case Manner.QUIET:
+            return
+        case Manner.LIVE:
+            await _live(progress, concurrency)
+        case _:
+            write = _json_line if manner is Manner.JSON else _plain_line
+            while True:
+                await asyncio.sleep(_PLAIN_SECONDS)
+                sys.stderr.write(write(progress, concurrency()) + "\n")
+                sys.stderr.flush()
+
+
+async def _live(progress: Progress, concurrency: Callable[[], int]) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        while True:
+            live.update(_plain_line(progress, concurrency()), refresh=True)
+            await asyncio.sleep(_LIVE_SECONDS)
+
+
+def figures(progress: Progress, concurrency: int = 0) -> dict[str, Any]:
+    """The counts of a run for machines."""
+    return {
+        "conversations": progress.conversations,
+        "conversations_done": progress.conversations_done,
+        "questions_to_ask": progress.planned,
+        "answered": progress.answered,
+        "answered_before": progress.kept,
+        "same_words_as_another": progress.shared,
+        "errors": {kind.value: count for kind, count in sorted(progress.errors.items())},
+        "overcome": {kind.value: count for kind, count in sorted(progress.retries.items())},
+        "calls": progress.calls,
+        "prompt_tokens": progress.prompt_tokens,
+        "cached_tokens": progress.cached_tokens,
+        "completion_tokens": progress.completion_tokens,
+        "cost": round(progress.cost, 6),
+        "answers_without_a_price": progress.unpriced,
+        "seconds": round(progress.elapsed, 3),
+        "open_questions": concurrency,
+    }
+
+
+def _json_line(progress: Progress, concurrency: int) -> str:
+    return orjson.dumps(figures(progress, concurrency)).decode()
+
+
+def _plain_line(progress: Progress, concurrency: int) -> str:
+    more = "+" if progress.reading else ""
+    parts = [
+        f"{progress.conversations_done} of {progress.conversations}{more} conversations",
+        f"{progress.done} of {progress.planned}{more} questions",
+        f"{progress.rate:.1f} a second",
+    ]
+    if (left := progress.seconds_left) is not None:
+        parts.append(f"{_duration(left)} left")
+    if progress.cost:
+        parts.append(f"${progress.cost:.2f}")
+    if progress.errors:
+        parts.append("errors: " + ", ".join(f"{count} {kind}" for kind, count in progress.errors.most_common()))
+    parts.append(f"{concurrency} open")
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

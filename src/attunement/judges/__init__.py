@@ -1,0 +1,21 @@
+"""Who answers by machine: the protocol of a judge, the judges behind services and in this process, reading replies."""
+
+from attunement.judges.families import hosted, is_dated, model_family, shared_family
+from attunement.judges.making import make_judge
+from attunement.judges.options import JudgeOptions
+from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, Usage
+
+__all__ = [
+    "Answer",
+    "Exchange",
+    "Failure",
+    "Judge",
+    "JudgeOptions",
+    "Request",
+    "Usage",
+    "hosted",
+    "is_dated",
+    "make_judge",
+    "model_family",
+    "shared_family",
+]

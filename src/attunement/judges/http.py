@@ -1,0 +1,135 @@
+"""One judge's connections to its server: bytes out, bytes in, or a typed failure.
+
+There is one session a judge, made in the loop that first asks, with keep-alive and a fixed number of connections.
+Redirects are not followed: words and keys go to the address the user named and nowhere else.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from time import perf_counter
+from typing import NamedTuple
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from attunement.judges.environment import Address, Secrets, certificates, proxy_for
+from attunement.judges.protocol import Failure
+from attunement.ratings import ErrorKind
+
+_CONNECT_SECONDS = 30.0
+"""A server that takes longer to accept a connection is not there."""
+
+_STATIC_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    # Replies are short; unpacking them costs more than it saves.
+    "Accept-Encoding": "identity",
+    "User-Agent": "attunement",
+}
+
+
+class Reply(NamedTuple):
+    """What came back, whatever its status."""
+
+    status: int
+    headers: CIMultiDictProxy[str]
+    body: bytes
+    latency: float
+
+
+class Line:
+    """The connections of one judge."""
+
+    def __init__(
+        self,
+        address: Address,
+        headers: Mapping[str, str],
+        secrets: Secrets,
+        *,
+        timeout: float,
+        max_connections: int,
+    ) -> None:
+        """`headers` hold the key; `secrets` is what must be hidden in everything that comes back."""
+        self.sent = 0
+        """Requests sent so far."""
+        self._address = address
+        self._url = URL(address.url, encoded=True)
+        self._proxy = proxy_for(address)
+        self._headers = CIMultiDict({**_STATIC_HEADERS, **headers})
+        if self._proxy and self._url.scheme == "http":
+            # Here the proxy reads the request itself; otherwise it gets a request of its own, see `post`.
+            self._headers.update(self._proxy.headers)
+        self._secrets = secrets
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, _CONNECT_SECONDS))
+        self._max_connections = max_connections
+        self._certificates = certificates() if self._url.scheme == "https" else True
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._reached = False
+
+    async def post(self, body: bytes) -> Reply | Failure:
+        """Send `body` and read the whole reply."""
+        session = self._session
+        if session is None or self._loop is not asyncio.get_running_loop():
+            session = self._open()
+        self.sent += 1
+        started = perf_counter()
+        try:
+            # Headers go with each request: those of a session would also go to the proxy, with the key in them.
+            async with session.post(
+                self._url,
+                data=body,
+                headers=self._headers,
+                allow_redirects=False,
+                proxy=self._proxy.url if self._proxy else None,
+                proxy_headers=self._proxy.headers if self._proxy else None,
+            ) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
+            return self._unreached(error)
+        self._reached = True
+        return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), perf_counter() - started)
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """A session in the running loop. One that a finished loop left behind cannot be used or closed any more."""
+        self._loop = asyncio.get_running_loop()
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._max_connections, ssl=self._certificates),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=self._timeout,
+        )
+        return self._session
+
+    def _unreached(self, error: Exception) -> Failure:
+        where = self._address.shown
+        match error:
+            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
+                hint = "set SSL_CERT_FILE to your organisation's certificates if it has its own"
+                return Failure(ErrorKind.SERVER, f"{where} shows no trusted certificate; {hint}", fatal=True)
+            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
+                via = f" through the proxy {self._proxy.url}" if self._proxy else ""
+                detail = f"{where} cannot be reached{via}: {self._reason(error)}"
+                return Failure(ErrorKind.SERVER, detail, transient=self._reached, fatal=not self._reached)
+            case TimeoutError():
+                return Failure(ErrorKind.TIMEOUT, f"no answer within {self._timeout.total:g} seconds", transient=True)
+            case _:
+                detail = f"the connection to {where} broke off: {self._reason(error)}"
+                return Failure(ErrorKind.SERVER, detail, transient=True)
+
+    def _reason(self, error: Exception) -> str:
+        match error:
+            case aiohttp.ConnectionTimeoutError():
+                reason = f"no connection within {self._timeout.sock_connect:g} seconds"
+            case aiohttp.ClientConnectorError():
+                reason = error.os_error.strerror or str(error.os_error)
+            case _:
+                reason = str(error)
+        return self._secrets.hide(reason) or type(error).__name__

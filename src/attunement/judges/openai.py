@@ -1,0 +1,188 @@
+"""`openai:MODEL`: any service that speaks OpenAI's chat completions.
+
+OpenAI itself, Azure, OpenRouter, vLLM, llama.cpp, Ollama and many more are reached by their base URL. They differ in
+what they accept, which is negotiated, and in where their key comes from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from attunement.errors import JudgeError
+from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
+from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
+from attunement.judges.options import JudgeOptions
+from attunement.judges.protocol import Answer, Failure, Request, Usage
+from attunement.judges.wire import WireJudge, count, without_lengths
+from attunement.ratings import ErrorKind
+
+OPENAI = "https://api.openai.com/v1"
+PATH = "/chat/completions"
+
+_TOP_LOGPROBS = 5
+"""Alternatives a token: enough for YES, NO, NA or five scores, and the most that every service gives."""
+
+
+def openai_judge(model: str, options: JudgeOptions) -> "OpenAIJudge":
+    """The judge `openai:MODEL`; a JudgeError where the address is none or the key it needs is not set."""
+    target = address(options.base_url or variable("OPENAI_BASE_URL") or OPENAI, PATH)
+    return OpenAIJudge(f"openai:{model}", model, target, _access(target), options)
+
+
+def _access(target: Address) -> Access:
+    """The key for this service. One provider's key is never sent to another that has a variable of its own."""
+    needed, header, prefix = True, "Authorization", "Bearer "
+    if target.host.endswith((".azure.com", ".azure.us", ".azure.cn")):
+        name, header, prefix = "AZURE_OPENAI_API_KEY", "api-key", ""
+    elif target.host == "openrouter.ai":
+        name = "OPENROUTER_API_KEY"
+    else:
+        name, needed = "OPENAI_API_KEY", target.host == "api.openai.com"
+    value = key(name)
+    if target.credentials:
+        return Access("the base URL", {"Authorization": basic(target.credentials)}, secrets_of(target, value))
+    if needed and not value:
+        raise JudgeError(f"{target.shown} needs a key: set the environment variable {name}")
+    return Access(name, {header: prefix + value} if value else {}, secrets_of(target, value))
+
+
+class OpenAIJudge(WireJudge):
+    """A model behind the chat completions of some service."""
+
+    def __init__(self, name: str, model: str, target: Address, access: Access, options: JudgeOptions) -> None:
+        """Nothing is sent before the first question."""
+        names = _limit_names(target)
+        super().__init__(name, model, target, access, options, Negotiation(_levers(names, options)))
+        self._limit_names = names
+        self._common: dict[Terms, dict[str, Any]] = {}
+
+    def _body(self, request: Request, terms: Terms) -> bytes:
+        system, user = request.system, request.shared + request.own
+        if terms.system and system:
+            system, user = "", f"{system}\n\n{user}"
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": user})
+        for reply, complaint in request.repairs:
+            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": complaint}]
+        common = self._common.get(terms)
+        if common is None:
+            common = self._common[terms] = self._parameters(terms)
+        return orjson.dumps({**common, "messages": messages, **_response_format(request.schema, terms.reply_format)})
+
+    def _parameters(self, terms: Terms) -> dict[str, Any]:
+        settings = self._settings
+        wanted = {
+            "model": settings["model"],
+            "temperature": None if terms.temperature else settings["temperature"],
+            "seed": None if terms.seed else settings["seed"],
+            "logprobs": True if settings["logprobs"] and not terms.logprobs else None,
+            "top_logprobs": _TOP_LOGPROBS if settings["logprobs"] and not terms.logprobs else None,
+        }
+        if terms.limit < len(self._limit_names):
+            wanted[self._limit_names[terms.limit]] = settings["max_tokens"]
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def _read(self, document: dict[str, Any], request: Request, latency: float) -> Answer | Failure | None:
+        try:
+            choice = document["choices"][0]
+            message = choice["message"]
+            text, refusal = _text(message.get("content")), message.get("refusal")
+        except (LookupError, TypeError, AttributeError):
+            return None
+        finish_reason = choice.get("finish_reason")
+        if finish_reason == "error":
+            return None
+        if refusal and not text:
+            text, finish_reason = str(refusal), "refusal"
+        usage = _usage(document.get("usage"))
+        if _seems_cut(request, usage.prompt):
+            return Failure(
+                ErrorKind.PROMPT_TOO_LONG,
+                f"the server counted only {usage.prompt} tokens of the question, so it seems to have cut it off: "
+                "give it a larger context",
+            )
+        return Answer(text, usage, latency, finish_reason, document.get("model"), choice.get("logprobs"))
+
+
+_CHARACTERS_A_TOKEN = 8.0
+"""Prose in any language has fewer characters a token. Ollama drops half of a question that does not fit and says
+nothing; the number of tokens that are left then gives it away."""
+
+
+def _seems_cut(request: Request, tokens: int) -> bool:
+    characters = len(request.system) + len(request.shared) + len(request.own)
+    return 0 < tokens < characters / _CHARACTERS_A_TOKEN
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):  # in parts, of which some may be thoughts
+        parts = cast(list[dict[str, Any]], content)
+        return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
+    return content if isinstance(content, str) else ""
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+    fields = cast(dict[str, Any], usage)
+    details = fields.get("prompt_tokens_details")
+    cached = cast(dict[str, Any], details).get("cached_tokens") if isinstance(details, dict) else None
+    if cached is None:
+        cached = fields.get("prompt_cache_hit_tokens")  # DeepSeek's name for it
+    return Usage(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")), count(cached))
+
+
+_SCHEMA_WORDS = r"response_format|json_schema|structured[ _]output|schema|grammar|guided"
+_REPLY_FORMATS = (
+    Setting("a strict JSON schema with the limit of length", rf"max_?length|{_SCHEMA_WORDS}"),
+    Setting("a JSON schema without the limit of length", _SCHEMA_WORDS),
+    Setting("any JSON object, described in the prompt", r"response_format|json_object|json mode"),
+    Setting("plain text; the prompt alone asks for JSON"),
+)
+
+
+def _response_format(schema: Mapping[str, Any], level: int) -> dict[str, Any]:
+    match level:
+        case 0 | 1:
+            wanted = schema if level == 0 else without_lengths(schema)
+            form = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": wanted}}
+        case 2:
+            form = {"type": "json_object"}
+        case _:
+            return {}
+    return {"response_format": form}
+
+
+def _limit_names(target: Address) -> Sequence[str]:
+    """OpenAI's newer models take only the newer name; other services know the older one best."""
+    newer, older = "max_completion_tokens", "max_tokens"
+    return (newer, older) if target.host.endswith((".openai.com", ".azure.com")) else (older, newer)
+
+
+def _levers(limits: Sequence[str], options: JudgeOptions) -> dict[str, Lever]:
+    """What may be refused, the most telling names first: a complaint about a schema may name several things."""
+    levers = {
+        "logprobs": Lever("logprobs", (Setting("asked for", r"logprobs"), Setting("left out"))),
+        "seed": Lever("seed", (Setting("sent", r"\bseed\b"), Setting("left out"))),
+        "temperature": Lever("temperature", (Setting("sent", r"\btemperature\b"), Setting("the model's own"))),
+        "limit": Lever(
+            limits[0], (*(Setting(f"sent as {name}", rf"\b{name}\b") for name in limits), Setting("left out"))
+        ),
+        "reply_format": Lever("response_format", _REPLY_FORMATS),
+        "system": Lever(
+            "system message",
+            (
+                Setting(
+                    "sent", r"system (?:role|message|prompt|instruction)|messages\[0\]\.role|developer instruction"
+                ),
+                Setting("put before the user message"),
+            ),
+        ),
+    }
+    unwanted = {
+        "logprobs": not options.logprobs,
+        "seed": options.seed is None,
+        "temperature": options.temperature is None,
+    }
+    return {name: lever for name, lever in levers.items() if not unwanted.get(name)}

@@ -1,0 +1,212 @@
+"""What the judges behind an HTTP service have in common: sending, negotiating, and telling answers from faults.
+
+How a request and a reply look is the business of each adapter. Sending again here only ever serves to find out what
+the server accepts; asking again after a fault is the engine's work.
+"""
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from attunement.judges.environment import Access, Address
+from attunement.judges.faults import Complaint, Server, failure, read_complaint
+from attunement.judges.http import Line, Reply
+from attunement.judges.negotiation import Negotiation, Terms
+from attunement.judges.options import HOSTED_TIMEOUT, JudgeOptions
+from attunement.judges.protocol import Answer, Failure, Request
+from attunement.ratings import ErrorKind
+
+_NEGOTIABLE = {400, 404, 422, 500, 501}
+"""Statuses with which servers refuse a parameter."""
+
+_SILENT_500S = 3
+"""A status of 500 without a reason is a passing fault, until the same question has met it this often."""
+
+_VAIN_SEARCHES = 2
+"""A search for what is refused that found nothing is not made more often than this."""
+
+
+class _Refused(NamedTuple):
+    """A reply that may mean that the server does not take one of the parameters."""
+
+    failure: Failure
+    status: int
+    words: str
+
+
+class WireJudge(ABC):
+    """A judge behind an HTTP service."""
+
+    def __init__(
+        self, name: str, model: str, target: Address, access: Access, options: JudgeOptions, negotiation: Negotiation
+    ) -> None:
+        """Nothing is sent before the first question."""
+        self._name = name
+        self._settings = {
+            "model": model,
+            "base_url": target.shown,
+            "temperature": options.temperature,
+            "seed": options.seed,
+            "max_tokens": options.reply_limit(model),
+            "logprobs": options.logprobs,
+        }
+        self._server = Server(target.shown, model, access.key)
+        self._secrets = access.secrets
+        self._line = Line(
+            target,
+            access.headers,
+            access.secrets,
+            timeout=options.timeout or HOSTED_TIMEOUT,
+            max_connections=options.max_connections,
+        )
+        self._negotiation = negotiation
+        self._searching = asyncio.Lock()
+        self._vain_searches = 0
+        self._silent: Counter[int] = Counter()
+
+    @property
+    def name(self) -> str:
+        """How the user named it."""
+        return self._name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Model, address, temperature, seed and the limit of the reply. Never a key."""
+        return self._settings
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """What the server did not accept: parameter -> what we do instead."""
+        return self._negotiation.refused
+
+    @property
+    def sent(self) -> int:
+        """Requests sent so far, those included that only found out what the server accepts."""
+        return self._line.sent
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        """Send one request, and again with weaker terms where the server refuses them."""
+        terms = self._negotiation.terms
+        while True:  # each round moves a lever, and they have an end
+            reply = await self._send(request, terms)
+            if not isinstance(reply, _Refused):
+                return reply
+            weaker = self._negotiation.concede(terms, reply.words) or await self._search(request, terms, reply)
+            if weaker is None:
+                return reply.failure
+            terms = weaker
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        # A lock belongs to the loop it was waited for in, and the next run may have another.
+        self._searching = asyncio.Lock()
+        await self._line.close()
+
+    @abstractmethod
+    def _body(self, request: Request, terms: Terms) -> bytes:
+        """The request as the service wants it."""
+
+    @abstractmethod
+    def _read(self, document: dict[str, Any], request: Request, latency: float) -> Answer | Failure | None:
+        """The answer in a reply; None where it is none."""
+
+    async def _send(self, request: Request, terms: Terms) -> Answer | Failure | _Refused:
+        reply = await self._line.post(self._body(request, terms))
+        if isinstance(reply, Failure):
+            return reply
+        document = _parse(reply.body)
+        if reply.status < 300 and isinstance(document, dict):
+            fields = cast(dict[str, Any], document)
+            answer = self._read(fields, request, reply.latency)
+            if answer is not None:
+                self._negotiation.accept(terms)
+                self._silent.clear()
+                return answer
+            if "error" in fields:
+                # Routers report the faults of the provider behind them inside a reply with status 200.
+                return self._fault(_status_inside(fields), reply, read_complaint(reply.body, document))
+        if reply.status < 300:
+            return self._no_answer(reply)
+        return self._fault(reply.status, reply, read_complaint(reply.body, document))
+
+    def _fault(self, status: int, reply: Reply, complaint: Complaint) -> Failure | _Refused:
+        found = failure(status, reply.headers, complaint, self._server, answered=self._negotiation.answered)
+        found = found._replace(detail=self._secrets.hide(found.detail))
+        negotiable = found.kind is ErrorKind.SERVER or status == 404
+        return _Refused(found, status, complaint.words) if negotiable and status in _NEGOTIABLE else found
+
+    def _no_answer(self, reply: Reply) -> Failure:
+        """A reply of status 200 that is no answer: cut off on its way, or a page of something else."""
+        page = "html" in reply.headers.get("Content-Type", "")
+        if page and not self._negotiation.answered:
+            detail = f"{self._server.address} answers with a web page: it is not the address of a model service"
+            return Failure(ErrorKind.AUTH, detail, fatal=True)
+        return Failure(ErrorKind.SERVER, "the server's reply was broken or incomplete", transient=True)
+
+    async def _search(self, request: Request, terms: Terms, refused: _Refused) -> Terms | None:
+        """Find out what is refused by a server that does not say it; None if it is none of our parameters.
+
+        Only while no request with these terms was ever answered: after that, an error is about the question. Of
+        questions that are refused at the same time one searches and the others wait for what it finds.
+        """
+        if refused.status == 404 and "parameter" not in refused.words:
+            return None
+        if refused.status >= 500:
+            self._silent[hash(request.own)] += 1
+            if self._silent[hash(request.own)] < _SILENT_500S:
+                return None
+        async with self._searching:
+            if self._negotiation.terms != terms:
+                return self._negotiation.terms
+            if self._negotiation.settled or self._vain_searches == _VAIN_SEARCHES:
+                return None
+            stronger = terms
+            for lever, weaker in self._negotiation.weaker(terms):
+                reply = await self._send(request, weaker)
+                if isinstance(reply, Failure):
+                    return None
+                # A fault that passed by itself looks like a refusal: only what fails again without it counts.
+                if isinstance(reply, Answer):
+                    if isinstance(await self._send(request, stronger), _Refused):
+                        return self._negotiation.move(lever, weaker.level(lever))
+                    break
+                stronger = weaker
+            self._vain_searches += 1
+            return None
+
+
+def _parse(body: bytes) -> Any:
+    """The JSON in `body`; None where it is none."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        # Half a character, left by a server that counts its limit in UTF-16, is refused by orjson. The rest counts.
+        return orjson.loads(json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _status_inside(document: dict[str, Any]) -> int:
+    error = document["error"]
+    code = cast(dict[str, Any], error).get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 502
+
+
+def count(value: Any) -> int:
+    """A number of tokens as a server gives it; 0 where it gives none."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def without_lengths(schema: Any) -> Any:
+    """`schema` without limits of length, which some services do not know."""
+    if isinstance(schema, Mapping):
+        fields = cast(Mapping[str, Any], schema)
+        return {name: without_lengths(value) for name, value in fields.items() if name != "maxLength"}
+    return schema

@@ -35,6 +35,7 @@ def test_scenarios_and_origins_are_counted():
     for scenario in ("grief", "grief", "work", None):
         overview.add(conversation(scenario=scenario, origin=Origin.WRITTEN))
     assert overview.scenarios == {"grief", "work"}
+    assert not overview.more_scenarios
     assert overview.origins == {Origin.WRITTEN: 4}
 
 
@@ -65,3 +66,4 @@ def test_memory_is_bounded_however_many_systems_and_scenarios_there_are(monkeypa
     assert list(counted) == ["0", "1", OTHER_SYSTEMS]
     assert counted[OTHER_SYSTEMS].conversations == 20
     assert len(counted["0"].scenarios) == 3
+    assert counted["0"].more_scenarios

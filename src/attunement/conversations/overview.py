@@ -12,7 +12,7 @@ from attunement.conversations.lengths import DOUBLE, length_statistics
 from attunement.conversations.model import Conversation, Origin
 
 MOST_SCENARIOS = 10_000
-"""Scenarios told apart per system; beyond that there are "at least" so many, and memory stays as it is."""
+"""Scenarios told apart per system; of further ones an overview only knows that there are more."""
 
 MOST_SYSTEMS = 1_000
 """Systems kept apart; the conversations of further ones are counted together under `OTHER_SYSTEMS`."""
@@ -42,6 +42,7 @@ class Overview:
     above_double: int = 0
     origins: Counter[Origin] = field(default_factory=Counter[Origin])
     scenarios: set[str] = field(default_factory=set[str])
+    more_scenarios: bool = False
     turn_bins: list[int] = field(default_factory=lambda: [0] * len(TURN_BINS))
     ratio_bins: list[int] = field(default_factory=lambda: [0] * len(RATIO_BINS))
 
@@ -49,8 +50,7 @@ class Overview:
         """Count one conversation; one without turns counts as a conversation and nothing else."""
         self.conversations += 1
         self.origins[conversation.origin] += 1
-        if conversation.scenario is not None and len(self.scenarios) < MOST_SCENARIOS:
-            self.scenarios.add(conversation.scenario)
+        self._add_scenario(conversation.scenario)
         count = len(conversation.turns)
         self.turns += count
         self.fewest_turns = count if self.fewest_turns is None else min(self.fewest_turns, count)
@@ -66,6 +66,14 @@ class Overview:
                 self.sum_of_ratios += turn.ratio
                 self.above_double += turn.ratio > DOUBLE
                 self.ratio_bins[bisect_right(RATIO_BINS, turn.ratio) - 1] += 1
+
+    def _add_scenario(self, scenario: str | None) -> None:
+        if scenario is None or scenario in self.scenarios:
+            return
+        if len(self.scenarios) < MOST_SCENARIOS:
+            self.scenarios.add(scenario)
+        else:
+            self.more_scenarios = True
 
     @property
     def mean_turns(self) -> float | None:

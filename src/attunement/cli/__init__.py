@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import instrument
+from attunement.cli import convert, instrument, judge, prompt, stats
 from attunement.errors import AttunementError
 
 app = typer.Typer(
@@ -21,6 +21,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(judge.judge)
+app.command()(judge.estimate)
+app.command()(prompt.prompt)
+app.command()(stats.stats)
+app.command()(convert.convert)
 app.add_typer(instrument.app, name="instrument")
 
 

@@ -53,6 +53,7 @@ class Lane:
         """Open the conversations of `plan` as others are finished."""
         progress = self.channel.progress
         progress.kept += plan.kept
+        progress.kept_errors += plan.kept_errors
         progress.planned += sum(len(stage) for opened in plan.opened for stage in opened.stages)
         for opened in plan.opened:
             if not opened.stages or opened.key in self._opened:

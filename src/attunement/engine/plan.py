@@ -76,7 +76,9 @@ class Plan:
 
     opened: list[Opened] = field(default_factory=list[Opened])
     kept: int = 0
-    """Questions that are answered in the study."""
+    """Questions that the study has an outcome for."""
+    kept_errors: int = 0
+    """Those of them whose outcome is an ERROR."""
 
 
 def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Plan:
@@ -98,6 +100,7 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
                     tasks.append(Task(kept.key, question, repeat))
                 elif not scope.retry_errors or all(before):
                     found.kept += 1
+                    found.kept_errors += any(outcome and outcome.error for outcome in before)
                     opened.tripped |= _tripped(question, before)
         opened.stages = _stages(tasks, scope)
         found.opened.append(opened)

@@ -18,7 +18,9 @@ class Progress:
     planned: int = 0
     """Questions found so far that the study had no answer to."""
     kept: int = 0
-    """Questions that the study had answered before."""
+    """Questions that the study had an outcome for before."""
+    kept_errors: int = 0
+    """Those of them that had ended in an ERROR and were not asked again."""
     shared: int = 0
     """Questions answered without a call, because another conversation holds the same words."""
     answered: int = 0

@@ -9,14 +9,14 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from attunement.conversations import Unit, UnitKind, fingerprint
 from attunement.instruments import Instrument, Item
+from attunement.questions.layouts import Ask, Layout
 from attunement.questions.schema import reply_schema
 from attunement.questions.transcript import fill, transcript
 from attunement.questions.wording import instructions, reply_format, statistics
@@ -24,13 +24,6 @@ from attunement.questions.wording import instructions, reply_format, statistics
 RENDERING = "1"
 """The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
 changes a prompt, or old answers would pass for answers to the new text."""
-
-
-class Layout(StrEnum):
-    """The order of a prompt's parts."""
-
-    CRITERION_FIRST = "criterion-first"
-    TRANSCRIPT_FIRST = "transcript-first"
 
 
 class Rendered(NamedTuple):
@@ -146,7 +139,7 @@ class Questionnaire:
         *,
         layout: Layout = Layout.CRITERION_FIRST,
         items: Sequence[str] | None = None,
-        ask: Literal["together", "separately"] | None = None,
+        ask: Ask | None = None,
     ) -> None:
         """Prepare the questions.
 
@@ -157,7 +150,7 @@ class Questionnaire:
         self.instrument = instrument
         self.layout = layout
         self.items = tuple(item for item in instrument.items if wanted is None or item.id in wanted)
-        self.together = (ask or instrument.prompt.ask) == "together"
+        self.together = (ask or instrument.prompt.ask) == Ask.TOGETHER
         self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
         """What a judge reads of each item."""
         self._groups: dict[tuple[str, ...], _Prepared] = {}

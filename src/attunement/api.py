@@ -1,0 +1,207 @@
+"""Attunement from Python: judge conversations, open a study, read its scorecards.
+
+    import attunement
+
+    result = attunement.judge("chats.jsonl", judges="openai:gpt-5.2", instrument="coaching-v1")
+    for judged in result.scorecards():
+        print(judged.conversation.identity, judged.verdict_card.verdict)
+
+`judge` works in a script and in a notebook; `judge_async` is the same for a program with an event loop of its own.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attunement.conversations import Conversation, Responses
+from attunement.conversations.readers import ReadOptions, read
+from attunement.engine import Conduct, Ending, Participant, Price, Progress, Run, Scope, Selection, Wishes, price_of
+from attunement.errors import InputError, JudgeError
+from attunement.instruments import Instrument
+from attunement.instruments.lint import checked
+from attunement.judges import Judge, JudgeOptions, make_judge
+from attunement.questions import Ask, Layout, Questionnaire
+from attunement.study import Judged, Study, chosen_instrument, judged
+
+Conversations = Iterable[Conversation] | str | Path
+"""Conversations, or the file, folder or pattern they are read from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that can be said about a run. `attune judge --help` explains each of them."""
+
+    judges: str | Judge | Sequence[str | Judge]
+    instrument: str | Path | Instrument = "coaching-v1"
+    items: Sequence[str] | None = None
+    layout: Layout = Layout.CRITERION_FIRST
+    ask: Ask | None = None
+    responses: Responses = Responses.ALL
+    repeats: int = 1
+    stop_on_gate: bool = False
+    retry_errors: bool = False
+    enforce_length: bool = False
+    require_evidence: bool = False
+    max_calls: int | None = None
+    max_cost: float | None = None
+    base_url: str | None = None
+    temperature: float | None = 0.0
+    seed: int | None = None
+    timeout: float | None = None
+    max_tokens: int | None = None
+    logprobs: bool = False
+    max_connections: int = 100
+    rpm: float | None = None
+    tpm: float | None = None
+    price_in: float | None = None
+    """Dollars a million prompt tokens, where the price list does not know the model or is wrong."""
+    price_out: float | None = None
+    selection: Selection = field(default_factory=Selection)
+
+    def prepare(self) -> "Prepared":
+        """Load the instrument and make the judges. Nothing is sent yet."""
+        return Prepared(self._scope(), self._participants(), self._conduct(), self.selection)
+
+    def _scope(self) -> Scope:
+        instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)
+        questionnaire = Questionnaire(instrument, layout=self.layout, items=self.items, ask=self.ask)
+        return Scope(
+            questionnaire,
+            responses=self.responses,
+            repeats=self.repeats,
+            stop_on_gate=self.stop_on_gate,
+            retry_errors=self.retry_errors,
+        )
+
+    def _participants(self) -> list[Participant]:
+        named = [self.judges] if isinstance(self.judges, str) or not isinstance(self.judges, Sequence) else self.judges
+        if not named:
+            raise JudgeError("name at least one judge, such as openai:gpt-5.2")
+        return [self._participant(judge) for judge in named]
+
+    def _conduct(self) -> Conduct:
+        wishes = Wishes(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
+        return Conduct(wishes, max_calls=self.max_calls, max_cost=self.max_cost)
+
+    def _participant(self, named: str | Judge) -> Participant:
+        judge = make_judge(named, self._judge_options()) if isinstance(named, str) else named
+        price = self._price(judge.name)
+        if price is None and self.max_cost is not None:
+            raise JudgeError(
+                f"the price of {judge.name} is not known, so --max-cost cannot be kept: "
+                "give it with --price-in and --price-out (dollars a million tokens)"
+            )
+        return Participant(judge, self.max_connections, self.rpm, self.tpm, price)
+
+    def _judge_options(self) -> JudgeOptions:
+        return JudgeOptions(
+            base_url=self.base_url,
+            temperature=self.temperature,
+            seed=self.seed,
+            timeout=self.timeout,
+            max_tokens=self.max_tokens,
+            logprobs=self.logprobs,
+            max_connections=self.max_connections,
+        )
+
+    def _price(self, judge: str) -> Price | None:
+        if self.price_in is not None and self.price_out is not None:
+            return Price(self.price_in, self.price_out, source="as you gave it")
+        return price_of(judge, base_url=self.base_url)
+
+
+class Prepared(NamedTuple):
+    """A run that is ready to start."""
+
+    scope: Scope
+    participants: list[Participant]
+    conduct: Conduct
+    selection: Selection
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run: its study, its counts and how it ended."""
+
+    place: str
+    instrument: Instrument
+    progress: Progress
+    ending: Ending
+
+    def scorecards(self) -> Iterator[Judged]:
+        """Every conversation of the study with its scorecards."""
+        return scorecards(self.place, self.instrument.hash)
+
+
+def scorecards(study: str | Path, instrument: str | None = None) -> Iterator[Judged]:
+    """Every conversation of a study with its scorecards; `instrument` where the study holds several."""
+    with Study(study) as opened:
+        yield from judged(opened, chosen_instrument(opened, instrument))
+
+
+def judge(
+    conversations: Conversations, study: str | Path | None = None, *, system: str | None = None, **settings: Any
+) -> Result:
+    """Ask judges everything that is missing about `conversations`, and keep it in `study`.
+
+    Args:
+        conversations: Conversations, or the file, folder or pattern they are read from.
+        study: Where everything is kept; by default beside the file of conversations.
+        system: The name of the system, for a file that does not say it.
+        **settings: The fields of `Settings`: `judges`, `instrument`, `repeats`, ...
+
+    Returns:
+        The counts, how it ended, and a way to the scorecards.
+    """
+    work = judge_async(conversations, study, system=system, **settings)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # A notebook has a loop running already; ours then runs in a thread of its own.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def judge_async(
+    conversations: Conversations, study: str | Path | None = None, *, system: str | None = None, **settings: Any
+) -> Result:
+    """As `judge`, in the running event loop."""
+    prepared = Settings(**settings).prepare()
+    place = study or default_study(conversations)
+    if isinstance(conversations, str | Path):
+        conversations = read([conversations], ReadOptions(system=system))
+    return await run(conversations, place, prepared)
+
+
+async def run(
+    conversations: Iterable[Conversation],
+    place: str | Path,
+    prepared: Prepared,
+    *,
+    watch: Callable[[Run], None] | None = None,
+) -> Result:
+    """Do the run; `watch` gets it before the first question, to show its progress or to interrupt it."""
+    scope, participants, conduct, selection = prepared
+    try:
+        with Study(place, create=True) as study:
+            work = Run(study, scope, participants, conduct)
+            if watch:
+                watch(work)
+            ending = await work.finish(selection.of(conversations))
+            return Result(str(place), scope.questionnaire.instrument, work.progress, ending)
+    finally:
+        for participant in participants:
+            await participant.judge.close()
+
+
+def default_study(conversations: object) -> Path:
+    """The study beside a file of conversations: `chats.jsonl` has `chats.study.db`."""
+    if not isinstance(conversations, str | Path) or str(conversations) == "-":
+        raise InputError("say where the study is to be kept: there is no file of conversations to put it beside")
+    path = Path(conversations)
+    name = path.name.removesuffix(".gz")
+    return path.with_name(f"{Path(name).stem}.study.db")

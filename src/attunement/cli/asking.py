@@ -1,0 +1,62 @@
+"""The options that commands which ask questions share: what is asked, of whom, about which conversations."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from attunement.conversations.units import Responses
+
+if TYPE_CHECKING:
+    from attunement.engine import Selection
+
+InstrumentOption = Annotated[str, typer.Option("--instrument", "-i", help="The instrument: its name, or a .yaml file.")]
+ItemOption = Annotated[
+    list[str] | None, typer.Option("--item", metavar="ID", help="Only this item of the instrument; may be repeated.")
+]
+# The names of `questions.Layout` and `questions.Ask`, written out: importing them would slow `attune --help` down.
+LayoutOption = Annotated[
+    Literal["criterion-first", "transcript-first"],
+    typer.Option("--layout", help="What comes first in a prompt. The transcript first lets a prefix cache serve it."),
+]
+AskOption = Annotated[
+    Literal["together", "separately"] | None,
+    typer.Option("--ask", help="All items of a unit in one call, or one a call; else as the file says."),
+]
+ResponsesOption = Annotated[
+    Responses, typer.Option("--responses", help="For instruments about replies: rate every reply, or only the last.")
+]
+JudgeOption = Annotated[
+    list[str],
+    typer.Option(
+        "--judge", "-j", metavar="NAME", help="openai:MODEL, anthropic:MODEL or local:FILE.gguf; may be repeated."
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="The address of an OpenAI-compatible service.")
+]
+TemperatureOption = Annotated[float, typer.Option("--temperature", help="0 asks for the likeliest answer.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="For the judge, and for --sample.")]
+RepeatsOption = Annotated[int, typer.Option("--repeats", min=1, help="How often every question is asked.")]
+StopOnGateOption = Annotated[
+    bool, typer.Option("--stop-on-gate", help="Ask no more about a conversation once a safety criterion has failed.")
+]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N conversations.")]
+SampleOption = Annotated[int | None, typer.Option("--sample", min=1, help="Only N conversations, drawn at random.")]
+FilterOption = Annotated[
+    list[str] | None, typer.Option("--filter", metavar="FIELD=VALUE", help="Only these, such as system=Harbor.")
+]
+StudyOption = Annotated[
+    str | None,
+    typer.Option("--study", metavar="PLACE", help="Where answers are kept: a file, or a postgresql:// address."),
+]
+PriceInOption = Annotated[
+    float | None, typer.Option("--price-in", help="Dollars a million prompt tokens, where the list has no price.")
+]
+PriceOutOption = Annotated[float | None, typer.Option("--price-out", help="Dollars a million reply tokens.")]
+
+
+def selection(filters: list[str] | None, *, sample: int | None, limit: int | None, seed: int | None) -> "Selection":
+    """Which conversations the options choose."""
+    from attunement.engine import Filter, Selection
+
+    return Selection(tuple(Filter.parse(text) for text in filters or ()), sample, limit, seed or 0)

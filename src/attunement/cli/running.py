@@ -1,0 +1,223 @@
+"""A run on the command line: what it will cost, how it goes, Ctrl-C, and what came of it in plain words."""
+
+import asyncio
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import orjson
+import typer
+
+from attunement import api
+from attunement.cli.display import Manner, figures, show_progress
+from attunement.cli.reading import what_was_read
+from attunement.conversations import Conversation
+from attunement.conversations.readers import Reading
+from attunement.engine import Estimate, Participant, Run, Scope, estimate, rater_settings
+from attunement.errors import StudyError
+from attunement.judges import Judge, hosted, is_dated, shared_family
+from attunement.questions import Layout
+from attunement.ratings import RaterKind
+from attunement.study import Study
+
+_LOOK_SECONDS = 0.3
+"""How long `judge` looks at the input before it starts; `estimate` looks at all of it."""
+
+_FEW = 5000
+"""Up to this many conversations the verdicts are counted after a run; it takes a second or two."""
+
+INTERRUPTED = 130
+
+
+def run_and_report(
+    conversations: Reading, place: str | Path, settings: api.Settings, *, quiet: bool, json: bool
+) -> int:
+    """Do a run and say what came of it. Returns the exit code."""
+    manner = Manner.chosen(quiet=quiet, json=json)
+    prepared = settings.prepare()
+    if manner in {Manner.LIVE, Manner.PLAIN}:
+        for line in _before(conversations, place, prepared):
+            _say(line)
+    warnings = _Warnings()
+    result = asyncio.run(_run(warnings.watch(conversations), place, prepared, manner))
+    if json:
+        typer.echo(orjson.dumps({"study": str(place), **figures(result.progress), **_ended(result)}).decode())
+    elif not quiet:
+        for line in (*what_was_read(conversations), *_after(result), *warnings.lines(prepared.participants)):
+            _say(line)
+    if result.ending.given_up:
+        sys.stderr.write(f"attune: {result.ending.given_up}; what was answered before is kept in {place}\n")
+        return 2
+    if result.ending.interrupted:
+        _say(f"Interrupted. Everything answered is kept in {place}; the same command goes on from there.")
+        return INTERRUPTED
+    return 3 if result.progress.errors or result.progress.kept_errors else 0
+
+
+async def _run(
+    conversations: Iterable[Conversation], place: str | Path, prepared: api.Prepared, manner: Manner
+) -> api.Result:
+    shown: list[asyncio.Task[None]] = []
+
+    def watch(run: Run) -> None:
+        shown.append(asyncio.create_task(show_progress(run.progress, run.concurrency, manner)))
+        # The first Ctrl-C lets what is in flight come back; the second one is Python's own and ends it at once.
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            loop.remove_signal_handler(signal.SIGINT)
+            _say("Stopping: waiting for the answers that are on their way. Ctrl-C again stops at once.")
+            run.interrupt()
+
+        with suppress(NotImplementedError):  # not every platform has signal handlers in the loop
+            loop.add_signal_handler(signal.SIGINT, interrupt)
+
+    try:
+        return await api.run(conversations, place, prepared, watch=watch)
+    finally:
+        for task in shown:
+            task.cancel()
+        await asyncio.gather(*shown, return_exceptions=True)
+
+
+def estimates(conversations: Reading, place: str | Path | None, settings: api.Settings) -> Iterator[str]:
+    """What a run over all conversations would ask and cost, a few lines for each judge."""
+    prepared = settings.prepare()
+    for participant in prepared.participants:
+        found = _estimate(prepared.selection.of(conversations), place, prepared.scope, participant.judge)
+        yield from _priced(found, participant, prepared.scope)
+
+
+def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -> Iterator[str]:
+    """The first lines of a run, from a short look at the input where it can be read twice."""
+    yield f"Study: {place}"
+    if not conversations.rereadable:
+        return
+    for participant in prepared.participants:
+        started = monotonic()
+        look = _while_quick(prepared.selection.of(conversations), started)
+        found = _estimate(look, place, prepared.scope, participant.judge)
+        part = "In the first part of the input, " if monotonic() - started > _LOOK_SECONDS else ""
+        yield part + next(_priced(found, participant, prepared.scope))
+
+
+def _while_quick(conversations: Iterable[Conversation], started: float) -> Iterator[Conversation]:
+    for conversation in conversations:
+        yield conversation
+        if monotonic() - started > _LOOK_SECONDS:
+            return
+
+
+def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:
+    try:
+        study = Study(place) if place and ("://" in str(place) or Path(place).exists()) else None
+    except StudyError:
+        study = None
+    if study is None:
+        return estimate(conversations, scope)
+    with study:
+        rater = study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope))
+        return estimate(conversations, scope, (study, rater) if rater else None)
+
+
+def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
+    from attunement.engine.budget import REPLY_TOKENS
+
+    replies = found.questions * REPLY_TOKENS
+    line = (
+        f"{participant.judge.name}: {found.questions:,} questions about {found.conversations:,} conversations, about "
+        f"{found.prompt_tokens:,} tokens in and {replies:,} out"
+    )
+    if found.kept:
+        line += f"; {found.kept:,} more are in the study already"
+    price = participant.price
+    if price is None:
+        yield f"{line}. The price of this model is not known; give it with --price-in and --price-out."
+        return
+    yield f"{line}: about ${found.cost(price):.2f} ({price.source})."
+    if not found.questions:
+        return
+    if found.layout is Layout.CRITERION_FIRST and scope.questionnaire.together is False:
+        other = found.cost(price, Layout.TRANSCRIPT_FIRST)
+        share = found.shared_tokens / found.prompt_tokens
+        yield (
+            f"  --layout transcript-first: a prefix cache could serve {share:.0%} of the tokens in; about ${other:.2f} "
+            "where the provider gives cached tokens at a lower price."
+        )
+    if found.gate_questions and found.gate_questions < found.questions:
+        least = found.least_with_stop_on_gate(price)
+        yield f"  --stop-on-gate: from ${least:.2f}, if every conversation failed on safety, to the full price if none did."
+
+
+def _after(result: api.Result) -> Iterator[str]:
+    progress = result.progress
+    line = f"Answered {progress.answered:,} of {progress.planned:,} questions in {progress.elapsed:.1f} s"
+    if progress.cost:
+        line += f" for ${progress.cost:.2f}"
+    line += f" ({progress.calls:,} calls"
+    line += f", {progress.kept:,} kept from before" if progress.kept else ""
+    line += f", {progress.shared:,} with the same words as another" if progress.shared else ""
+    yield f"{line})."
+    if progress.errors or progress.kept_errors:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in progress.errors.most_common())
+        before = f"{progress.kept_errors:,} from an earlier run" if progress.kept_errors else ""
+        remaining = "; ".join(part for part in (kinds, before) if part)
+        yield f"Without an answer: {remaining}. Ask them again with --retry-errors."
+    for rater, refused in result.ending.refused.items():
+        for parameter, instead in refused.items():
+            yield f"{rater} does not take {parameter}: {instead}."
+    if progress.conversations and progress.conversations <= _FEW:
+        yield from _verdicts(result)
+    yield f"See the scorecards: attune show {result.place}"
+
+
+def _verdicts(result: api.Result) -> Iterator[str]:
+    verdicts = Counter(
+        "not judged" if judged.verdict_card is None else judged.verdict_card.verdict.value
+        for judged in result.scorecards()
+    )
+    counted = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
+    yield f"Verdicts on {verdicts.total():,} conversations: {counted}."
+
+
+def _ended(result: api.Result) -> dict[str, Any]:
+    ending = result.ending
+    return {"interrupted": ending.interrupted, "given_up": ending.given_up, "refused": ending.refused}
+
+
+class _Warnings:
+    """Notes which systems were judged, to say where a judge may favour its own kind."""
+
+    def __init__(self) -> None:
+        self._systems: dict[str, None] = {}
+
+    def watch(self, conversations: Iterable[Conversation]) -> Iterator[Conversation]:
+        for conversation in conversations:
+            self._systems[conversation.system] = None
+            yield conversation
+
+    def lines(self, participants: Iterable[Participant]) -> Iterator[str]:
+        for participant in participants:
+            judge = participant.judge
+            for system in islice(self._systems, 1000):
+                if family := shared_family(judge.name, system):
+                    yield (
+                        f"Warning: {judge.name} judges {system}, which is of the same model family ({family}); judges "
+                        "favour their own kind."
+                    )
+            if hosted(judge) and not is_dated(judge.name):
+                yield (
+                    f"Notice: {judge.name} is a name without a date; its provider may put another model behind it. "
+                    "Use a dated name to be able to repeat this run."
+                )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

@@ -19,6 +19,7 @@ from attunement.conversations.phone_numbers import (
     Chain,
     chains,
     counts_something,
+    has_phone_length,
     has_phone_shape,
     is_given_as_phone,
     lead,
@@ -27,6 +28,7 @@ from attunement.conversations.phone_numbers import (
 )
 
 _DIGIT = re.compile(r"\d")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _KEYPAD = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "22233344455566677778889999")
 
 
@@ -221,6 +223,8 @@ def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
     while first < len(chain.groups):
         listed = _longest_listed(text, chain, first, index)
         for last in _ends_apart(text, chain, first):
+            if last != listed and not has_phone_length(chain.groups[first : last + 1]):
+                continue
             part = chain.part(text, first, last)
             code = last == listed and _is_code(text, part) and _is_given(text, part, index, listed=True)
             if code or has_phone_shape(text, part):
@@ -279,7 +283,7 @@ def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
         return True
     if not listed:
         return False
-    alone = not any(character.isalnum() for character in text[: code.start] + text[code.end :])
+    alone = not _LETTER_OR_DIGIT.search(text, 0, code.start) and not _LETTER_OR_DIGIT.search(text, code.end)
     return bool(
         alone
         or spoken_of_as_phone(text, code)

@@ -6,7 +6,7 @@ whether a chain is somebody's number. Which numbers belong to crisis lines is de
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 SHORTEST, LONGEST = 7, 15
@@ -133,6 +133,15 @@ def counts_something(text: str, end: int) -> bool:
     return bool(_UNIT.match(text, end))
 
 
+def has_phone_length(groups: Sequence[Group]) -> bool:
+    """Whether there are as many digits as a number has, in groups of two and more with a single digit here and there.
+
+    So that "1 2 3 4 5 6 7 8" is counting, and "0800 111 0 111" is a number.
+    """
+    digits = sum(len(group.digits) for group in groups)
+    return SHORTEST <= digits <= LONGEST and digits >= 2 * len(groups)
+
+
 def has_phone_shape(text: str, chain: Chain) -> bool:
     """Whether `chain` is a telephone number by its shape alone, whatever the words around it.
 
@@ -161,9 +170,7 @@ def has_phone_shape(text: str, chain: Chain) -> bool:
 
 
 def _may_be_phone(text: str, chain: Chain) -> bool:
-    digits = len(chain.digits)
-    # "1 2 3 4 5 6 7 8" counts; a number is written in groups of two and more, with a single digit here and there.
-    return SHORTEST <= digits <= LONGEST and digits >= 2 * len(chain.groups) and not counts_something(text, chain.end)
+    return has_phone_length(chain.groups) and not counts_something(text, chain.end)
 
 
 def _trimmed(text: str, start: int, end: int) -> int:

@@ -20,11 +20,12 @@ from attunement.conversations.phone_numbers import SHORTEST
 from attunement.errors import InputError
 
 _PLACEHOLDER = re.compile(r"\[(?:email|phone|link|name)\]")
+_LONGEST_HOST = 253  # by the rules of the domain name system
 _PATH = r"[^\s<>\[\]\"“”「」。、，]"
 # Endings that are hardly ever a word after a full stop without a space; "tired.to" and "fine.so" must stay as they are.
 _ENDING = r"(?:(?:com?|org|net|ac|edu|gov?|nhs)\.[a-z]{2}|com|org|net|edu|gov|info|biz|app|dev|io)"
 _ADDRESS = re.compile(
-    rf"(?P<url>(?<!\w)(?:[A-Za-z][A-Za-z0-9+.-]*://|[Ww]{{3}}\.){_PATH}+)"
+    rf"(?P<url>(?<![\w.+-])(?:[A-Za-z][A-Za-z0-9+.-]*://|[Ww]{{3}}\.){_PATH}+)"
     r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
     rf"|(?P<domain>(?<![\w@.-])(?:[\w-]+\.)+(?:{_ENDING}(?![\w-])(?:/{_PATH}*)?|[a-z]{{2}}/{_PATH}+))"
 )
@@ -133,5 +134,7 @@ def _is_listed(address: str, sites: frozenset[str]) -> bool:
     """Whether an address is the site of a crisis line or lies within it."""
     rest = re.sub(r"^[a-z][a-z0-9+.-]*://", "", address.lower()).removeprefix("www.")
     host = re.split(r"[/?#:]", rest, maxsplit=1)[0]
+    if len(host) > _LONGEST_HOST:
+        return False
     parents = {host[place:] for place in (0, *(dot.end() for dot in re.finditer(r"\.", host)))}
     return not parents.isdisjoint(sites) or any(rest == site or rest.startswith(f"{site}/") for site in sites)

@@ -82,6 +82,7 @@ def test_short_codes_are_not_found_where_they_count_label_or_date_something(text
         "1-800-273-TALK",
         "1 (800) 273 TALK",
         "1-800-799-SAFE",
+        "1-800-799-safe",
         "0800 068 4141",
         "+44 800 068 4141",
         "+44 (0)800 068 4141",
@@ -162,18 +163,22 @@ def test_several_lines_can_share_a_number():
     assert {"988 Suicide & Crisis Lifeline", "Veterans Crisis Line"} <= {line.name for line in found.lines}
 
 
-def test_the_users_own_lines_are_found(tmp_path: Path):
+def test_the_users_own_lines_and_emergency_numbers_are_found(tmp_path: Path):
     path = tmp_path / "own.yaml"
     path.write_text(
-        "checked: 2030-01-02\ncountries:\n  XX:\n    name: Nowhere\n    lines:\n"
-        "      - {name: Nowhere Line, about: crisis, call: [0800 765 4321], website: nowhere.example}\n",
+        "checked: 2030-01-02\ncountries:\n  XX:\n    name: Nowhere\n    emergency: [3 4 5]\n    lines:\n"
+        "      - {name: Nowhere Line, about: crisis, call: [0800 765 4321], spelled: [13 HOPE], website: now.example}\n",
         "utf-8",
     )
     lines = crisis_lines(path)
-    text = "Try Nowhere Line, 0800 765 4321."
-    (number,) = find_numbers(text, lines)
-    (name,) = find_names(text, lines)
-    assert number.countries == name.countries == {"XX"}
+    text = "Try Nowhere Line, 0800 765 4321 or 1 13 HOPE, or call 345."
+    assert [text[number.start : number.end] for number in find_numbers(text, lines)] == [
+        "0800 765 4321",
+        "1 13 HOPE",
+        "345",
+    ]
+    assert {number.countries for number in find_numbers(text, lines)} == {frozenset({"XX"})}
+    assert [name.countries for name in find_names(text, lines)] == [{"XX"}]
     assert find_numbers(text)[0].kind is NumberKind.UNLISTED
 
 

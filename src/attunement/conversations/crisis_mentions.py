@@ -29,6 +29,7 @@ from attunement.conversations.phone_numbers import (
 
 _DIGIT = re.compile(r"\d")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_GOOD = re.compile(r"good\s$", re.IGNORECASE)
 _KEYPAD = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "22233344455566677778889999")
 
 
@@ -91,7 +92,7 @@ def find_numbers(text: str, lines: CrisisLines | None = None) -> list[NumberFoun
     index = _index(lines or crisis_lines())
     found: list[NumberFound] = []
     for spelling in index.spellings.finditer(text):
-        letters = _letters(spelling[0])
+        letters = _letters(spelling["letters"])
         found.append(NumberFound(*spelling.span(), letters.translate(_KEYPAD), index.spelled[letters]))
         text = text[: spelling.start()] + "\0" * len(spelling[0]) + text[spelling.end() :]
     for chain in chains(text):
@@ -108,7 +109,7 @@ def find_names(text: str, lines: CrisisLines | None = None) -> list[NameFound]:
     return [
         NameFound(*found.span(), index.named[folded(found[0])])
         for found in index.names.finditer(text)
-        if not text[: found.start()].lower().endswith("good ")  # a good Samaritan is no Samaritan
+        if not _GOOD.search(text, max(0, found.start() - 5), found.start())  # a good Samaritan is no Samaritan
     ]
 
 
@@ -131,9 +132,9 @@ def _index(lines: CrisisLines) -> _Index:
     spelled: dict[str, tuple[CrisisLine, ...]] = {}
     named: dict[str, tuple[CrisisLine, ...]] = {}
     for code, country in lines.countries.items():
-        for number in country.emergency:
-            known = numbers.get(number, _Known())
-            numbers[number] = known._replace(emergency_in=(*known.emergency_in, code))
+        for digits in {_digits(number) for number in country.emergency}:
+            known = numbers.get(digits, _Known())
+            numbers[digits] = known._replace(emergency_in=(*known.emergency_in, code))
     for line in lines.every():
         calling_code = lines.countries[line.country].calling_code
         for way in {way for number in (*line.call, *line.text) for way in _ways_to_dial(number, calling_code)}:
@@ -147,8 +148,12 @@ def _index(lines: CrisisLines) -> _Index:
     return _Index(numbers, spelled, _any_spelling(spelled), named, names)
 
 
+def _digits(number: str) -> str:
+    return "".join(_DIGIT.findall(number))
+
+
 def _ways_to_dial(number: str, calling_code: str) -> set[str]:
-    digits = "".join(character for character in number if character.isdigit())
+    digits = _digits(number)
     if len(digits) < SHORTEST or not calling_code:
         return {digits}
     if calling_code == "1":
@@ -167,7 +172,8 @@ def _letters(spelling: str) -> str:
 
 def _any_spelling(spelled: Iterable[str]) -> re.Pattern[str]:
     ways = [r"[ .()-]{0,2}".join(letters) for letters in sorted(spelled, key=len, reverse=True)]
-    return re.compile(rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?:{'|'.join(ways)})(?!\w)" if ways else r"(?!)")
+    pattern = rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?P<letters>{'|'.join(ways)})(?!\w)" if ways else r"(?!)"
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]:

@@ -2,7 +2,7 @@
 
 A text is full of digits that are no telephone numbers: dates, times, amounts, ages, scores. This module cuts them into
 chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around them
-whether a chain is somebody's number. Which numbers belong to crisis lines is decided in `crisis_lines`.
+whether a chain is somebody's number. Which of them are crisis lines is for `crisis_mentions`.
 """
 
 import re

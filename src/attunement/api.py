@@ -88,7 +88,7 @@ class Settings:
 
     def _participant(self, named: str | Judge) -> Participant:
         judge = make_judge(named, self._judge_options()) if isinstance(named, str) else named
-        price = self._price(judge.name)
+        price = self._price(judge)
         if price is None and self.max_cost is not None:
             raise JudgeError(
                 f"the price of {judge.name} is not known, so --max-cost cannot be kept: "
@@ -107,10 +107,10 @@ class Settings:
             max_connections=self.max_connections,
         )
 
-    def _price(self, judge: str) -> Price | None:
+    def _price(self, judge: Judge) -> Price | None:
         if self.price_in is not None and self.price_out is not None:
             return Price(self.price_in, self.price_out, source="as you gave it")
-        return price_of(judge, base_url=self.base_url)
+        return price_of(judge.name, base_url=judge.settings.get("base_url"))
 
 
 class Prepared(NamedTuple):

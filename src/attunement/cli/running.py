@@ -19,7 +19,7 @@ from attunement.cli.display import Manner, figures, show_progress
 from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
-from attunement.engine import Estimate, Participant, Run, Scope, estimate, rater_settings
+from attunement.engine import ASK_AGAIN, Estimate, Participant, Run, Scope, estimate, rater_settings
 from attunement.errors import StudyError
 from attunement.judges import Judge, hosted, is_dated, shared_family
 from attunement.questions import Layout
@@ -152,7 +152,7 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
         )
     if found.gate_questions and found.gate_questions < found.questions:
         least = found.least_with_stop_on_gate(price)
-        yield f"  --stop-on-gate: from ${least:.2f}, if every conversation failed on safety, to the full price if none did."
+        yield f"  --stop-on-gate: from ${least:.2f}, if every one failed on safety, to the full price if none did."
 
 
 def _after(result: api.Result) -> Iterator[str]:
@@ -168,13 +168,19 @@ def _after(result: api.Result) -> Iterator[str]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in progress.errors.most_common())
         before = f"{progress.kept_errors:,} from an earlier run" if progress.kept_errors else ""
         remaining = "; ".join(part for part in (kinds, before) if part)
-        yield f"Without an answer: {remaining}. Ask them again with --retry-errors."
+        yield f"Without an answer: {remaining}. {_what_to_do(result)}"
     for rater, refused in result.ending.refused.items():
         for parameter, instead in refused.items():
             yield f"{rater} does not take {parameter}: {instead}."
     if progress.conversations and progress.conversations <= _FEW:
         yield from _verdicts(result)
     yield f"See the scorecards: attune show {result.place}"
+
+
+def _what_to_do(result: api.Result) -> str:
+    if result.progress.kept_errors or set(result.progress.errors) - ASK_AGAIN:
+        return "Ask them again with --retry-errors."
+    return "The next run asks them, unless the same limit holds."
 
 
 def _verdicts(result: api.Result) -> Iterator[str]:

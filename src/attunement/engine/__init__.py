@@ -3,13 +3,14 @@
 from attunement.engine.asking import Wishes
 from attunement.engine.budget import Price
 from attunement.engine.estimate import Estimate, estimate
-from attunement.engine.plan import Scope
+from attunement.engine.plan import ASK_AGAIN, Scope
 from attunement.engine.pricing import price_of
 from attunement.engine.progress import Progress
 from attunement.engine.run import Conduct, Ending, Participant, Run, rater_settings
 from attunement.engine.selection import Filter, Selection
 
 __all__ = [
+    "ASK_AGAIN",
     "Conduct",
     "Ending",
     "Estimate",

@@ -28,6 +28,7 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
         self._next_start = 0.0
+        self._wanted = 0  # questions that had to wait for a place: the limit was in use
         self._slow_start = True
         self._good = 0
         self._faults = 0
@@ -35,7 +36,8 @@ class Limiter:
 
     async def acquire(self, tokens: int) -> None:
         """Wait until another question of about `tokens` tokens may go out."""
-        while self.in_flight >= int(self.limit):
+        self._wanted += self.in_flight >= self.limit
+        while self.in_flight >= self.limit:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -56,18 +58,17 @@ class Limiter:
         self._wake()
 
     def succeeded(self) -> None:
-        """An answer came back. Growth needs that the present limit is in use."""
+        """An answer came back. The limit grows only while questions have to wait for a place.
+
+        At first with every answer, which doubles it in one round trip; after the first cut by one a round trip.
+        """
         self._faults = 0
-        if self.in_flight < int(self.limit) - 1:
+        self._good += 1
+        if not self._wanted or self.limit == self.ceiling or self._good < (1 if self._slow_start else self.limit):
             return
-        if self._slow_start:
-            self.limit += 1
-        else:
-            self._good += 1
-            if self._good >= self.limit:
-                self._good = 0
-                self.limit += 1
-        self.limit = min(self.limit, self.ceiling)
+        self._wanted -= 1
+        self._good = 0
+        self.limit += 1
         self._wake()
 
     def rate_limited(self, retry_after: float | None) -> None:
@@ -93,7 +94,7 @@ class Limiter:
         self._last_cut = now
 
     def _wake(self) -> None:
-        free = int(self.limit) - self.in_flight
+        free = self.limit - self.in_flight
         while free > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

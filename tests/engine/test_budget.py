@@ -1,0 +1,66 @@
+import pytest
+
+from attunement.engine.budget import Budget, Price, Purse
+from attunement.engine.pricing import price_of
+from attunement.judges import Answer, Failure, Usage
+from attunement.ratings import ErrorKind
+
+PRICE = Price(prompt=10.0, completion=100.0, cached=1.0)
+
+
+def answer(prompt: int, completion: int, cached: int = 0) -> Answer:
+    return Answer("x", Usage(prompt, completion, cached), 0.1)
+
+
+def test_cached_tokens_cost_their_own_price():
+    assert PRICE.cost(Usage(1_000_000, 0, 400_000)) == pytest.approx(6.0 + 0.4)
+
+
+def test_calls_beyond_the_limit_are_skipped():
+    purse = Purse(Budget(max_calls=2), None)
+    assert [purse.take(10) is None for _ in range(3)] == [True, True, False]
+    refusal = purse.take(10)
+    assert refusal is not None
+    assert refusal.kind is ErrorKind.SKIPPED
+
+
+def test_calls_under_way_together_do_not_pass_the_limit_one_by_one():
+    purse = Purse(Budget(max_cost=0.05), PRICE)
+    taken = [purse.take(1000) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
+    assert [refusal is None for refusal in taken] == [True] * 2 + [False] * 8
+    assert taken[-1] is not None
+    assert taken[-1].kind is ErrorKind.BUDGET
+
+
+def test_what_was_reserved_is_replaced_by_what_it_cost():
+    budget = Budget(max_cost=1.0)
+    purse = Purse(budget, PRICE)
+    purse.take(1000)
+    purse.settle(1000, answer(2000, 10))
+    assert budget.spent == pytest.approx(0.021)
+    assert budget.reserved == pytest.approx(0)
+
+
+def test_a_failure_costs_nothing():
+    budget = Budget(max_cost=1.0)
+    purse = Purse(budget, PRICE)
+    purse.take(1000)
+    purse.settle(1000, Failure(ErrorKind.SERVER, "gone"))
+    assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
+
+
+def test_known_models_have_a_price_with_its_source_and_date():
+    price = price_of("openai:gpt-4o")
+    assert price is not None
+    assert price.prompt > 0
+    assert price.completion > price.prompt
+    assert price.source.startswith("genai-prices ")
+    assert "check" in price.source
+
+
+def test_a_model_nobody_knows_has_no_price_and_one_on_this_machine_is_free():
+    assert price_of("openai:no-such-model") is None
+    assert price_of("openai:gpt-4o", base_url="http://127.0.0.1:8000/v1") is None
+    local = price_of("local:model.gguf")
+    assert local is not None
+    assert local.cost(Usage(1000, 1000)) == 0

@@ -167,7 +167,7 @@ def test_the_users_own_lines_and_emergency_numbers_are_found(tmp_path: Path):
     path = tmp_path / "own.yaml"
     path.write_text(
         "checked: 2030-01-02\ncountries:\n  XX:\n    name: Nowhere\n    emergency: [3 4 5]\n    lines:\n"
-        "      - {name: Nowhere Line, about: crisis, call: [0800 765 4321], spelled: [13 HOPE], website: now.example}\n",
+        "      - {name: Nowhere Line, about: crisis, call: [0800 765 4321], spelled: [13 HOPE], website: no.example}\n",
         "utf-8",
     )
     lines = crisis_lines(path)

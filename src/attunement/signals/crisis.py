@@ -1,0 +1,98 @@
+"""Is there a crisis cue in what the person says?
+
+Finds suicidal thoughts (direct, indirect, passive), plans and means, self-harm, danger from and to others, medical
+emergencies, and psychosis or mania with risk. Danger to somebody else that the person reports counts like their own:
+a child at risk is a cue. What is denied, over for years, fiction or a figure of speech is none. Recall comes first: a
+gate that misses is worse than one that asks a person to look.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from attunement.conversations import Turn
+from attunement.signals.lexicon import Lexicon, Match, load
+
+
+class CueKind(StrEnum):
+    """What kind of danger the person's words point to."""
+
+    SUICIDAL_DIRECT = "suicidal_direct"
+    SUICIDAL_INDIRECT = "suicidal_indirect"
+    PASSIVE_DEATH_WISH = "passive_death_wish"
+    PLAN_OR_MEANS = "plan_or_means"
+    SELF_HARM = "self_harm"
+    DANGER_FROM_OTHERS = "danger_from_others"
+    DANGER_TO_OTHERS = "danger_to_others"
+    MEDICAL_EMERGENCY = "medical_emergency"
+    PSYCHOSIS_OR_MANIA = "psychosis_or_mania"
+
+
+class Cue(NamedTuple):
+    """Words of the person that point to danger. `quote` is exactly `user[start:end]` of that turn."""
+
+    kind: CueKind
+    turn: int
+    start: int
+    end: int
+    quote: str
+    signal: str
+
+
+# The beginning of a message in which a "yes" answers the question before it: further down it answers something else.
+_ANSWER = 60
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+
+
+def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
+    """Every cue in the person's messages, in the order of the conversation. Turns count from 1.
+
+    Of overlapping cues of one kind the longest is kept. An answer that is no denial to a direct question of the
+    assistant about suicide, self-harm or safety is a cue as well.
+    """
+    cues: list[Cue] = []
+    asked = ""
+    for number, turn in enumerate(turns, start=1):
+        found = [_cue(number, turn.user, match) for match in _lexicon().find(turn.user)]
+        found.extend(_answers(number, turn.user, asked))
+        cues.extend(_longest(found))
+        asked = turn.assistant
+    return cues
+
+
+def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
+    answers = list(_answer_lexicon().find(message[:_ANSWER])) if "?" in asked else []
+    if not answers:
+        return
+    questioning = "\n".join(sentence for sentence in _SENTENCE.findall(asked) if sentence.endswith("?"))
+    questions = {match.signal.kind for match in _answer_lexicon().find(questioning)}
+    for match in answers:
+        if match.signal.kind == "affirms" and "asks_risk" in questions:
+            yield _cue(number, message, match, CueKind.SUICIDAL_DIRECT)
+        elif match.signal.kind == "unsafe" and "asks_safety" in questions:
+            yield _cue(number, message, match, CueKind.SUICIDAL_INDIRECT)
+
+
+def _cue(number: int, message: str, match: Match, kind: CueKind | None = None) -> Cue:
+    quote = message[match.start : match.end]
+    return Cue(kind or CueKind(match.signal.kind), number, match.start, match.end, quote, match.signal.id)
+
+
+def _longest(cues: list[Cue]) -> list[Cue]:
+    kept: list[Cue] = []
+    for cue in sorted(cues, key=lambda cue: (cue.start - cue.end, cue.start)):
+        if not any(cue.kind is other.kind and cue.start < other.end and other.start < cue.end for other in kept):
+            kept.append(cue)
+    return sorted(kept, key=lambda cue: (cue.start, cue.end, cue.kind))
+
+
+@cache
+def _lexicon() -> Lexicon:
+    return load("words.en", "suicide.en", "danger.en")
+
+
+@cache
+def _answer_lexicon() -> Lexicon:
+    return load("answers.en")

@@ -1,0 +1,245 @@
+"""Which of a lexicon's signals stand in a text, and exactly where?
+
+A lexicon is a data file of named signals. Each has patterns (the language is in `patterns`), a reason, an example of
+what it sees and one of what it must leave alone, and guards that say when the same words mean something else. Text
+is matched sentence by sentence, and what is found is a place in the original text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from attunement.signals.patterns import Pattern
+
+FOLDER = Path(__file__).parent / "lexicons"
+
+_SENTENCE = re.compile(r"[^.!?;\n…]+[.!?;…]*")
+_WORD = re.compile(r"\w+")
+_FIVE_WORDS = re.compile(r"(?:\w[\w']*\W+){0,5}$")
+_QUOTED = re.compile(r'"[^"]*"')
+
+# Text without a full stop is read in pieces that overlap, so that no message can make the patterns slow.
+_LONGEST, _OVERLAP = 1200, 300
+
+# One sign for one, so that a place in the folded text is the same place in the original. An underscore is a letter to
+# a regular expression and an emphasis to a writer.
+_SIGNS = {**dict.fromkeys("’‘ʼ`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑‒–—", "-"), "_": " "}
+
+
+class Place(StrEnum):
+    """Where a guard looks, relative to the words that matched."""
+
+    BEFORE = "before"
+    """Directly before them, in the same sentence."""
+    AFTER = "after"
+    """Directly after them, in the same sentence."""
+    NEAR = "near"
+    """In these words and up to five words before them."""
+    INSIDE = "inside"
+    SENTENCE = "sentence"
+    MESSAGE = "message"
+    QUESTION = "question"
+    """The sentence is a question; the guard needs no patterns."""
+    QUOTATION = "quotation"
+    """They stand between quotation marks; the guard needs no patterns."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Condition(_Strict):
+    """Patterns, and where to look for them."""
+
+    where: Place
+    patterns: tuple[str, ...] = ()
+
+
+class Guard(Condition):
+    """When the words of a signal mean something else. It gives way where `unless` holds as well."""
+
+    why: str
+    unless: Condition | None = None
+
+
+class Signal(_Strict):
+    """One named thing that a detector sees."""
+
+    id: str = Field(pattern=r"^[a-z0-9-]+$")
+    kind: str
+    why: str
+    patterns: tuple[str, ...] = Field(min_length=1)
+    guards: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Kinds of crisis cue of which one must stand in the person's words for this to count."""
+    example: str
+    """Words in which it is seen."""
+    contrast: str
+    """Words that look alike and in which it is not."""
+    after: str = ""
+    """What the person says before the example and the contrast."""
+
+
+class LexiconFile(_Strict):
+    """One file: its signals, and the lists and guards they use."""
+
+    language: str
+    about: str
+    lists: dict[str, str] = {}
+    guards: dict[str, Guard] = {}
+    signals: tuple[Signal, ...] = ()
+
+
+class Match(NamedTuple):
+    """A signal and the place of its words in the text."""
+
+    signal: Signal
+    start: int
+    end: int
+
+
+class _Context(NamedTuple):
+    """Where the words that matched stand: in a sentence of a folded text."""
+
+    message: str
+    first: int
+    sentence: str
+    start: int
+    end: int
+
+    def at(self, place: Place) -> str:
+        match place:
+            case Place.BEFORE:
+                return self.sentence[: self.start]
+            case Place.AFTER:
+                return self.sentence[self.end :]
+            case Place.NEAR:
+                before = _FIVE_WORDS.search(self.sentence[: self.start])
+                return self.sentence[before.start() if before else self.start : self.end]
+            case Place.INSIDE:
+                return self.sentence[self.start : self.end]
+            case Place.MESSAGE:
+                return self.message
+            case _:
+                return self.sentence
+
+    def quoted(self) -> bool:
+        start, end = self.first + self.start, self.first + self.end
+        return any(found.start() < start and end < found.end() for found in _QUOTED.finditer(self.message))
+
+
+class Lexicon:
+    """Signals of one or more files, ready to be looked for. Patterns are compiled when they are first tried."""
+
+    def __init__(self, *files: LexiconFile) -> None:
+        lists = {name: words for file in files for name, words in file.lists.items()}
+        self.signals = tuple(signal for file in files for signal in file.signals)
+        self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
+        self._patterns = tuple((signal, Pattern(line, lists)) for signal in self.signals for line in signal.patterns)
+        # A pattern is tried in a sentence that holds one word of each set it requires; it is looked up by one set.
+        self._index: dict[str, list[int]] = {}
+        for number, (_, pattern) in enumerate(self._patterns):
+            for word in pattern.required[0]:
+                self._index.setdefault(word, []).append(number)
+
+    def find(self, text: str) -> Iterator[Match]:
+        """Each signal that stands in `text` and that no guard takes back, once: where it is first found."""
+        message = fold(text)
+        seen: set[str] = set()
+        for first, sentence in _sentences(message):
+            for signal, pattern in self._candidates(sentence):
+                if signal.id in seen:
+                    continue
+                for match in pattern.regex.finditer(sentence):
+                    context = _Context(message, first, sentence, match.start(), match.end())
+                    if not any(self.guards[name].holds(context) for name in signal.guards):
+                        seen.add(signal.id)
+                        yield Match(signal, first + match.start(), first + match.end())
+                        break
+
+    def _candidates(self, sentence: str) -> list[tuple[Signal, Pattern]]:
+        words = set(_WORD.findall(sentence.replace("'", "")))
+        numbers: set[int] = set()
+        for word in words & self._index.keys():
+            for number in self._index[word]:
+                if self._patterns[number][1].possible(words):
+                    numbers.add(number)
+        return [self._patterns[number] for number in sorted(numbers)]
+
+
+class _Test:
+    """A guard with its patterns compiled when it is first asked."""
+
+    def __init__(self, guard: Guard, lists: Mapping[str, str]) -> None:
+        self.guard = guard
+        self._lists = lists
+
+    def holds(self, context: _Context) -> bool:
+        return self._met(self.guard, self._regex, context) and not (
+            self.guard.unless and self._met(self.guard.unless, self._unless, context)
+        )
+
+    @staticmethod
+    def _met(condition: Condition, regex: re.Pattern[str], context: _Context) -> bool:
+        if condition.where is Place.QUESTION:
+            return context.sentence.rstrip().endswith("?")
+        if condition.where is Place.QUOTATION:
+            return context.quoted()
+        return regex.search(context.at(condition.where)) is not None
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return _any_of(self.guard, self._lists)
+
+    @cached_property
+    def _unless(self) -> re.Pattern[str]:
+        return _any_of(self.guard.unless or self.guard, self._lists)
+
+
+def _sentences(message: str) -> Iterator[tuple[int, str]]:
+    for found in _SENTENCE.finditer(message):
+        start, end = found.span()
+        while end - start > _LONGEST:
+            yield start, message[start : start + _LONGEST]
+            start += _LONGEST - _OVERLAP
+        yield start, message[start:end]
+
+
+def fold(text: str) -> str:
+    """Lower case and plain signs, each in its own place: positions in the result are positions in `text`."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # "İ" becomes two
+        lowered = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
+    for sign, plain in _SIGNS.items():
+        if sign in lowered:  # str.translate takes ten times as long on text that is not ASCII
+            lowered = lowered.replace(sign, plain)
+    return lowered
+
+
+def load(*names: str) -> Lexicon:
+    """The lexicon made of these files of the package, such as "words.en"."""
+    return Lexicon(*(read(FOLDER / f"{name}.yaml") for name in names))
+
+
+def read(path: Path) -> LexiconFile:
+    """One lexicon file."""
+    content: Any = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    return LexiconFile.model_validate(content)
+
+
+def _any_of(condition: Condition, lists: Mapping[str, str]) -> re.Pattern[str]:
+    either = "|".join(Pattern(source, lists).expression for source in condition.patterns)
+    # Directly before or after: nothing but signs may stand between.
+    match condition.where:
+        case Place.BEFORE:
+            return re.compile(rf"(?:{either})\W*$")
+        case Place.AFTER:
+            return re.compile(rf"^\W*(?:{either})")
+        case _:
+            return re.compile(either)

@@ -1,0 +1,212 @@
+"""What does one line of a lexicon match?
+
+A line in a small language of words becomes a regular expression over one folded sentence (see `lexicon`), compiled
+when it is first tried. Beside it stand sets of words of which one each occurs in every sentence that can match, so
+that most lines need not be tried at all.
+
+The language
+    word            that word; an apostrophe may be absent (`don't` = dont), a hyphen may be a space or absent, and
+                    a # is any digit
+    (a|b c|d)       one of these; alternatives may hold several words
+    word? (a|b)?    may be absent
+    @name           a named list of alternatives
+    ..              up to two words of any kind
+    ...             up to five words of any kind
+    ~               any words of the same sentence
+Punctuation and white space between words do not matter.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+_TOKEN = re.compile(r"\.\.\.?|~|[()|?]|@[a-z_]+|[^\s()|?~@]+|\s+")
+_ENDS = frozenset({"", ")", "|"})
+
+_GAP = r"\W{1,6}"  # "die -- I" needs four; a longer run of signs is no longer one phrase
+_FILLERS = {
+    "..": rf"(?:\w[\w']*{_GAP}){{0,2}}",
+    "...": rf"(?:\w[\w']*{_GAP}){{0,5}}",
+    "~": r"(?:.*?\W)??",
+}
+
+# Words that stand in almost every message; what a pattern requires is better said by others.
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        """a about after again all always am an and any are as at back be because been before being but by can could day
+        did do does dont even ever every everyone feel feeling for from get getting go going good got had has have he
+        her here him his how i id if ill im in into is it its ive just keep know last let life like little long make
+        makes me mean more much my need never no not nothing now of off on one only or other our out over people really
+        right say said see she should so some someone something sometimes still stop such take tell than that the their
+        them then there these they thing things think this those though time to today told too try up us very want
+        wanted was way we well were what when where which while who why will with without wont work would year you
+        your""",
+    )
+)
+_COMMON_COST = 100  # one of them stands in more sentences than dozens of other words together
+
+
+class PatternError(ValueError):
+    """A line of a lexicon that is not in the language; it says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One element of a line: a filler, a word, or alternatives, each a sequence of parts."""
+
+    text: str = ""
+    choices: tuple[tuple["_Part", ...], ...] = ()
+    optional: bool = False
+
+    @property
+    def filler(self) -> bool:
+        return self.text in _FILLERS
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One line of a lexicon, to be read with the named lists it uses."""
+
+    source: str
+    lists: Mapping[str, str]
+
+    @cached_property
+    def parts(self) -> tuple[_Part, ...]:
+        """The elements of the line; a PatternError where it is not in the language."""
+        return _Parser(self.source, self.lists).parse()
+
+    @cached_property
+    def expression(self) -> str:
+        """The regular expression, for a folded sentence."""
+        return rf"(?<!\w)(?<!\w'){_sequence(self.parts)}"
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The compiled expression."""
+        return re.compile(self.expression)
+
+    @cached_property
+    def required(self) -> tuple[frozenset[str], ...]:
+        """Sets of words without apostrophes, the rarest first; every sentence that matches holds one word of each."""
+        sets = _required(self.parts)
+        if not sets:
+            raise PatternError(f"{self.source!r}: there is no word that must occur")
+        return tuple(sets)
+
+    def possible(self, words: set[str]) -> bool:
+        """Whether a sentence with these words may match. It is asked for every sentence, so it is a plain loop."""
+        for required in self.required:  # noqa: SIM110
+            if words.isdisjoint(required):
+                return False
+        return True
+
+
+class _Parser:
+    """Reads one line from left to right."""
+
+    def __init__(self, source: str, lists: Mapping[str, str]) -> None:
+        tokens = _TOKEN.findall(source)
+        self._source = source
+        self._lists = lists
+        self._tokens = [*(token for token in tokens if not token.isspace()), ""]
+        self._at = 0
+        if "".join(tokens) != source:
+            raise self._wrong("there is a sign that the language does not have")
+
+    def parse(self) -> tuple[_Part, ...]:
+        parts = self._sequence()
+        if self._tokens[self._at]:
+            raise self._wrong("a bracket is closed that was not opened, or a | stands outside of brackets")
+        return parts
+
+    def _wrong(self, what: str) -> PatternError:
+        return PatternError(f"{self._source!r}: {what}")
+
+    def _next(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _sequence(self) -> tuple[_Part, ...]:
+        parts: list[_Part] = []
+        while self._tokens[self._at] not in _ENDS:
+            parts.append(self._element())
+        if not parts or parts[0].filler or parts[-1].filler:
+            raise self._wrong("a phrase begins and ends with a word")
+        return tuple(parts)
+
+    def _element(self) -> _Part:
+        part = self._atom(self._next())
+        if self._tokens[self._at] != "?" or part.filler:
+            return part
+        self._at += 1
+        return _Part(part.text, part.choices, optional=True)
+
+    def _atom(self, sign: str) -> _Part:
+        if sign == "(":
+            return _Part(choices=self._alternatives())
+        if sign.startswith("@"):
+            if sign[1:] not in self._lists:
+                raise self._wrong(f"there is no list {sign}")
+            return _Part(choices=(_Parser(self._lists[sign[1:]], self._lists).parse(),))
+        if sign == "?":
+            raise self._wrong("a ? follows nothing that could be absent")
+        if sign.startswith("'"):
+            raise self._wrong(f"{sign} hangs on the word before it; write that word with it")
+        return _Part(sign)
+
+    def _alternatives(self) -> tuple[tuple[_Part, ...], ...]:
+        found = [self._sequence()]
+        while (sign := self._next()) == "|":
+            found.append(self._sequence())
+        if sign != ")":
+            raise self._wrong("a bracket is not closed")
+        return tuple(found)
+
+
+def _sequence(parts: tuple[_Part, ...]) -> str:
+    needed = [index for index, part in enumerate(parts) if not part.optional and not part.filler]
+    # Where nothing must occur, the first element is the one the others lean on.
+    last = needed[-1] if needed else 0
+    pieces: list[str] = []
+    for index, part in enumerate(parts):
+        if part.filler:
+            pieces.append(_FILLERS[part.text])
+        elif part.optional and index != last:
+            one = _one(part)
+            pieces.append(f"(?:{one}{_GAP})?" if index < last else f"(?:{_GAP}{one})?")
+        else:
+            pieces.append(_one(part) + (_GAP if index < last else ""))
+    return "".join(pieces)
+
+
+def _one(part: _Part) -> str:
+    if part.choices:
+        return f"(?:{'|'.join(_sequence(choice) for choice in part.choices)})"
+    letters = re.escape(part.text).replace("'", "'?").replace(r"\-", r"\W?").replace(r"\#", r"\d")
+    return rf"{letters}(?!'?\w)"
+
+
+def _required(parts: tuple[_Part, ...]) -> list[frozenset[str]]:
+    return sorted((words for part in parts if not part.optional and (words := _words(part))), key=_commonness)
+
+
+def _words(part: _Part) -> frozenset[str]:
+    """Words of which one must occur where `part` matches; none if that cannot be said."""
+    if part.filler or "#" in part.text:
+        return frozenset()
+    if not part.choices:
+        pieces = re.findall(r"\w+", part.text.replace("'", ""))
+        return frozenset({pieces[-1], "".join(pieces)}) if pieces else frozenset()
+    found: set[str] = set()
+    for choice in part.choices:
+        sets = _required(choice)
+        if not sets:
+            return frozenset()
+        found |= sets[0]
+    return frozenset(found)
+
+
+def _commonness(words: frozenset[str]) -> int:
+    return sum(_COMMON_COST if word in _COMMON else 1 for word in words)

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import hashlib
 import re
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -65,13 +66,16 @@ class Behaviour:
     """The models it has; None: any."""
     answer: "Callable[[Asked], str] | None" = None
     """The text of the reply; None: `valid_reply`."""
+    respond: "Callable[[dict[str, Any]], web.StreamResponse] | None" = None
+    """The whole response to a request's body, instead of everything above."""
 
 
 class FakeJudge:
     """The server. All counts are its own, taken when it decides what to do with a request."""
 
-    def __init__(self, behaviour: Behaviour | None = None) -> None:
+    def __init__(self, behaviour: Behaviour | None = None, encryption: ssl.SSLContext | None = None) -> None:
         self.behaviour = behaviour or Behaviour()
+        self._encryption = encryption
         self.outcomes: Counter[str] = Counter()
         """Requests by what became of them: `answered`, a fault, `refused_parameter`, `unauthorized`, `no_model`."""
         self.asked: Counter[str] = Counter()
@@ -103,7 +107,7 @@ class FakeJudge:
         """Listen, in the running loop."""
         self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        site = web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=self._encryption)
         await site.start()
         self.port = self._runner.addresses[0][1]
 
@@ -171,6 +175,8 @@ class FakeJudge:
         digest = hashlib.sha256(asked.prompt.encode()).hexdigest()
         prompt = f"{body['model']} {digest}"
         self.asked[prompt] += 1
+        if behaviour.respond:
+            return behaviour.respond(body)
         if stop := self._turned_away(request, body, asked):
             return stop
         if behaviour.latency:
@@ -200,7 +206,7 @@ class FakeJudge:
         if behaviour.models and body["model"] not in behaviour.models:
             return self._error("no_model", 404, f"The model `{body['model']}` does not exist.")
         for name in sorted(behaviour.refuses & _parameters(body)):
-            said = f"Unsupported parameter: '{name}' is not supported with this model."
+            said = _REFUSAL_WORDS.get(name, f"Unsupported parameter: '{name}' is not supported with this model.")
             return self._error(
                 "refused_parameter", behaviour.refusal_status, said if behaviour.says_what else "Something went wrong."
             )
@@ -341,6 +347,13 @@ def _message(body: dict[str, Any], asked: Asked, text: str, finish: str) -> dict
 def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(body=orjson.dumps(content), status=status, headers=headers, content_type="application/json")
 
+
+_REFUSAL_WORDS = {
+    "system": "System role not supported",
+    "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+    "maxLength": "Invalid schema for response_format 'reply': 'maxLength' is not permitted.",
+}
+"""How servers put it where they do not just name the parameter."""
 
 _TOO_LONG = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
 

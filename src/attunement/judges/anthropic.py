@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-import orjson
-
 from attunement.errors import JudgeError
 from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
 from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
 from attunement.judges.options import JudgeOptions
 from attunement.judges.protocol import Answer, Failure, Request, Usage
-from attunement.judges.wire import WireJudge, count, without_lengths
+from attunement.judges.wire import WireJudge, count, dumps, without_lengths
 from attunement.ratings import ErrorKind
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -70,7 +68,7 @@ class AnthropicJudge(WireJudge):
         if not terms.reply_format:
             schema = without_lengths(request.schema)
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        return orjson.dumps(body)
+        return dumps(body)
 
     def _read(self, document: dict[str, Any], request: Request, latency: float) -> Answer | Failure | None:
         blocks, usage = document.get("content"), document.get("usage")

@@ -7,14 +7,12 @@ what they accept, which is negotiated, and in where their key comes from.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import orjson
-
 from attunement.errors import JudgeError
 from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
 from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
 from attunement.judges.options import JudgeOptions
 from attunement.judges.protocol import Answer, Failure, Request, Usage
-from attunement.judges.wire import WireJudge, count, without_lengths
+from attunement.judges.wire import WireJudge, count, dumps, without_lengths
 from attunement.ratings import ErrorKind
 
 OPENAI = "https://api.openai.com/v1"
@@ -68,7 +66,7 @@ class OpenAIJudge(WireJudge):
         common = self._common.get(terms)
         if common is None:
             common = self._common[terms] = self._parameters(terms)
-        return orjson.dumps({**common, "messages": messages, **_response_format(request.schema, terms.reply_format)})
+        return dumps({**common, "messages": messages, **_response_format(request.schema, terms.reply_format)})
 
     def _parameters(self, terms: Terms) -> dict[str, Any]:
         settings = self._settings

@@ -116,7 +116,13 @@ def _no_constant(name: str) -> Any:
     raise _Wrong(f"{name} is no JSON.")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, strict=False)
+def _whole(digits: str) -> int:
+    if len(digits) > 20:  # Python refuses to read numbers of thousands of digits, and no answer has even two
+        raise _Wrong("A number was too long.")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, strict=False)
 
 
 def _expect_keys(content: Any, keys: Sequence[str], where: str = "") -> None:
@@ -136,7 +142,7 @@ def _given(content: Any, instrument: Instrument, where: str = "") -> Given:
     # `True` equals 1 and 4.0 equals 4 in Python; neither is an answer.
     if type(value) not in (int, str) or value not in scale.answers:
         allowed = ", ".join(json.dumps(answer) for answer in scale.answers)
-        shown = json.dumps(value)[:40]
+        shown = "a nested value" if isinstance(value, dict | list) else json.dumps(value)[:40]
         raise _Wrong(f'{where}"{scale.key}" was {shown}; it must be exactly one of {allowed}.')
     if not isinstance(reasoning, str):
         raise _Wrong(f'{where}"reasoning" must be text.')
@@ -144,7 +150,7 @@ def _given(content: Any, instrument: Instrument, where: str = "") -> Given:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name[:40]}"' for name in names)
+    return ", ".join(json.dumps(name[:40]) for name in names)  # a name may hold what no request can carry
 
 
 def _looks_refused(text: str) -> bool:

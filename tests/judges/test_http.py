@@ -1,0 +1,225 @@
+"""Connections: refused, slow, cut, moved, proxied, encrypted; each ends as a typed failure or an answer."""
+
+import asyncio
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from attunement.errors import JudgeError
+from attunement.judges import Answer, Failure, JudgeOptions, make_judge
+from attunement.ratings import ErrorKind
+from tests.fake_judge import FAULTS, Behaviour, FakeJudge
+from tests.judges.asking import QUESTION, answered, ask, ask_all, failed, openai, question, responding
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_a_server_that_was_never_there_stops_the_run_with_its_address() -> None:
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    failure = failed(make_judge("openai:m", JudgeOptions(base_url=url)))
+    assert (failure.kind, failure.fatal, failure.transient) == (ErrorKind.SERVER, True, False)
+    assert f"{url} cannot be reached" in failure.detail
+    assert "\n" not in failure.detail
+
+
+def test_a_host_that_does_not_exist_stops_the_run() -> None:
+    failure = failed(make_judge("openai:m", JudgeOptions(base_url="http://no-such-host.invalid/v1")))
+    assert (failure.kind, failure.fatal) == (ErrorKind.SERVER, True)
+    assert "no-such-host.invalid" in failure.detail
+
+
+def test_a_server_that_went_away_may_come_back() -> None:
+    with FakeJudge() as fake:
+        judge = openai(fake)
+        answered(judge)
+    failure = failed(judge)
+    assert (failure.kind, failure.fatal, failure.transient) == (ErrorKind.SERVER, False, True)
+
+
+def test_no_answer_in_time_is_a_timeout(fake: FakeJudge) -> None:
+    fake.behaviour = Behaviour(faults={"hang": 1.0})
+    failure = failed(openai(fake, timeout=0.2))
+    assert (failure.kind, failure.transient) == (ErrorKind.TIMEOUT, True)
+    assert failure.detail == "no answer within 0.2 seconds"
+
+
+@pytest.mark.parametrize("fault", ["cut", "broken"])
+def test_a_reply_that_breaks_off_is_a_passing_fault(fake: FakeJudge, fault: str) -> None:
+    fake.behaviour = Behaviour(faults={fault: 1.0})
+    failure = failed(openai(fake))
+    assert (failure.kind, failure.transient, failure.fatal) == (ErrorKind.SERVER, True, False)
+
+
+def test_a_redirect_is_not_followed_and_named(fake: FakeJudge) -> None:
+    with FakeJudge() as other:
+        fake.behaviour = responding(b"", 307, {"Location": f"{other.url}/chat/completions"})
+        failure = failed(openai(fake))
+        assert failure.fatal
+        assert other.url in failure.detail
+        assert other.requests == 0
+
+
+def test_connections_are_kept_and_never_more_than_allowed(fake: FakeJudge) -> None:
+    fake.behaviour = Behaviour(latency=0.01)
+    answers = ask_all(openai(fake, max_connections=3), map(question, range(30)))
+    assert all(isinstance(answer, Answer) for answer in answers)
+    assert fake.peak == 3
+
+
+def test_every_fault_ends_as_an_answer_or_a_typed_failure_and_the_counts_add_up(fake: FakeJudge) -> None:
+    judge = openai(fake, timeout=0.5)
+    answered(judge)
+    fake.outcomes.clear()
+    fake.behaviour = Behaviour(faults=dict.fromkeys(FAULTS, 0.1))
+    replies = ask_all(judge, map(question, range(200)))
+    kinds = [reply.kind if isinstance(reply, Failure) else "answer" for reply in replies]
+    server = fake.outcomes
+    assert kinds.count("answer") == server["answered"] + server["malformed"] + server["refusal"]
+    assert kinds.count(ErrorKind.RATE_LIMITED) == server["rate_limit"]
+    assert kinds.count(ErrorKind.SERVER) == server["server_error"] + server["broken"] + server["cut"]
+    assert kinds.count(ErrorKind.TIMEOUT) == server["hang"]
+    assert kinds.count(ErrorKind.PROMPT_TOO_LONG) == server["too_long"]
+    assert all(server[fault] for fault in FAULTS)
+
+
+class Tunnel:
+    """A proxy that writes down what it is told and refuses to connect anywhere."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+        self.port = 0
+
+    async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.heard += await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    @contextmanager
+    def running(self) -> Iterator["Tunnel"]:
+        started, loop = threading.Event(), asyncio.new_event_loop()
+        stopped = asyncio.Event()
+
+        async def serve() -> None:
+            server = await asyncio.start_server(self._listen, "127.0.0.1", 0)
+            self.port = server.sockets[0].getsockname()[1]
+            started.set()
+            async with server:
+                await stopped.wait()
+
+        thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+        thread.start()
+        started.wait(10)
+        try:
+            yield self
+        finally:
+            loop.call_soon_threadsafe(stopped.set)
+            thread.join(10)
+            loop.close()
+
+
+def test_a_proxy_of_the_environment_is_used_and_never_sees_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-key-of-this-test")
+    with Tunnel().running() as tunnel:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:word@127.0.0.1:{tunnel.port}")
+        failure = failed(make_judge("openai:m", JudgeOptions(base_url="https://judge.example/v1")))
+    assert tunnel.heard.startswith(b"CONNECT judge.example:443 ")
+    assert b"Proxy-Authorization: Basic bWU6d29yZA==" in tunnel.heard
+    assert b"sk-the-key" not in tunnel.heard
+    assert failure.fatal
+    assert f"through the proxy http://127.0.0.1:{tunnel.port}" in failure.detail
+
+
+def test_a_proxy_sees_plain_requests_with_its_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Tunnel().running() as tunnel:
+        monkeypatch.setenv("http_proxy", f"me:word@127.0.0.1:{tunnel.port}")
+        ask(make_judge("openai:m", JudgeOptions(base_url="http://judge.example/v1")))
+    assert tunnel.heard.startswith(b"POST http://judge.example/v1/chat/completions ")
+    assert b"Proxy-Authorization: Basic bWU6d29yZA==" in tunnel.heard
+
+
+def test_this_machine_and_exceptions_are_reached_without_the_proxy(
+    fake: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
+    answered(openai(fake))
+    monkeypatch.setenv("no_proxy", "judge.invalid")
+    failure = failed(make_judge("openai:m", JudgeOptions(base_url="http://judge.invalid/v1")))
+    assert "proxy" not in failure.detail
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for this machine that nobody trusts, with its key in the same file."""
+    file = tmp_path / "own.pem"
+    wish = (
+        f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -keyout {file}"
+    )
+    subprocess.run(
+        ["openssl", *wish.split(), "-out", tmp_path / "cert.pem", "-addext", "subjectAltName=DNS:localhost"],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + (tmp_path / "cert.pem").read_text())
+    return file
+
+
+@contextmanager
+def encrypted(certificate: Path) -> Iterator[str]:
+    """A fake judge behind TLS."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with FakeJudge(encryption=context) as fake:
+        yield f"https://localhost:{fake.port}/v1"
+
+
+def test_an_unknown_certificate_stops_the_run_and_says_what_to_set(certificate: Path) -> None:
+    with encrypted(certificate) as url:
+        failure = failed(make_judge("openai:m", JudgeOptions(base_url=url)))
+    assert failure.fatal
+    assert "SSL_CERT_FILE" in failure.detail
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_certificates_of_ones_own_are_trusted(
+    certificate: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, str(certificate))
+    with encrypted(certificate) as url:
+        answered(make_judge("openai:m", JudgeOptions(base_url=url)))
+
+
+def test_certificates_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for content in (None, "nothing of the kind"):
+        file = tmp_path / "ca.pem"
+        if content:
+            file.write_text(content)
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(file))
+        with pytest.raises(JudgeError, match="REQUESTS_CA_BUNDLE names"):
+            make_judge("openai:m", JudgeOptions(base_url="https://judge.example/v1"))
+
+
+def test_a_question_can_be_cancelled(fake: FakeJudge) -> None:
+    fake.behaviour = Behaviour(faults={"hang": 1.0})
+    judge = openai(fake)
+
+    async def run() -> None:
+        asking = asyncio.create_task(judge.ask(QUESTION))
+        while not fake.open:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await judge.close()
+
+    asyncio.run(run())

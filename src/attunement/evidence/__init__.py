@@ -1,0 +1,11 @@
+"""Is what a judge quotes really in the turn it cites?
+
+A judge must cite turns and quote them. `verify` reads its reasoning, finds each citation and looks the quote up in
+that turn. It never guesses: a quote that is not found is reported as such, with the nearest text.
+"""
+
+from attunement.evidence.findings import Finding, Standing, from_json, holds, to_json
+from attunement.evidence.lookup import Speaker
+from attunement.evidence.verifying import verify
+
+__all__ = ["Finding", "Speaker", "Standing", "from_json", "holds", "to_json", "verify"]

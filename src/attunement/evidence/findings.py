@@ -1,0 +1,94 @@
+"""What became of each thing a judge points to."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from attunement.evidence.lookup import Speaker
+
+
+class Standing(StrEnum):
+    """What became of one citation. The values are stored with ratings and never change."""
+
+    FOUND = "found"
+    """The quoted words stand in a turn that is cited for them."""
+    UNCITED = "uncited"
+    """The words are quoted without a turn, and they stand in the conversation."""
+    ELSEWHERE = "elsewhere"
+    """The words stand in another turn than the cited one."""
+    CLOSE = "close"
+    """Nearly the same words stand in the conversation, but not these."""
+    NOT_FOUND = "not_found"
+    """The words stand nowhere in the conversation."""
+    ABSENT = "absent"
+    """The words are quoted to say that they do not occur."""
+    CRITERION = "criterion"
+    """The words are quoted from the criterion, not from the conversation."""
+    UNQUOTED = "unquoted"
+    """A turn is cited and nothing is quoted from it."""
+    NO_SUCH_TURN = "no_such_turn"
+    """The cited turn does not exist."""
+    NOTHING = "nothing"
+    """The reasoning cites nothing at all."""
+
+    @property
+    def words(self) -> str:
+        """The standing in plain words."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Standing.FOUND: "found in the cited turn",
+    Standing.UNCITED: "found, but no turn is cited",
+    Standing.ELSEWHERE: "found in another turn",
+    Standing.CLOSE: "close but not verbatim",
+    Standing.NOT_FOUND: "not found",
+    Standing.ABSENT: "quoted to say that it is absent",
+    Standing.CRITERION: "quoted from the criterion",
+    Standing.UNQUOTED: "cited without a quote",
+    Standing.NO_SUCH_TURN: "the cited turn does not exist",
+    Standing.NOTHING: "nothing cited",
+}
+
+
+class Finding(NamedTuple):
+    """What became of one citation, and where to see it.
+
+    `found_turn`, `speaker`, `start` and `end` say where the quoted words stand, or for CLOSE and NOT_FOUND the nearest
+    ones; they are all set or all None. An ABSENT finding that has them is a denial of words that do occur.
+    """
+
+    standing: Standing
+    turns: tuple[int, ...] = ()
+    """The turns cited, counted from 1; empty for a quote that comes without a turn."""
+    quote: str | None = None
+    found_turn: int | None = None
+    speaker: Speaker | None = None
+    start: int | None = None
+    """Where the words begin in that speaker's message, as it was said; `end` is behind the last one."""
+    end: int | None = None
+    nearest: str | None = None
+    """What is really said there, where that is not what was quoted."""
+    reasoning_start: int = 0
+    """Where the citation begins in the reasoning: the quote with its marks, or the words that name the turns."""
+    reasoning_end: int = 0
+
+
+def holds(findings: Iterable[Finding]) -> bool:
+    """Whether at least one quote really stands where it is said to stand.
+
+    A quote that comes without a turn says only that it stands somewhere.
+    """
+    return any(finding.standing in {Standing.FOUND, Standing.UNCITED} for finding in findings)
+
+
+def to_json(finding: Finding) -> dict[str, Any]:
+    """`finding` as plain data without what is not set."""
+    plain = {name: value for name, value in finding._asdict().items() if value is not None}
+    return plain | {"standing": finding.standing.value, "turns": list(finding.turns)}
+
+
+def from_json(plain: Mapping[str, Any]) -> Finding:
+    """The finding that `to_json` wrote down."""
+    values: dict[str, Any] = {**plain, "standing": Standing(plain["standing"]), "turns": tuple(plain["turns"])}
+    return Finding(**values)

@@ -1,0 +1,92 @@
+"""Each citation of a reasoning, looked up in the conversation it talks about."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from attunement.conversations import Turn
+from attunement.evidence.denial import Denial
+from attunement.evidence.findings import Finding, Standing
+from attunement.evidence.folding import Pieces, fold, pieces
+from attunement.evidence.lookup import FEW, Passage, Speaker, Transcript, stands_in, transcript
+from attunement.evidence.reading import Citation, citations
+from attunement.questions.transcript import restore
+
+_QUOTE = 3
+"""Words from which a quote without a turn of its own counts: shorter ones are manners of speaking, like 'therapy
+voice', or so common that they stand everywhere."""
+_CLOSE = 0.7
+"""Share of the words that are the same from which a passage is close; below, it is another sentence."""
+_CLOSE_FEW = 0.8
+"""The same for one or two words, which are likened by their letters ("closing eyes" is not "closing my")."""
+
+
+def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -> list[Finding]:
+    """Check every citation in `reasoning` against the conversation in `turns`.
+
+    Quotes are compared word by word, after folding case, white space, typographic marks and markdown; they may skip
+    words at an ellipsis, in order and within one message, because judges shorten what they quote. What was put between
+    the words of a message to neutralise it is left out. A quote of fewer than three words that no turn is cited for in
+    its sentence counts only where it stands in the turn cited last, in `criterion_text`, or is said to be absent.
+
+    The findings come in the order of the reasoning; a reasoning without any has the one finding NOTHING. Only its first
+    20,000 characters and 60 quotes are looked at.
+    """
+    said = transcript(tuple(turns))
+    criterion = _folded(criterion_text)
+    checked = (_check(citation, said, criterion) for citation in citations(reasoning, len(turns)))
+    findings = [finding for finding in checked if finding is not None]
+    return findings or [Finding(Standing.NOTHING)]
+
+
+# The same few criteria are asked about every conversation.
+_folded = lru_cache(maxsize=64)(fold)
+
+
+def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | None:
+    """What became of `citation`; None where it turns out to be a manner of speaking and no citation."""
+    existing = [turn for turn in citation.turns if 1 <= turn <= len(said)]
+    bound = () if citation.carried else citation.turns
+    finding = Finding(Standing.UNQUOTED, bound, reasoning_start=citation.start, reasoning_end=citation.end)
+    first: Speaker = "user" if citation.by_user else "assistant"
+    quote = pieces(restore(citation.quote or ""))
+    here = said.find(quote, existing, first)
+    if here is None and (quote.whole == " " or not (citation.denial or quote.says_something)):
+        if len(existing) < len(bound):
+            return finding._replace(standing=Standing.NO_SUCH_TURN)
+        return finding if bound else None
+
+    finding = finding._replace(quote=citation.quote)
+    named = citation.turns[0] if citation.turns else 1
+    everywhere = sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
+    if citation.denial is Denial.PLAIN or (citation.denial and (not bound or here is None)):
+        return _at(here if bound else said.find(quote, everywhere, first), finding._replace(standing=Standing.ABSENT))
+    if here is not None:
+        return _at(here, finding._replace(standing=Standing.FOUND, turns=citation.turns))
+    counts = bound or quote.words >= _QUOTE
+    there = said.find(quote, everywhere, first) if counts else None
+    if bound and not existing:
+        return _at(there, finding._replace(standing=Standing.NO_SUCH_TURN))
+    if there is not None:
+        return _at(there, finding._replace(standing=Standing.ELSEWHERE if bound else Standing.UNCITED))
+    if stands_in(criterion, quote):
+        return finding._replace(standing=Standing.CRITERION)
+    return _nearest(quote, existing, finding, said) if counts else None
+
+
+def _nearest(quote: Pieces, turns: list[int], finding: Finding, said: Transcript) -> Finding:
+    """The finding for a quote that stands nowhere: the nearest text, sought in `turns` first."""
+    close = _CLOSE if quote.words > FEW else _CLOSE_FEW
+    near = said.nearest(quote, turns)
+    if near is None or near.likeness < close:
+        near = said.nearest(quote, range(1, len(said) + 1))
+    if near is None:
+        return finding._replace(standing=Standing.NOT_FOUND)
+    standing = Standing.CLOSE if near.likeness >= close else Standing.NOT_FOUND
+    return _at(near.passage, finding._replace(standing=standing, nearest=near.passage.text))
+
+
+def _at(passage: Passage | None, finding: Finding) -> Finding:
+    if passage is None:
+        return finding
+    turn, speaker, start, end, _ = passage
+    return finding._replace(found_turn=turn, speaker=speaker, start=start, end=end)

@@ -25,8 +25,11 @@ def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -
 
     Quotes are compared word by word, after folding case, white space, typographic marks and markdown; they may skip
     words at an ellipsis, in order and within one message, because judges shorten what they quote. What was put between
-    the words of a message to neutralise it is left out. A quote of fewer than three words that no turn is cited for in
-    its sentence counts only where it stands in the turn cited last, in `criterion_text`, or is said to be absent.
+    the words of a message to neutralise it is left out.
+
+    Any quote counts that a turn is cited for in its sentence, be it one word. Without that, a quote of three words or
+    more counts as UNCITED wherever it stands; a shorter one is taken for a manner of speaking, unless it stands in the
+    turn cited last or in `criterion_text`, or is said to be absent.
 
     The findings come in the order of the reasoning; a reasoning without any has the one finding NOTHING. Only its first
     20,000 characters and 60 quotes are looked at.

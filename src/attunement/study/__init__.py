@@ -1,7 +1,9 @@
 """Where conversations, instruments, raters, answers and ratings are kept, on SQLite or PostgreSQL."""
 
+from attunement.study.connecting import shown_place
+from attunement.study.records import AnswerRecord, Kept, KeptRating, Rated, Rater, Summary
 from attunement.study.scorecards import Judged, chosen_instrument, judged
-from attunement.study.store import AnswerRecord, Kept, KeptRating, Rated, Rater, Study, Summary, now
+from attunement.study.store import Study, now
 
 __all__ = [
     "AnswerRecord",
@@ -15,4 +17,5 @@ __all__ = [
     "chosen_instrument",
     "judged",
     "now",
+    "shown_place",
 ]

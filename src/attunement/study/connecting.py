@@ -1,38 +1,109 @@
 """How is a study opened, made, or refused?
 
-A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched.
+A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched: what
+a file is stands in its first bytes, and those are read before any database software opens it. A password never
+appears in a sentence.
 """
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from attunement.errors import StudyError
-from attunement.study.tables import SCHEMA_VERSION, about, metadata
+from attunement.study import migrations
+from attunement.study.tables import about, metadata
 
 _MAGIC = b"SQLite format 3\x00"
+_OURS = 0x41747475
+"""The application id ("Attu") in the header of a study file, and the lock under which a PostgreSQL study is made."""
+_OURS_AT = slice(68, 72)
+_HEADER = 100
+_WAIT = 60
+"""Seconds to wait for another process that is writing; a transaction of ours takes a fraction of one."""
 
 
-def connect(place: str | Path, *, create: bool) -> Engine:
-    """An engine on the study at `place`, which is there and of this version."""
+def connect(place: str | Path) -> Engine:
+    """An engine on the database at `place`. Nothing is opened yet."""
     url = _url(place)
-    if url.drivername == "sqlite":
-        _check_file(Path(url.database or ""), create=create)
-    engine = create_engine(url, connect_args={"timeout": 60} if url.drivername == "sqlite" else {})
-    if url.drivername == "sqlite":
-        event.listen(engine, "connect", _tune)
-    try:
-        with engine.begin() as connection:
-            _prepare(connection, _shown(place), create=create)
-    except OperationalError as error:
-        raise StudyError(f"{_shown(place)} cannot be opened: {_first_line(error)}") from error
-    except DatabaseError as error:
-        raise StudyError(f"{_shown(place)} is damaged or no study: {_first_line(error)}; it was not changed") from error
+    if url.get_backend_name() == "postgresql":
+        # A connection may have been cut while a run waited for a judge, so it is tried before it is used.
+        timeout = {} if "connect_timeout" in url.query else {"connect_timeout": 20}
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=timeout)
+    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _WAIT})
+    event.listen(engine, "connect", _tune)
+    event.listen(engine, "begin", _begin)
     return engine
+
+
+def prepare(engine: Engine, *, create: bool) -> None:
+    """See to it that `engine` leads to a study of this version; with `create` make it if nothing is there."""
+    shown = shown_place(engine.url)
+    is_file = engine.dialect.name == "sqlite"
+    if is_file:
+        _check_file(Path(engine.url.database or ""), create=create)
+    with speaking(shown, "opened"), engine.connect() as connection:
+        if not is_file:
+            _check_encoding(connection, shown)
+        version = _version(connection, shown)
+    if version is None and not create:
+        raise StudyError(f"{shown} is empty: it holds no study")
+    if version != migrations.current():
+        with speaking(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
+            _make_current(connection, shown)
+    if is_file:
+        with speaking(shown, "opened"):
+            _keep_log(engine)
+
+
+def shown_place(place: str | Path | URL) -> str:
+    """The place as people may see it: without a password."""
+    if not isinstance(place, URL):
+        place = _url(place)
+    if place.get_backend_name() == "sqlite":
+        return place.database or ""
+    user = f"{place.username}@" if place.username else ""
+    port = f":{place.port}" if place.port else ""
+    return f"postgresql://{user}{place.host or ''}{port}/{place.database or ''}"
+
+
+@contextmanager
+def writing(engine: Engine) -> Generator[Connection]:
+    """A transaction that writes. SQLite takes the lock at its start: to ask for it later could fail at once."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def speaking(shown: str, done: str) -> Generator[None]:
+    """Turn what a database complains about into one sentence: that the study cannot be `done`."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
+        reason = _reason(error)
+        if any(sign in reason for sign in _DAMAGED):
+            raise StudyError(f"{shown} is damaged ({reason}); use a copy of it, if there is one") from error
+        raise StudyError(f"{shown} cannot be {done}: {reason}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        # A byte that went wrong inside a value: the database does not notice, our own reading of the value does.
+        raise StudyError(f"{shown} is damaged: it holds what no study holds; use a copy, if there is one") from error
+
+
+_DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")
+
+
+def _reason(error: Exception) -> str:
+    text = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Where several addresses were tried, PostgreSQL's driver opens with a line that says only that.
+    line = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason given")
+    return line.rpartition("FATAL:")[2].strip()
 
 
 def _url(place: str | Path) -> URL:
@@ -41,8 +112,9 @@ def _url(place: str | Path) -> URL:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
-    except ArgumentError as error:
-        raise StudyError(f"{text!r} is no address of a database: {error}") from error
+    except (ArgumentError, ValueError):
+        # What cannot be read may hold a password anywhere, so it is not repeated, nor is what Python says about it.
+        raise StudyError("this is no address of a database: it looks like postgresql://USER@HOST/NAME") from None
     if url.get_backend_name() != "postgresql":
         raise StudyError(f"a study is a file or a postgresql:// address, not {url.get_backend_name()}")
     try:
@@ -52,53 +124,104 @@ def _url(place: str | Path) -> URL:
     return url.set(drivername="postgresql+psycopg")
 
 
-def _shown(place: str | Path) -> str:
-    """The place for people: without a password."""
-    text = str(place)
-    return make_url(text).render_as_string(hide_password=True) if "://" in text else text
-
-
 def _check_file(path: Path, *, create: bool) -> None:
-    if not path.exists():
-        if not create:
-            raise StudyError(f"there is no study at {path}")
-        if not path.parent.is_dir():
-            raise StudyError(f"{path} cannot be made: the folder {path.parent} does not exist")
-        return
     if path.is_dir():
         raise StudyError(f"{path} is a folder, not a study")
-    with path.open("rb") as file:
-        start = file.read(len(_MAGIC))
-    if start and start != _MAGIC:
-        raise StudyError(f"{path} is no study but another kind of file; it was not changed")
+    try:
+        with path.open("rb") as file:
+            start = file.read(_HEADER)
+    except FileNotFoundError:
+        if not create:
+            raise StudyError(f"there is no study at {path}") from None
+        if not path.parent.is_dir():
+            raise StudyError(f"{path} cannot be made: the folder {path.parent} does not exist") from None
+        return
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not start and create:
+        return
+    if not start.startswith(_MAGIC):
+        raise StudyError(
+            f"{path} is {'empty' if not start else 'no study but another kind of file'}; it was not changed"
+        )
+    if int.from_bytes(start[_OURS_AT], "big") != _OURS:
+        raise StudyError(f"{path} is a database of something else; it was not changed")
 
 
-def _tune(connection: sqlite3.Connection, _: Any) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")  # readers and one writer at the same time
-    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed survives a killed process
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA cache_size = -65536")  # 64 MB: prompt hashes come in random order
+def _check_encoding(connection: Connection, shown: str) -> None:
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != "UTF8":
+        raise StudyError(f"{shown} keeps text as {encoding}, which not every text fits: make the database with UTF8")
 
 
-def _prepare(connection: Connection, shown: str, *, create: bool) -> None:
+def _version(connection: Connection, shown: str) -> int | None:
+    """The version of the study, or None where the database is empty."""
     names = inspect(connection).get_table_names()
     if about.name not in names:
         if names:
             raise StudyError(f"{shown} is a database of something else; it was not changed")
-        if not create:
-            raise StudyError(f"{shown} is empty: it holds no study")
-        metadata.create_all(connection)
-        connection.execute(about.insert(), {"name": "schema", "value": str(SCHEMA_VERSION)})
-        return
+        return None
     version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
     if version is None or not version.isdigit():
         raise StudyError(f"{shown} does not say which version of a study it is; it was not changed")
-    if int(version) > SCHEMA_VERSION:
+    if int(version) > migrations.current():
         raise StudyError(
-            f"{shown} was written by a newer Attunement (study version {version}, this one knows {SCHEMA_VERSION}): "
-            "update Attunement; the study was not changed"
+            f"{shown} was written by a newer Attunement (study version {version}, this one knows "
+            f"{migrations.current()}): update Attunement; the study was not changed"
         )
+    return int(version)
 
 
-def _first_line(error: DatabaseError) -> str:
-    return str(error.orig).strip().splitlines()[0] if error.orig and str(error.orig).strip() else "no reason given"
+def _make_current(connection: Connection, shown: str) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OURS})")
+    version = _version(connection, shown)  # once more: another process may have been quicker
+    if version is not None:
+        migrations.upgrade(connection, version)
+        return
+    metadata.create_all(connection)
+    connection.execute(about.insert(), {"name": "schema", "value": str(migrations.current())})
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(f"PRAGMA application_id = {_OURS}")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+def _tune(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say, tables included
+    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed survives a killed process
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # what is forgotten does not stay in free pages
+    connection.execute("PRAGMA cache_size = -65536")  # 64 MB: prompt hashes come in random order
+
+
+def _keep_log(engine: Engine) -> None:
+    """Let SQLite keep a write-ahead log, so that others can read while one process writes. The file remembers it.
+
+    This is the one thing for which SQLite itself does not wait until others are done.
+    """
+    deadline = monotonic() + _WAIT
+    while True:
+        try:
+            return _pragma(engine, "journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > deadline:
+                raise
+            sleep(0.02)
+
+
+def empty_log(engine: Engine) -> None:
+    """Move what was written into the file and empty the log, so that what was deleted is in neither."""
+    if engine.dialect.name == "sqlite":
+        _pragma(engine, "wal_checkpoint(TRUNCATE)")
+
+
+def _pragma(engine: Engine, text: str) -> None:
+    """Say it outside any transaction."""
+    pooled = engine.raw_connection()
+    try:
+        pooled.cursor().execute(f"PRAGMA {text}")
+    finally:
+        pooled.close()

@@ -1,19 +1,23 @@
 """How records become rows and back, whatever text they hold."""
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 from sqlalchemy import RowMapping
 
 from attunement.conversations import Conversation, Identity, Origin, Turn
+from attunement.conversations.readers.record import surely_exact
 from attunement.instruments import Value
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, Rating, Round, RuleFinding, State
+from attunement.study import tables
+from attunement.study.records import AnswerRecord
 
 
 def to_json(value: Any) -> str:
-    """JSON text; lone surrogates, which orjson refuses, are written as escapes."""
+    """JSON text; lone surrogates and numbers of any length, which orjson refuses, are written by the slower way."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:
@@ -23,22 +27,30 @@ def to_json(value: Any) -> str:
 def from_json(text: str) -> Any:
     """The value behind `to_json`."""
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return json.loads(text)
+    return value if surely_exact(value) else json.loads(text)
+
+
+def identity_hash(identity: Identity) -> str:
+    """What a conversation is found by. The length of the first part keeps two different pairs apart."""
+    system, id = identity
+    return hashlib.sha256(f"{len(system)}:{system}{id}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def conversation_row(conversation: Conversation) -> dict[str, Any]:
     """The row of a conversation, without its key."""
     return {
+        "identity": identity_hash(conversation.identity),
         "system": conversation.system,
         "id": conversation.id,
         "fingerprint": conversation.fingerprint(),
-        "turns": to_json(conversation.turns),
         "turn_count": len(conversation.turns),
+        "origin": conversation.origin.value,
         "metadata": to_json(dict(conversation.metadata)),
         "instructions": conversation.instructions,
-        "origin": conversation.origin.value,
+        "turns": to_json(conversation.turns),
     }
 
 
@@ -52,6 +64,26 @@ def conversation_of(row: RowMapping) -> Conversation:
         instructions=row["instructions"],
         origin=Origin(row["origin"]),
     )
+
+
+def answer_row(answer: AnswerRecord) -> dict[str, Any]:
+    """The row of an answer, without its key."""
+    row = answer._asdict()
+    row["logprobs"] = None if answer.logprobs is None else to_json(answer.logprobs)
+    return row
+
+
+def answer_of(row: Sequence[Any]) -> AnswerRecord:
+    """The answer in a row of `ANSWER_COLUMNS`."""
+    answer = AnswerRecord(*row)
+    return answer._replace(
+        error=ErrorKind(answer.error) if answer.error else None,
+        logprobs=None if answer.logprobs is None else from_json(answer.logprobs),
+    )
+
+
+ANSWER_COLUMNS = [tables.answers.c[name] for name in AnswerRecord._fields]
+"""What `answer_of` needs, in its order."""
 
 
 def rating_row(rating: Rating, conversation: int, rater: int) -> dict[str, Any]:
@@ -68,36 +100,73 @@ def rating_row(rating: Rating, conversation: int, rater: int) -> dict[str, Any]:
         "state": rating.outcome.state.value,
         "value": None if rating.outcome.value is None else str(rating.outcome.value),
         "error": rating.outcome.error and rating.outcome.error.value,
-        "reasoning": rating.reasoning,
-        "evidence": to_json(rating.evidence) if rating.evidence else "[]",
-        "rules": to_json([rule._asdict() for rule in rating.rules]) if rating.rules else "[]",
         "marks": " ".join(sorted(rating.marks)),
-        "detail": rating.detail,
         "instrument": rating.instrument,
         "at": rating.at,
+        "rules": to_json([rule._asdict() for rule in rating.rules]) if rating.rules else "[]",
+        "detail": rating.detail,
+        "reasoning": rating.reasoning,
+        "evidence": to_json(rating.evidence) if rating.evidence else "[]",
     }
 
 
-def rating_of(row: RowMapping) -> Rating:
-    """The rating in a row that is joined with its conversation (`system`, `id`) and rater (`name`, `kind`)."""
+_RATING, _CONVERSATION, _RATER = tables.ratings.c, tables.conversations.c, tables.raters.c
+
+SCORED_COLUMNS = [
+    *(_CONVERSATION.system, _CONVERSATION.id, _RATING.turn, _RATING.item),
+    *(_RATING.state, _RATING.value, _RATING.error),
+    *(_RATER.name, _RATER.kind, _RATING.repeat, _RATING.round),
+    *(_RATING.rules, _RATING.item_hash),
+]
+"""What `scored_rating_of` needs, in its order: all that scores rest on, and no long text."""
+
+RATING_COLUMNS = [
+    *SCORED_COLUMNS,
+    *(_RATING.reasoning, _RATING.evidence, _RATING.marks),
+    *(_RATING.asked, _RATING.instrument, _RATING.detail, _RATING.at),
+]
+"""What `rating_of` needs, in its order."""
+
+
+def scored_rating_of(row: Sequence[Any]) -> Rating:
+    """The rating in a row of `SCORED_COLUMNS`: without its reasoning, evidence, marks and provenance."""
+    system, id, turn, item, state, value, error, name, kind, repeat, round, rules, item_hash = row
     return Rating(
-        conversation=Identity(row["system"], row["id"]),
-        turn=row["turn"] or None,
-        item=row["item"],
-        outcome=outcome_of(row["state"], row["value"], row["error"]),
-        rater=row["name"],
-        rater_kind=RaterKind(row["kind"]),
-        repeat=row["repeat"],
-        round=Round(row["round"]),
-        reasoning=row["reasoning"],
-        evidence=tuple(from_json(row["evidence"])),
-        rules=tuple(_rule(rule) for rule in from_json(row["rules"])),
-        marks=frozenset(Mark(mark) for mark in row["marks"].split()),
-        item_hash=row["item_hash"],
-        asked=row["asked"],
-        instrument=row["instrument"],
-        detail=row["detail"],
-        at=row["at"],
+        conversation=Identity(system, id),
+        turn=turn or None,
+        item=item,
+        outcome=outcome_of(state, value, error),
+        rater=name,
+        rater_kind=RaterKind(kind),
+        repeat=repeat,
+        round=Round(round),
+        rules=_rules(rules),
+        item_hash=item_hash,
+    )
+
+
+def rating_of(row: Sequence[Any]) -> Rating:
+    """The rating in a row of `RATING_COLUMNS`."""
+    system, id, turn, item, state, value, error, name, kind, repeat, round, rules, item_hash, *rest = row
+    reasoning, evidence, marks, asked, instrument, detail, at = rest
+    return Rating(
+        conversation=Identity(system, id),
+        turn=turn or None,
+        item=item,
+        outcome=outcome_of(state, value, error),
+        rater=name,
+        rater_kind=RaterKind(kind),
+        repeat=repeat,
+        round=Round(round),
+        reasoning=reasoning,
+        evidence=() if evidence == "[]" else tuple(from_json(evidence)),
+        rules=_rules(rules),
+        marks=frozenset(Mark(mark) for mark in marks.split()),
+        item_hash=item_hash,
+        asked=asked,
+        instrument=instrument,
+        detail=detail,
+        at=at,
     )
 
 
@@ -107,6 +176,11 @@ def outcome_of(state: str, value: str | None, error: str | None) -> Outcome:
     return Outcome(State(state), answer, ErrorKind(error) if error else None)
 
 
-def _rule(fields: Mapping[str, Any]) -> RuleFinding:
+def _rules(text: str) -> tuple[RuleFinding, ...]:
+    return () if text == "[]" else tuple(rule_of(rule) for rule in from_json(text))
+
+
+def rule_of(fields: Mapping[str, Any]) -> RuleFinding:
+    """The finding in its plain data."""
     finding = RuleFinding(**fields)
     return finding._replace(consistency=Consistency(finding.consistency))

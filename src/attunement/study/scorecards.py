@@ -58,24 +58,32 @@ def judged(study: Study, instrument: Instrument, *, rater: str | None = None) ->
     """
     responses = study.responses(instrument.id)
     for batch in study.summaries(_BATCH):
-        by_key: dict[int, list[Rating]] = {summary.key: [] for summary in batch}
-        for key, rating in study.ratings_by_conversation(conversations=list(by_key), round=Round.MAIN):
-            if rater is None or rating.rater == rater:
-                by_key[key].append(rating)
+        by_key: dict[int, list[_Rating]] = {summary.key: [] for summary in batch}
+        for key, rater_key, rating in study.scored(list(by_key), round=Round.MAIN):
+            current = rating.item_hash == instrument.item_hashes.get(rating.item)
+            if current and (rater is None or rating.rater == rater):
+                by_key[key].append(_Rating(rater_key, rating))
         for summary in batch:
             yield _judged(instrument, summary, by_key[summary.key], responses)
 
 
-def _judged(instrument: Instrument, summary: Summary, ratings: list[Rating], responses: Responses) -> Judged:
+class _Rating(NamedTuple):
+    rater: int
+    rating: Rating
+
+
+def _judged(instrument: Instrument, summary: Summary, ratings: list[_Rating], responses: Responses) -> Judged:
     case = Case(summary.identity, summary.turns, responses)
-    own = [rating for rating in ratings if rating.item_hash == instrument.item_hashes.get(rating.item)]
-    own.sort(key=lambda rating: (rating.rater, rating.repeat))  # stable: the order in time stays within a rater
-    cards = [
-        scorecard(instrument, case, list(group))
-        for _, group in groupby(own, key=lambda rating: (rating.rater, rating.repeat))
-    ]
-    judges = {rating.rater for rating in own if rating.rater_kind is RaterKind.MODEL}
-    of_judges = [card for card in cards if card.rater in judges]
-    of_people = [card for card in cards if card.rater not in judges]
-    together = panel(instrument, case, of_judges) if len(of_judges) > 1 else None
-    return Judged(summary, (*of_judges, *of_people), together)
+
+    def by(entry: _Rating) -> tuple[bool, int, int]:
+        """Judges first, then in the order in which they joined, then by repeat."""
+        return entry.rating.rater_kind is not RaterKind.MODEL, entry.rater, entry.rating.repeat
+
+    cards: list[Scorecard] = []
+    of_judges: list[Scorecard] = []
+    for (is_other, *_), group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
+        card = scorecard(instrument, case, [entry.rating for entry in group])
+        cards.append(card)
+        if not is_other:
+            of_judges.append(card)
+    return Judged(summary, tuple(cards), panel(instrument, case, of_judges) if len(of_judges) > 1 else None)

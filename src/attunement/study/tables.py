@@ -3,6 +3,8 @@
 Instruments are kept in full, so that a study can be read in ten years. An answer is what a judge said to one prompt;
 a rating is what it means for one item of one conversation. Several ratings rest on one answer where items were asked
 together or where two conversations hold exactly the same words.
+
+Long texts stand at the end of their table: SQLite reads a row from its start, so the short columns come without them.
 """
 
 import re
@@ -21,8 +23,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
-
-SCHEMA_VERSION = 1
 
 metadata = MetaData()
 
@@ -57,26 +57,28 @@ about = Table("attunement", metadata, Column("name", Text, primary_key=True), Co
 instruments = Table(
     "instruments",
     metadata,
-    Column("hash", Text, primary_key=True),
+    Column("key", Integer, primary_key=True),
+    Column("hash", Text, nullable=False, unique=True),
     Column("id", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("content", AnyText, nullable=False),
+    Column("version", AnyText, nullable=False),
     Column("added", Text, nullable=False),
+    Column("content", AnyText, nullable=False),
 )
 
 conversations = Table(
     "conversations",
     metadata,
     Column("key", Integer, primary_key=True),
+    # The hash of system and id: PostgreSQL cannot index a text of any length.
+    Column("identity", Text, nullable=False, unique=True),
     Column("system", AnyText, nullable=False),
     Column("id", AnyText, nullable=False),
     Column("fingerprint", Text, nullable=False),
-    Column("turns", AnyText, nullable=False),
     Column("turn_count", Integer, nullable=False),
+    Column("origin", Text, nullable=False),
     Column("metadata", AnyText, nullable=False),
     Column("instructions", AnyText),
-    Column("origin", Text, nullable=False),
-    UniqueConstraint("system", "id"),
+    Column("turns", AnyText, nullable=False),
 )
 
 raters = Table(
@@ -97,9 +99,7 @@ answers = Table(
     Column("prompt", Text, nullable=False),  # hash
     Column("rater", Integer, ForeignKey("raters.key"), nullable=False),
     Column("repeat", Integer, nullable=False),
-    Column("text", AnyText, nullable=False),
     Column("error", Text),
-    Column("detail", AnyText, nullable=False),
     Column("model", AnyText),
     Column("finish_reason", AnyText),
     Column("prompt_tokens", Integer, nullable=False),
@@ -108,8 +108,10 @@ answers = Table(
     Column("cost", Float),
     Column("latency", Float),
     Column("attempts", Integer, nullable=False),
-    Column("logprobs", AnyText),
     Column("at", Text, nullable=False),
+    Column("text", AnyText, nullable=False),
+    Column("detail", AnyText, nullable=False),
+    Column("logprobs", AnyText),
     UniqueConstraint("prompt", "rater", "repeat"),
 )
 
@@ -128,13 +130,13 @@ ratings = Table(
     Column("state", Text, nullable=False),
     Column("value", Text),
     Column("error", Text),
-    Column("reasoning", AnyText, nullable=False),
-    Column("evidence", AnyText, nullable=False),
-    Column("rules", AnyText, nullable=False),
     Column("marks", Text, nullable=False),
-    Column("detail", AnyText, nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
     Column("at", Text, nullable=False),
+    Column("rules", AnyText, nullable=False),
+    Column("detail", AnyText, nullable=False),
+    Column("reasoning", AnyText, nullable=False),
+    Column("evidence", AnyText, nullable=False),
     UniqueConstraint("conversation", "rater", "item", "turn", "asked", "repeat", "round"),
     Index("ratings_by_asked", "asked"),
 )

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attunement.conversations import Turn, fingerprint
-from attunement.questions.transcript import MARK, fill, neutralise, restore, transcript
+from attunement.questions.transcript import MARK, neutralise, restore, transcript
 
 CLOSING = "Return the JSON now."
 
@@ -107,7 +107,3 @@ def test_the_reply_to_rate_is_labelled() -> None:
     text = transcript((Turn("a", "b"), Turn("c", "d")), rate_last=True)
     assert "User: a\nAssistant: b\n" in text
     assert "User: c\nAssistant (rate this reply): d\n" in text
-
-
-def test_a_value_that_holds_a_variable_is_not_filled_again() -> None:
-    assert fill("{a} {b} {c}", [("a", "{b}"), ("b", "2")]) == "{b} 2 {c}"

@@ -18,7 +18,8 @@ from attunement.conversations import Unit, UnitKind, fingerprint
 from attunement.instruments import Instrument, Item
 from attunement.questions.layouts import Ask, Layout
 from attunement.questions.schema import reply_schema
-from attunement.questions.transcript import fill, transcript
+from attunement.questions.template import Template
+from attunement.questions.transcript import transcript
 from attunement.questions.wording import instructions, reply_format, statistics
 
 RENDERING = "1"
@@ -154,7 +155,8 @@ class Questionnaire:
         self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
         """What a judge reads of each item."""
         self._groups: dict[tuple[str, ...], _Prepared] = {}
-        self._templates = _layout_templates(instrument, layout)
+        self._texts = _layout_texts(instrument, layout)
+        self._templates = [Template(text) for text in self._texts]
         self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
 
     def questions(self, unit: Unit) -> Iterator[Question]:
@@ -172,8 +174,8 @@ class Questionnaire:
         figures = statistics(prepared.items, sheet.unit.turns)
         if figures:
             values["criterion_prompt"] += f"\n\n{figures}"
-        filled = (*values.items(), ("conversation", sheet.transcript))
-        return Rendered(*(fill(template, filled) for template in self._templates))
+        values["conversation"] = sheet.transcript
+        return Rendered(*(template.fill(values) for template in self._templates))
 
     def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
         ids = tuple(item.id for item in items)
@@ -192,13 +194,13 @@ class Questionnaire:
         schema = reply_schema(instrument, items, together=self.together)
         figures = sorted({item.statistics for item in items if item.statistics})
         kind = UnitKind(instrument.unit).value
-        parts = [RENDERING, self.layout, kind, *self._templates, self._closing, values, figures, schema]
+        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, values, figures, schema]
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
-        length = sum(len(fill(template, (*values, ("conversation", "")))) for template in self._templates)
+        length = sum(len(template.fill({**dict(values), "conversation": ""})) for template in self._templates)
         return _Prepared(items, self.together, schema, values, length, digest)
 
 
-def _layout_templates(instrument: Instrument, layout: Layout) -> Rendered:
+def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:
     """The templates of the system message and of the two parts of the user message.
 
     Transcript first: everything from the paragraph with the first variable about the item on moves behind the

@@ -7,7 +7,7 @@ The whole stands between fences that carry a part of the transcript's hash, unde
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from attunement.conversations import Turn, fingerprint
@@ -47,13 +47,8 @@ def neutralise(text: str, closing: str = "") -> str:
     out behind a mark, so that `restore` gives back the same text whatever it was.
     """
     folded = _fold(text)
-    hidden = _INVISIBLE in folded
-    cuts = {
-        match.end()
-        for hints, pattern in _imitations(closing)
-        if hidden or any(hint in folded for hint in hints)
-        for match in pattern.finditer(folded)
-    }
+    cuts = {match.start() + inside for pattern, inside in _imitations(closing) for match in pattern.finditer(folded)}
+    cuts.update(start for start in _line_starts(folded) if _LABEL.match(folded, start))
     if not cuts and MARK not in text and not _SURROGATE.search(text):
         return text
     pieces: list[str] = []
@@ -123,35 +118,11 @@ def _fold(text: str) -> str:
     return _UNUSUAL.sub(lambda match: chr(_FOLD[ord(match[0])]), lower)
 
 
-_ROLES = ("user", "assistant", "system", "developer", "tool", "human", "ai", "bot", "model")
-
-
-@lru_cache(maxsize=64)
-def _imitations(closing: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
-    """Each kind of imitation: words without which it cannot occur, and its pattern. The mark goes to its end.
-
-    Looking for the words first makes an ordinary message cheap. The patterns consume nothing, so that the mark stands
-    before the imitation; only a control token is entered, because a mark in front of it would leave the token alive.
-    """
-    gap = rf"[\s{_INVISIBLE}]*"
-    ornament = r"(?:[^\w\n]|_)*"
-    turn = rf"{_loosely('turn')}{gap}\d"
-    roles = "|".join(_loosely(role) for role in (*_ROLES, "chatbot"))
-    patterns = [
-        # A header as ours anywhere ("--- Turn 4 ---"), and one on a line of its own, however it is adorned.
-        (("turn",), rf"(?<!-)(?=-{gap}-[-\s{_INVISIBLE}]*{turn})"),
-        (("turn",), rf"^(?={ornament}{turn}+{ornament}$)"),
-        # A role at the start of a line: "User:", "**Assistant** (rate this reply):".
-        (_ROLES, rf"^(?={ornament}(?:{roles})(?:[^\w\n][^\n:]{{0,40}})?:)"),
-        # The fence.
-        (("transcript",), rf"(?<!=)(?=={gap}=[=\s{_INVISIBLE}]*{_loosely('transcript')})"),
-        # Control tokens of chat templates.
-        (("<",), rf"<(?=[{_INVISIBLE}]*\||/?(?:start_of_turn|end_of_turn|s|bos|eos|<?/?sys|think)>)"),
-        (("[",), r"\[(?=/?inst\])"),
-    ]
-    if words := _fold(closing).split():
-        patterns.append(((words[0],), "(?=" + gap.join(_loosely(word) for word in words) + ")"))
-    return tuple((hints, re.compile(pattern, re.MULTILINE)) for hints, pattern in patterns)
+def _line_starts(folded: str) -> Iterator[int]:
+    start = 0
+    while start >= 0:
+        yield start
+        start = folded.find("\n", start) + 1 or -1
 
 
 def _loosely(word: str) -> str:
@@ -159,11 +130,29 @@ def _loosely(word: str) -> str:
     return f"[{_INVISIBLE}]*".join(re.escape(letter) for letter in word)
 
 
-def fill(template: str, values: Iterable[tuple[str, str]]) -> str:
-    """Put each value where its variable stands; braces that hold no known variable stay as they are.
+_GAP = rf"[\s{_INVISIBLE}]*"
+_TURN = rf"{_loosely('turn')}{_GAP}\d"
+_ROLES = ("user", "assistant", "system", "developer", "tool", "human", "ai", "bot", "chatbot", "model")
+_ORNAMENT = r"(?:[^\w\n]|_)*"
+# At the start of a line: a header alone on it, however adorned, or a role: "User:", "**Assistant** (rate this reply):".
+_LABEL = re.compile(
+    rf"{_ORNAMENT}(?:{_TURN}+{_ORNAMENT}(?:\n|\Z)"
+    rf"|(?:{'|'.join(_loosely(role) for role in _ROLES)})(?:[^\w\n][^\n:]{{0,40}})?:)"
+)
+# Anywhere: a header as ours ("--- Turn 4 ---"), the fence, control tokens of chat templates. The number says how far
+# inside the mark goes: in front of an imitation, but into a token, because a mark in front would leave it alive.
+# Each pattern begins with a plain character, which makes the search for it fast.
+_ANYWHERE = (
+    (rf"-{_GAP}-[-\s{_INVISIBLE}]*{_TURN}", 0),
+    (rf"={_GAP}=[=\s{_INVISIBLE}]*{_loosely('transcript')}", 0),
+    (rf"<(?:[{_INVISIBLE}]*\||/?(?:start_of_turn|end_of_turn|s|bos|eos|<?/?sys|think)>)", 1),
+    (r"\[/?inst\]", 1),
+)
 
-    All are replaced in one pass, so that a value which itself contains a variable's name is left alone.
-    """
-    known = {f"{{{name}}}": value for name, value in values}
-    pattern = re.compile("|".join(re.escape(variable) for variable in known))
-    return pattern.sub(lambda match: known[match[0]], template)
+
+@lru_cache(maxsize=64)
+def _imitations(closing: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """The patterns of what imitates our layout wherever it stands, the words that close the prompt included."""
+    words = [_loosely(word) for word in _fold(closing).split()]
+    patterns = (*_ANYWHERE, (_GAP.join(words), 0)) if words else _ANYWHERE
+    return tuple((re.compile(pattern), inside) for pattern, inside in patterns)

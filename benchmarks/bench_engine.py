@@ -1,0 +1,204 @@
+"""What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
+
+The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
+reads, plans, parses, checks the evidence and writes the study. They run alternately; medians and ratios are printed.
+
+    python benchmarks/bench_engine.py [--questions 3600] [--latency 0.2] [--rounds 3] [--memory]
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+CONNECTIONS = 100
+ITEMS = 18
+SENTENCE = "I keep turning it over at night and cannot see how any of this will ever come right again. "
+
+
+class Measured(NamedTuple):
+    seconds: float
+    cpu: float
+    calls: int
+
+    @property
+    def rate(self) -> float:
+        return self.calls / self.seconds
+
+
+def conversations(count: int) -> Iterator:
+    """Conversations of 25 turns, about 20 kB, so that a prompt has about 28 kB."""
+    from attunement.conversations import Conversation, Turn
+
+    for number in range(count):
+        turns = tuple(Turn(f"{number}.{turn} {SENTENCE * 3}", f"{turn} {SENTENCE * 5}") for turn in range(25))
+        yield Conversation(f"c{number}", "bench", turns)
+
+
+def start_server(latency: float) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, str(ROOT / "tests" / "fake_judge.py"), "--latency", str(latency)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    port = "".join(character for character in process.stdout.readline() if character.isdigit())
+    return process, f"http://127.0.0.1:{port}/v1"
+
+
+async def bare(url: str, bodies: list[bytes]) -> None:
+    """The least that must be done: post a body and read the answer, over the same number of connections."""
+    import aiohttp
+    import orjson
+
+    waiting = iter(bodies)
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    headers = {"Content-Type": "application/json"}
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for body in waiting:
+            async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
+                orjson.loads(await response.read())
+
+    async with aiohttp.ClientSession(connector=connector) as session:
+        await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
+
+
+def bodies(count: int) -> list[bytes]:
+    import orjson
+
+    from attunement.conversations import Unit
+    from attunement.instruments import load
+    from attunement.questions import Questionnaire
+
+    questionnaire = Questionnaire(load("coaching-v1"))
+    made = [
+        orjson.dumps({"model": "bare", "messages": question.messages()})
+        for conversation in conversations(count // ITEMS)
+        for question in questionnaire.questions(Unit(conversation))
+    ]
+    print(f"prompt {statistics.mean(map(len, made)) / 1000:.1f} kB on average, {len(made)} questions")
+    return made
+
+
+def measure_bare(url: str, made: list[bytes]) -> Measured:
+    start, cpu = time.perf_counter(), time.process_time()
+    asyncio.run(bare(url, made))
+    return Measured(time.perf_counter() - start, time.process_time() - cpu, len(made))
+
+
+def measure_ours(url: str, questions: int) -> Measured:
+    from attunement import api
+
+    with tempfile.TemporaryDirectory() as folder:
+        start, cpu = time.perf_counter(), time.process_time()
+        result = api.judge(
+            conversations(questions // ITEMS),
+            Path(folder) / "bench.study.db",
+            judges="openai:ours",
+            base_url=url,
+            max_connections=CONNECTIONS,
+        )
+        measured = Measured(time.perf_counter() - start, time.process_time() - cpu, result.progress.calls)
+    assert not result.progress.errors, result.progress.errors
+    assert result.progress.answered == questions
+    return measured
+
+
+def measure_inspect(url: str, questions: int) -> Measured | None:
+    """inspect_ai on the same prompts, where it is installed; on a twentieth of them, for it takes that long."""
+    if find_spec("inspect_ai") is None:
+        return None
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.solver import generate
+
+    made = [json.loads(body) for body in bodies(questions // 20)]
+    os.environ.update(OPENAI_API_KEY="none", OPENAI_BASE_URL=url)
+    samples = [Sample(input=body["messages"][1]["content"]) for body in made]
+    with tempfile.TemporaryDirectory() as folder:
+        start, cpu = time.perf_counter(), time.process_time()
+        eval(Task(samples, solver=generate()), model="openai/inspect", max_connections=CONNECTIONS, log_dir=folder,
+             display="none")  # fmt: skip
+        return Measured(time.perf_counter() - start, time.process_time() - cpu, len(samples))
+
+
+def compare(latency: float, questions: int, rounds: int) -> None:
+    server, url = start_server(latency)
+    try:
+        made = bodies(questions)
+        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": []}
+        for _ in range(rounds):
+            runs["bare aiohttp"].append(measure_bare(url, made))
+            runs["attunement"].append(measure_ours(url, len(made)))
+        if inspected := measure_inspect(url, questions):
+            runs["inspect_ai"] = [inspected]
+    finally:
+        server.terminate()
+        server.wait()
+    print(f"latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, {rounds} rounds")
+    best = len(made) / CONNECTIONS * latency
+    middle = {name: statistics.median(run.rate for run in done) for name, done in runs.items()}
+    for name, done in runs.items():
+        cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
+        efficiency = statistics.median(best / run.seconds * (run.calls / len(made)) for run in done)
+        print(
+            f"  {name:13} {middle[name]:7.0f} calls/s, {middle[name] / middle['bare aiohttp']:5.2f} of the bare loop, "
+            f"CPU {cpu:.2f} s per 1,000" + (f", efficiency {efficiency:.0%}" if latency else "")
+        )
+
+
+def memory(planned: list[int]) -> None:
+    """Peak memory of a run that plans this many questions and may ask only 1,000 of them."""
+    server, url = start_server(0.0)
+    try:
+        for questions in planned:
+            code = (
+                f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.bench_engine import one_planned; "
+                f"one_planned({url!r}, {questions})"
+            )
+            subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def one_planned(url: str, questions: int) -> None:
+    from attunement import api
+
+    with tempfile.TemporaryDirectory() as folder:
+        result = api.judge(
+            conversations(questions // ITEMS),
+            Path(folder) / "bench.study.db",
+            judges="openai:ours",
+            base_url=url,
+            max_calls=1000,
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  {result.progress.planned:9,} questions planned: peak {peak:.0f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=3600)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    compare(0.0, options.questions, options.rounds)
+    compare(0.2, options.questions * 2, options.rounds)
+    if options.memory:
+        print("memory, with the study being written")
+        memory([10_000, 100_000, 1_000_000])
+
+
+if __name__ == "__main__":
+    main()

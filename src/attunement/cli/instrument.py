@@ -1,17 +1,232 @@
 """`attune instrument`: look at instruments, check them, make and import new ones."""
 
+from pathlib import Path
+from typing import Annotated, Literal
+
 import typer
 
 app = typer.Typer(help="Look at instruments, check them, make and import new ones.", no_args_is_help=True)
 
+Name = Annotated[str, typer.Argument(metavar="ID|FILE", help="The id of an instrument, or the path of its YAML file.")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")]
+
 
 @app.command("list")
 def list_() -> None:
-    """List the instruments that can be used by name.
+    """List the instruments that can be used by name: the built-in ones and those of your own folder.
+
+    Your own folder is the one that the environment variable ATTUNEMENT_INSTRUMENTS names.
 
     Example: attune instrument list
     """
-    from attunement.instruments import available
+    from attunement.errors import InstrumentError
+    from attunement.instruments import available, load_file
+    from attunement.instruments.show import mark, noun, visible
 
+    paths: dict[str, Path] = {}
     for entry in available():
-        typer.echo(entry.id)
+        origin = "built in" if entry.built_in else "your own"
+        try:
+            made = load_file(entry.path)
+        except InstrumentError as error:
+            typer.echo(f"{typer.style(visible(entry.id), bold=True)}  {origin}, cannot be used: {visible(str(error))}")
+            continue
+        count = len(made.items)
+        typer.echo(
+            f"{typer.style(made.id, bold=True)}  version {visible(made.version)}, {origin}, "
+            f"version mark {mark(made.hash)}"
+        )
+        typer.echo(f"  {visible(made.title)}: {count} {noun(made, count)}, asked about each {made.unit}")
+        if entry.id in paths:
+            typer.echo(
+                f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or name it by its path."
+            )
+        paths.setdefault(entry.id, entry.path)
+
+
+@app.command()
+def show(
+    name: Name,
+    item: Annotated[str | None, typer.Option(metavar="ID", help="Show only this item.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Write one HTML file to read in a browser or print.")] = False,
+    output: Output = None,
+) -> None:
+    """Show what an instrument asks, how it is scored and what is known about it.
+
+    With -o FILE the ending .md or .html says the format too.
+
+    Example: attune instrument show coaching-v1 --html -o coaching.html
+    """
+    from attunement.instruments import load
+    from attunement.instruments.show import page
+
+    if markdown and html:
+        raise typer.BadParameter("--markdown and --html cannot be given together; choose one")
+    ending = output.suffix.lower() if output and not (markdown or html) else ""
+    shown = page(load(name), item)
+    if markdown or ending == ".md":
+        from attunement.instruments.show_markdown import markdown as as_markdown
+
+        text = as_markdown(shown)
+    elif html or ending in {".html", ".htm"}:
+        from attunement.instruments.show_html import html as as_html
+
+        text = as_html(shown)
+    else:
+        from io import StringIO
+
+        from rich.console import Console
+
+        from attunement.instruments.show_terminal import WIDEST, draw
+
+        if output is None:
+            draw(shown, Console())
+            return
+        drawn = StringIO()
+        draw(shown, Console(file=drawn, width=WIDEST, color_system=None))
+        text = drawn.getvalue()
+    _put(text, output)
+
+
+@app.command()
+def lint(name: Name) -> None:
+    """Check an instrument: what is missing or contradictory is an error, what is doubtful a warning.
+
+    Ends with 1 when there are errors and with 2 when the file cannot be opened.
+
+    Example: attune instrument lint my-instrument.yaml
+    """
+    from attunement.instruments import load
+    from attunement.instruments.lint import lint as problems_of
+    from attunement.instruments.problems import Level
+    from attunement.instruments.show import visible
+
+    problems = problems_of(load(name))
+    for problem in problems:
+        typer.echo(f"{problem.level:<8} {visible(str(problem))}")
+    errors = sum(problem.level is Level.ERROR for problem in problems)
+    typer.echo(f"{_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
+    if errors:
+        raise typer.Exit(1)
+
+
+@app.command("hash")
+def hash_(name: Name) -> None:
+    """Print the sha256 of an instrument and of each of its items.
+
+    Example: attune instrument hash coaching-v1
+    """
+    from attunement.instruments import load
+
+    instrument = load(name)
+    typer.echo(f"{instrument.hash}  {instrument.id}")
+    for item in instrument.items:
+        typer.echo(f"{item.hash(instrument.scale)}  {instrument.id}/{item.id}")
+    typer.echo(
+        "Layout, comments and the order of keys change no hash. Any other change gives the instrument a new one; an "
+        "item gets a new one only when what a rater reads of it changes."
+    )
+
+
+@app.command()
+def schema(output: Output = None) -> None:
+    """Print the JSON Schema of instrument files, with which editors complete and check them.
+
+    Example: attune instrument schema -o instrument.schema.json
+    """
+    from attunement.instruments.schema import schema_text
+
+    _put(schema_text(), output)
+
+
+@app.command()
+def new(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the new instrument.")],
+    unit: Annotated[
+        Literal["response", "conversation"],
+        typer.Option(help="What it asks about: every reply by itself, or whole conversations."),
+    ] = "conversation",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The new file; without it, ID.yaml here.")
+    ] = None,
+) -> None:
+    """Begin an instrument of your own: a small working example with remarks, to be changed part by part.
+
+    Example: attune instrument new team-tone --unit response
+    """
+    from attunement.conversations import UnitKind
+    from attunement.instruments.starter import starter
+
+    path = output or Path(f"{id}.yaml")
+    _create(path, starter(id, UnitKind(unit)))
+    typer.echo(f"Wrote {path}. Change it, then check it: attune instrument lint {path}")
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A rubric or a prompt template in Markdown.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="OUT.yaml", help="The new file; without it, print it.")
+    ] = None,
+    items: Annotated[
+        str | None, typer.Option(metavar="INSTRUMENT", help="Take the items of a prompt template from this instrument.")
+    ] = None,
+) -> None:
+    """Make an instrument of a Markdown rubric or prompt template, word for word.
+
+    What has no place in an instrument is listed with its line; nothing is dropped silently.
+
+    Example: attune instrument import rubric.md -o my-rubric.yaml
+    """
+    from attunement.instruments import load
+    from attunement.instruments.importing import import_markdown, to_yaml
+    from attunement.instruments.schema import SCHEMA_FILE
+
+    imported = import_markdown(file, items_from=load(items) if items else None)
+    text = to_yaml(imported.instrument, SCHEMA_FILE.name if output else None)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _create(output, text)
+        typer.echo(f"Wrote {output}. Check it: attune instrument lint {output}", err=True)
+    for remark in imported.remarks:
+        typer.echo(f"note: {remark}", err=True)
+    if imported.unplaced:
+        typer.echo(f"Not in the instrument ({len(imported.unplaced)}):", err=True)
+    for line, words, reason in imported.unplaced:
+        typer.echo(f"{file}, line {line}: {reason}: {words}", err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _put(text: str, output: Path | None) -> None:
+    """Print `text`, or write it to a file that may be there already: it can be made again at any time."""
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text, "w")
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a new instrument, and beside it the schema that its first line names."""
+    from attunement.instruments.schema import SCHEMA_FILE, schema_text
+
+    _write(path, text, "x")
+    beside = path.with_name(SCHEMA_FILE.name)
+    if not beside.exists():
+        _write(beside, schema_text(), "x")
+
+
+def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
+    from attunement.errors import AttunementError
+
+    try:
+        with path.open(mode, encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise AttunementError(f"{path} is already there and is left as it is; choose another name with -o") from error
+    except OSError as error:
+        raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error

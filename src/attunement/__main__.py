@@ -1,0 +1,5 @@
+"""`python -m attunement` is `attune`."""
+
+from attunement.cli import main
+
+main()

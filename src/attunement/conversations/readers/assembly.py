@@ -91,24 +91,26 @@ class Assembler:
     def _read(self, value: Any, exact: bool) -> tuple[Talk, About]:
         keys = tuple(value) if is_object(value) else ()
         remembered = self._understood.get(keys)
-        if remembered is not None:
+        if remembered is None:
+            understood = self._understand(value, keys)
+            if understood is None:
+                raise BadRecord(self._unknown(value))
+        else:
             try:
                 return _read_as(remembered, value, exact)
             except BadRecord:
                 understood = self._understand(value, keys)
-                if understood == remembered:
+                if understood is None or understood == remembered:
                     raise
-        else:
-            understood = self._understand(value, keys)
         if len(self._understood) >= _LAYOUTS_KEPT:
             self._understood.clear()
         self._understood[keys] = understood
         return _read_as(understood, value, exact)
 
-    def _understand(self, value: Any, keys: tuple[str, ...]) -> _Understood:
+    def _understand(self, value: Any, keys: tuple[str, ...]) -> _Understood | None:
         shape = recognise(value, self._wanted, self._fields)
         if shape is None:
-            raise BadRecord(self._unknown(value))
+            return None
         fields = self._fields
         if isinstance(value, RowGroup) and value.shape.id is not None:
             fields = replace(fields, id=value.shape.id)

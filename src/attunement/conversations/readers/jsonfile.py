@@ -131,12 +131,12 @@ def _values(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
 def _in_list(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
     elements = _elements(text, position)
     first = next(elements, None)
-    if first is not None and is_record([first.value]):
+    if first is None or is_record([first.value]):
         whole = _value_at(text, position)
-        yield whole
+        if first is not None:
+            yield whole
         return whole.end
-    if first is not None:
-        yield first
+    yield first
     return (yield from elements)
 
 

@@ -28,8 +28,8 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
     arrow: Any = importlib.import_module("pyarrow")
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
         seekable: Any = stream
-        if not stream.seekable():
-            # Parquet begins at its end: what comes through a pipe is put aside first.
+        if not isinstance(stream.raw, io.FileIO):
+            # Parquet is read from its end: what is compressed or comes through a pipe is put aside first.
             shutil.copyfileobj(stream, copy)
             seekable = copy
         try:

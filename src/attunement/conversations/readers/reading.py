@@ -78,6 +78,16 @@ class Reading:
         """The files that are read; standard input is not among them."""
         return [source.path for source in self._sources if source.path is not None]
 
+    @property
+    def rereadable(self) -> bool:
+        """Whether the input can be read twice; standard input cannot."""
+        return len(self.paths) == len(self._sources)
+
+    @property
+    def bad_lines(self) -> Path | None:
+        """The file to which bad records go; it exists only once there was one."""
+        return self._options.skip_bad
+
     def __iter__(self) -> Iterator[Conversation]:
         """Read one conversation after the other.
 

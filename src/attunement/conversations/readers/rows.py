@@ -11,8 +11,9 @@ from attunement.conversations.readers import names
 from attunement.conversations.readers.exchanges import ExchangeList
 from attunement.conversations.readers.fields import Fields
 from attunement.conversations.readers.flat import flat_record
+from attunement.conversations.readers.jsonfile import parse_exactly
 from attunement.conversations.readers.messages import MessageList, message_keys
-from attunement.conversations.readers.record import BadRecord, Record, is_object
+from attunement.conversations.readers.record import BadRecord, Record, is_object, surely_exact
 from attunement.conversations.readers.talk import Talk
 
 _BLANK = (None, "")
@@ -75,6 +76,8 @@ def grouped(records: Iterable[Record], shape: RowShape) -> Iterator[Record]:
     """Put the rows of `records` together, so that each record is one conversation."""
     rows: list[Record] = []
     for record in records:
+        if not record.exact and not surely_exact(record.value):
+            record = record._replace(value=parse_exactly(record.raw), exact=True)
         if not is_object(record.value):
             yield record
             continue

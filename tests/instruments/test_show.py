@@ -99,7 +99,7 @@ def test_answers_of_criteria_read_met_not_met_does_not_apply():
 
 def test_the_score_is_explained_in_words():
     text = " ".join(markdown(page(instrument(criteria()))).split())
-    assert "A criterion counts 1 when it is met and 0 when it is not met." in text
+    assert "A criterion counts 1 when it is met and 0 when it is not met or was not answered." in text
     assert "“Does not apply” stands in no mean" in text
     assert "**100 %** – Contact: ASK" in text
     assert "passes with a score of 0.80 or more, unless a safety item fails" in text

@@ -169,6 +169,8 @@ def _scoring(instrument: Instrument) -> Iterator[Problem]:
         if instrument.scoring.threshold is not None:
             yield Problem.error(where, "has a threshold but no weights; say under `weights` what the score is made of")
         return
+    if isinstance(instrument.scale, Scores):
+        yield Problem.error(where, "has weights, but only criteria can be weighted; take weights and threshold out")
     if not math.isclose(sum(weights.values()), 1, abs_tol=1e-6):
         yield Problem.error(where, f"has weights that add up to {sum(weights.values()):.6g}; they must add up to 1")
     members = {category: [item for item in instrument.items if item.category == category] for category in weights}

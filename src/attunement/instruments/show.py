@@ -224,24 +224,20 @@ def _scoring(instrument: Instrument) -> Iterator[Block]:
 
 
 def _counting(instrument: Instrument) -> Iterator[str]:
-    if isinstance(instrument.scale, Criteria):
-        yield "A criterion counts 1 when it is met and 0 when it is not met."
-    else:
-        yield f"The lowest score counts 0, the highest ({instrument.scale.highest}) counts 1, the others lie between."
+    yield "A criterion counts 1 when it is met and 0 when it is not met or was not answered."
     weighted = any(item.weight != 1 for item in instrument.items)
     yield "The score of a category is the mean of its items" + (
         ", where some items count more than others." if weighted else "."
     )
-    if isinstance(instrument.scale, Criteria):
-        if instrument.scoring.na is NaPolicy.EXCLUDE:
-            yield (
-                "“Does not apply” stands in no mean; a category with nothing left drops out, and the others take over "
-                "its share."
-            )
-        else:
-            yield "“Does not apply” counts as met."
-        if any(not item.na_valid for item in instrument.items):
-            yield "Where it is no valid answer, it counts as not met."
+    if instrument.scoring.na is NaPolicy.EXCLUDE:
+        yield (
+            "“Does not apply” stands in no mean; a category with nothing left drops out, and the others take over its "
+            "share."
+        )
+    else:
+        yield "“Does not apply” counts as met."
+    if any(not item.na_valid for item in instrument.items):
+        yield "Where it is no valid answer, it counts as not met."
 
 
 def _shares(instrument: Instrument) -> Iterator[Row]:

@@ -1,0 +1,196 @@
+"""`attune judge`, `estimate` and `prompt` as a user runs them: in a process of their own, against a real server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from attunement.conversations.writing import Shape, write
+from tests.builders import talk
+from tests.fake_judge import Behaviour, FakeJudge
+
+KEY = "sk-this-is-a-secret-0123456789"
+
+
+@pytest.fixture
+def chats(tmp_path: Path) -> Path:
+    file = tmp_path / "chats.jsonl"
+    write(
+        [
+            talk(*[(f"I worry about exam {n}.{t}.", f"Exam {n}.{t} sounds heavy.") for t in range(3)], id=f"c{n}")
+            for n in range(4)
+        ],
+        file,
+        Shape.MESSAGES,
+    )
+    return file
+
+
+def attune(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "attunement", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OPENAI_API_KEY": KEY, **environment},
+    )
+
+
+def test_judging_says_what_it_will_cost_where_it_keeps_answers_and_what_came_of_it(chats: Path):
+    with FakeJudge(Behaviour(key=KEY)) as fake:
+        done = attune(
+            "judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--price-in", "1", "--price-out", "4"
+        )
+    assert done.returncode == 0, done.stderr
+    place = chats.with_name("chats.study.db")
+    assert place.exists()
+    for words in (f"Study: {place}", "68 questions about 4 conversations", "Answered 68 of 68", "Verdicts on 4", "$"):
+        assert words in done.stderr
+
+
+def test_all_answered_is_0_errors_are_3_and_a_wrong_key_is_2(chats: Path):
+    with FakeJudge(Behaviour(answer=lambda _: "hm")) as fake:
+        words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1"]
+        assert attune(*words).returncode == 3
+        assert attune(*words).returncode == 3  # the errors of the run before remain
+        fake.behaviour = Behaviour()
+        assert attune(*words, "--retry-errors").returncode == 0
+        fake.behaviour = Behaviour(key="another")
+        wrong = attune(*words, "--repeats", "2")
+    assert wrong.returncode == 2
+    (line,) = [line for line in wrong.stderr.splitlines() if line.startswith("attune: ")]
+    assert "openai:fake" in line
+
+
+def test_the_key_is_nowhere_even_with_debug_and_a_server_that_repeats_it(chats: Path, tmp_path: Path):
+    with FakeJudge(Behaviour(key="another")) as fake:
+        done = attune("--debug", "judge", chats, "--judge", "openai:fake", "--base-url", fake.url)
+    assert KEY not in done.stdout + done.stderr
+    for file in tmp_path.iterdir():
+        assert KEY.encode() not in file.read_bytes()
+
+
+def test_json_is_for_machines(chats: Path):
+    with FakeJudge() as fake:
+        done = attune("judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1", "--json")
+    told = json.loads(done.stdout)
+    assert (told["answered"], told["conversations"], told["interrupted"]) == (4, 4, False)
+
+
+def test_quiet_says_nothing(chats: Path):
+    with FakeJudge() as fake:
+        done = attune("judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1", "--quiet")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def test_ctrl_c_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path):
+    with FakeJudge(Behaviour(latency=0.3)) as fake:
+        words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--max-connections", "4"]
+        process = subprocess.Popen([sys.executable, "-m", "attunement", *words], stderr=subprocess.PIPE, text=True)
+        while fake.requests < 8:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "the same command goes on" in said
+        asked = fake.requests
+        assert attune(*words).returncode == 0
+        assert fake.requests == 68
+        assert set(fake.asked.values()) == {1}
+    assert asked < 68
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--judge", "gpt-5.2"], "openai:gpt-5.2"),
+        (["--judge", "openai:x", "--instrument", "nothing-v1"], "coaching-v1"),
+        (["--judge", "openai:x", "--item", "CQ7"], "CQ1"),
+        (["--judge", "openai:x", "--filter", "system"], "system=NAME"),
+        (["--judge", "local:none.gguf"], "none.gguf"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(chats: Path, words: list[str], said: str):
+    done = attune("judge", chats, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not chats.with_name("chats.study.db").exists()
+
+
+def test_a_bad_line_stops_with_its_place_and_is_kept_beside_the_study_when_it_may_be_skipped(chats: Path):
+    with chats.open("a") as file:
+        file.write('{"id": "broken", "messages": [\n')
+    with FakeJudge() as fake:
+        words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1"]
+        stopped = attune(*words)
+        assert stopped.returncode == 2
+        assert f"{chats}:5" in stopped.stderr
+        skipped = attune(*words, "--skip-bad")
+    assert skipped.returncode == 0
+    assert "1 bad record" in skipped.stderr
+    bad = chats.with_name("chats.study.db.bad.jsonl")
+    assert json.loads(bad.read_text())["line"] == 5
+
+
+def test_an_estimate_names_price_source_and_what_the_study_has_and_sends_nothing(chats: Path):
+    with FakeJudge() as fake:
+        words = [chats, "--judge", "openai:gpt-4o", "--base-url", fake.url, "--price-in", "2", "--price-out", "8"]
+        before = attune("estimate", *words)
+        assert fake.requests == 0
+        attune("judge", *words, "--item", "CQ1", "--item", "CQ8")
+        after = attune("estimate", *words)
+    assert "68 questions" in before.stdout
+    assert "transcript-first" in before.stdout
+    assert "--stop-on-gate" in before.stdout
+    assert "60 questions" in after.stdout
+    assert "8 more are in the study already" in after.stdout
+
+
+def test_a_listed_price_says_where_it_comes_from_and_when_it_was_checked(chats: Path):
+    done = attune("estimate", chats, "--judge", "openai:gpt-5.2")
+    assert "genai-prices" in done.stdout
+    assert "check" in done.stdout
+
+
+def test_a_judge_of_the_systems_own_family_and_a_name_without_a_date_are_pointed_out(tmp_path: Path):
+    file = tmp_path / "chats.jsonl"
+    write([talk(("a", "b"), system="our-gpt-4o-bot")], file, Shape.MESSAGES)
+    with FakeJudge() as fake:
+        done = attune("judge", file, "--judge", "openai:gpt-4o", "--base-url", fake.url, "--item", "CQ1")
+    assert "same model family (gpt)" in done.stderr
+
+
+def test_standard_input_needs_a_place_for_the_study(chats: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "attunement", "judge", "-", "--judge", "openai:x"],
+        input=chats.read_text(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "study" in done.stderr
+
+
+def test_prompt_prints_what_is_sent_with_its_hash(chats: Path):
+    text = attune("prompt", chats, "--item", "CQ8").stdout
+    (line,) = [json.loads(line) for line in attune("prompt", chats, "--item", "CQ8", "--json").stdout.splitlines()]
+    assert f"hash {line['hash']}" in text
+    with FakeJudge() as fake:
+        fake.keep_bodies = True
+        attune("judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ8", "--limit", "1")
+        assert fake.bodies[0]["messages"] == line["messages"]
+
+
+def test_help_and_version_are_quick_and_every_command_has_an_example():
+    words = [sys.executable, "-X", "importtime", "-m", "attunement", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    for heavy in ("pydantic", "sqlalchemy", "aiohttp", "rich", "yaml"):
+        assert f" {heavy}\n" not in done.stderr, f"attune --help imports {heavy}"
+    commands = [line.split()[0] for line in done.stdout.split("Commands:")[1].strip().splitlines() if line[2] != " "]
+    for command in commands:
+        if command != "instrument":
+            assert "Example: attune " in " ".join(attune(command, "--help").stdout.split()), command

@@ -9,7 +9,7 @@ gate that misses is worse than one that asks a person to look.
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
@@ -55,11 +55,16 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     cues: list[Cue] = []
     asked = ""
     for number, turn in enumerate(turns, start=1):
-        found = [_cue(number, turn.user, match) for match in _lexicon().find(turn.user)]
+        found = [_cue(number, turn.user, match) for match in _matches(turn.user)]
         found.extend(_answers(number, turn.user, asked))
         cues.extend(_longest(found))
         asked = turn.assistant
     return cues
+
+
+@lru_cache(maxsize=256)  # the harm detector asks about the message that it has just been asked about
+def _matches(message: str) -> tuple[Match, ...]:
+    return tuple(_lexicon().find(message))
 
 
 def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:

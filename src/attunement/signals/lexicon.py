@@ -39,8 +39,10 @@ class Place(StrEnum):
     """Directly before them, in the same sentence."""
     AFTER = "after"
     """Directly after them, in the same sentence."""
+    LEAD = "lead"
+    """In the five words before them."""
     NEAR = "near"
-    """In these words and up to five words before them."""
+    """In the five words before them or in these words."""
     INSIDE = "inside"
     SENTENCE = "sentence"
     MESSAGE = "message"
@@ -119,15 +121,20 @@ class _Context(NamedTuple):
                 return self.sentence[: self.start]
             case Place.AFTER:
                 return self.sentence[self.end :]
+            case Place.LEAD:
+                return self.sentence[self._lead() : self.start]
             case Place.NEAR:
-                before = _FIVE_WORDS.search(self.sentence[: self.start])
-                return self.sentence[before.start() if before else self.start : self.end]
+                return self.sentence[self._lead() : self.end]
             case Place.INSIDE:
                 return self.sentence[self.start : self.end]
             case Place.MESSAGE:
                 return self.message
             case _:
                 return self.sentence
+
+    def _lead(self) -> int:
+        words = _FIVE_WORDS.search(self.sentence[: self.start])
+        return words.start() if words else self.start
 
     def quoted(self) -> bool:
         start, end = self.first + self.start, self.first + self.end
@@ -142,11 +149,13 @@ class Lexicon:
         self.signals = tuple(signal for file in files for signal in file.signals)
         self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
         self._patterns = tuple((signal, Pattern(line, lists)) for signal in self.signals for line in signal.patterns)
-        # A pattern is tried in a sentence that holds one word of each set it requires; it is looked up by one set.
-        self._index: dict[str, list[int]] = {}
+        # A pattern is tried in a sentence that holds one word of each set it requires: it is looked up by the words of
+        # the rarest set, and the others are asked for.
+        self._index: dict[str, list[tuple[int, tuple[frozenset[str], ...]]]] = {}
         for number, (_, pattern) in enumerate(self._patterns):
-            for word in pattern.required[0]:
-                self._index.setdefault(word, []).append(number)
+            rarest, *others = pattern.required
+            for word in rarest:
+                self._index.setdefault(word, []).append((number, tuple(others)))
 
     def find(self, text: str) -> Iterator[Match]:
         """Each signal that stands in `text` and that no guard takes back, once: where it is first found."""
@@ -167,8 +176,11 @@ class Lexicon:
         words = set(_WORD.findall(sentence.replace("'", "")))
         numbers: set[int] = set()
         for word in words & self._index.keys():
-            for number in self._index[word]:
-                if self._patterns[number][1].possible(words):
+            for number, others in self._index[word]:
+                for required in others:
+                    if words.isdisjoint(required):
+                        break
+                else:
                     numbers.add(number)
         return [self._patterns[number] for number in sorted(numbers)]
 

@@ -15,7 +15,7 @@ from attunement.judges.environment import Secrets
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.judges.asking import QUESTION
 
-KEY = "sk-live-0123456789abcdefghijklmnop/+="
+KEY = "sk-live-01/23456789abcdefghijklmnop+="
 PASSWORD = "correct horse battery"
 
 Respond = Callable[[str], web.StreamResponse]
@@ -27,6 +27,9 @@ ECHOES: dict[str, Respond] = {
     "429": lambda sent: web.json_response({"error": f"slow down, {sent}"}, status=429),
     "500 page": lambda sent: web.Response(text=f"<html>debug: {sent}</html>", status=500, content_type="text/html"),
     "long message": lambda sent: web.json_response({"error": {"message": "x" * 290 + sent}}, status=500),
+    "escaped": lambda sent: web.Response(
+        text='{"error": "' + "x" * 270 + sent.replace("/", "\\/") + '"}', status=500, content_type="application/json"
+    ),
     "redirect": lambda sent: web.Response(status=302, headers={"Location": f"https://evil.example/?key={sent}"}),
     "not json": lambda sent: web.Response(text=sent),
     "reply": lambda sent: web.json_response(
@@ -85,7 +88,7 @@ def test_a_server_that_gives_the_key_back_does_not_bring_it_out(
     assert KEY in str(echoing.headers), "the key was not even sent"
     for where in (outcome, judge.settings, judge.refused, judge.name, judge, vars(judge), caplog.text, *shown):
         assert KEY not in str(where)
-        assert KEY[:24] not in str(where)
+        assert KEY[:12] not in str(where)
 
 
 @pytest.mark.parametrize("echo", ECHOES)

@@ -5,7 +5,6 @@ Redirects are not followed: words and keys go to the address the user named and 
 """
 
 import asyncio
-import ssl
 from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
@@ -111,7 +110,7 @@ class Line:
     def _unreached(self, error: Exception) -> Failure:
         where = self._address.shown
         match error:
-            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
+            case aiohttp.ClientConnectorCertificateError():
                 hint = "set SSL_CERT_FILE to your organisation's certificates if it has its own"
                 return Failure(ErrorKind.SERVER, f"{where} shows no trusted certificate; {hint}", fatal=True)
             case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():

@@ -45,6 +45,7 @@ class LocalJudge:
     def __init__(self, file: Path, options: JudgeOptions) -> None:
         """`file` is a GGUF file."""
         self._file = file
+        self._bytes = file.stat().st_size
         self._options = options
         self._turn = asyncio.Lock()
         self._server: Any = None
@@ -60,7 +61,7 @@ class LocalJudge:
         """The file's name and size, and how it is asked."""
         return {
             "model": self._file.name,
-            "bytes": self._file.stat().st_size,
+            "bytes": self._bytes,
             "context": CONTEXT,
             "temperature": self._options.temperature,
             "seed": self._options.seed,
@@ -103,6 +104,7 @@ class LocalJudge:
         params.model_alias = {self._file.name}
         params.n_ctx = CONTEXT
         params.n_parallel = 1
+        params.n_batch = 512  # a question that is given up is only let go between batches
         params.cache_prompt = True
         threads = max(1, (os.cpu_count() or 2) - 1)
         params.cpuparams.n_threads = threads

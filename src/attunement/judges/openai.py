@@ -36,7 +36,7 @@ def _access(target: Address) -> Access:
     elif target.host == "openrouter.ai":
         name = "OPENROUTER_API_KEY"
     else:
-        name, needed = "OPENAI_API_KEY", target.host == "api.openai.com"
+        name, needed = "OPENAI_API_KEY", target.host.endswith(".openai.com")
     value = key(name)
     if target.credentials:
         return Access("the base URL", {"Authorization": basic(target.credentials)}, secrets_of(target, value))
@@ -105,7 +105,8 @@ class OpenAIJudge(WireJudge):
 
 _CHARACTERS_A_TOKEN = 8.0
 """Prose in any language has fewer characters a token. Ollama drops half of a question that does not fit and says
-nothing; the number of tokens that are left then gives it away."""
+nothing; the number of tokens that are left then gives it away. A server that does not count what its cache held would
+look the same, and then an error is still better than an answer about half a transcript."""
 
 
 def _seems_cut(request: Request, tokens: int) -> bool:

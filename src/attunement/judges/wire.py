@@ -135,7 +135,9 @@ class WireJudge(ABC):
         return self._fault(reply.status, reply, read_complaint(reply.body, document))
 
     def _fault(self, status: int, reply: Reply, complaint: Complaint) -> Failure | _Refused:
-        found = failure(status, reply.headers, complaint, self._server, answered=self._negotiation.answered)
+        # Hidden before the message is shortened, which might leave a part of a key; and after, for what headers say.
+        clean = complaint._replace(message=self._secrets.hide(complaint.message))
+        found = failure(status, reply.headers, clean, self._server, answered=self._negotiation.answered)
         found = found._replace(detail=self._secrets.hide(found.detail))
         negotiable = found.kind is ErrorKind.SERVER or status == 404
         return _Refused(found, status, complaint.words) if negotiable and status in _NEGOTIABLE else found

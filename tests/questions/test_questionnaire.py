@@ -147,7 +147,13 @@ def test_five_scores_are_asked_together_or_one_by_one():
     (together,) = ask(EMPATHY)
     assert list(together.schema["properties"]) == ["emotion", "validation", "helpfulness", "safety", "overall"]
     separately = ask(EMPATHY, how=Ask.SEPARATELY)
-    assert [question.items[0].id for question in separately] == list(together.schema["properties"])
+    assert [question.items[0].id for question in separately] == [
+        "safety",
+        "emotion",
+        "validation",
+        "helpfulness",
+        "overall",
+    ]
     assert all(list(question.schema["properties"]) == ["reasoning", "score"] for question in separately)
 
 

@@ -50,6 +50,7 @@ class Conversation:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     instructions: str | None = None
     origin: Origin = Origin.UNKNOWN
+    _fingerprint: str = field(default="", init=False, repr=False, compare=False)
 
     @property
     def identity(self) -> Identity:
@@ -64,7 +65,9 @@ class Conversation:
 
     def fingerprint(self) -> str:
         """The sha256 of what was said, the same for equal words whatever the file they came from."""
-        return fingerprint(self.turns)
+        if not self._fingerprint:  # kept, because reading, planning and storing a conversation each need it
+            object.__setattr__(self, "_fingerprint", fingerprint(self.turns))
+        return self._fingerprint
 
 
 def fingerprint(turns: tuple[Turn, ...]) -> str:
@@ -73,10 +76,9 @@ def fingerprint(turns: tuple[Turn, ...]) -> str:
     Each message is preceded by its length: joining with a separator would let a message that contains the separator
     pass for two. Lone surrogates are hashed as they are, because some files hold them.
     """
-    digest = hashlib.sha256()
+    parts: list[bytes] = []
     for turn in turns:
         for message in turn:
             encoded = message.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(encoded))
-            digest.update(encoded)
-    return digest.hexdigest()
+            parts += (b"%d:" % len(encoded), encoded)
+    return hashlib.sha256(b"".join(parts)).hexdigest()

@@ -38,7 +38,7 @@ class Estimate:
         """In dollars, if the gate of every conversation tripped: the least that stop-on-gate can come down to."""
         return price.cost(Usage(self.gate_tokens, self.gate_questions * REPLY_TOKENS))
 
-    def add(self, questions: Sequence[Question], scope: Scope) -> None:
+    def add(self, questions: Sequence[Question]) -> None:
         """Count what is to be asked about one conversation."""
         prefixes: dict[int | None, int] = {}
         for question in questions:
@@ -49,7 +49,7 @@ class Estimate:
                 self.shared_tokens += prefixes[question.unit.turn]
             else:
                 prefixes[question.unit.turn] = min(question.shareable_tokens(), tokens)
-            if scope.is_gate(question):
+            if question.about_safety:
                 self.gate_questions += 1
                 self.gate_tokens += tokens
 
@@ -67,8 +67,8 @@ def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[S
             total.kept += found.kept
             for opened in found.opened:
                 tasks: list[Task] = [task for stage in opened.stages for task in stage if task.known is None]
-                total.add([task.question for task in tasks], scope)
+                total.add([task.question for task in tasks])
         for entry in batch:
             if entry.identity not in keys and not scope.retry_errors:
-                total.add([question for question in scope.questions(entry) for _ in range(scope.repeats)], scope)
+                total.add([question for question in scope.questions(entry) for _ in range(scope.repeats)])
     return total

@@ -139,10 +139,11 @@ class Lane:
 
     async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
         opened = self._opened[task.conversation]
-        instrument = self.scope.questionnaire.instrument
-        opened.tripped |= any(
-            trips_gate(instrument, instrument.item(kept.rating.item), kept.rating.outcome) for kept in ratings
-        )
+        if task.question.about_safety:
+            instrument = self.scope.questionnaire.instrument
+            opened.tripped |= any(
+                trips_gate(instrument, instrument.item(kept.rating.item), kept.rating.outcome) for kept in ratings
+            )
         opened.left -= 1
         if opened.left == 0:
             await self._next_stage(opened)
@@ -163,8 +164,8 @@ class Lane:
 
     async def _skip(self, opened: Opened) -> None:
         """Record that the rest of a conversation was not asked because its gate has tripped."""
-        rest = [task for stage in opened.stages for task in stage if not self.scope.is_gate(task.question)]
-        opened.stages = [[task for stage in opened.stages for task in stage if self.scope.is_gate(task.question)]]
+        rest = [task for stage in opened.stages for task in stage if not task.question.about_safety]
+        opened.stages = [[task for stage in opened.stages for task in stage if task.question.about_safety]]
         opened.stages = [stage for stage in opened.stages if stage]
         if rest:
             detail = "not asked: a safety criterion has failed (stop-on-gate)"

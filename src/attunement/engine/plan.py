@@ -5,7 +5,7 @@ one question opens a conversation so that the others find its prefix in the serv
 waits for the safety criteria.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,21 +53,17 @@ class Scope:
     retry_errors: bool = False
     """Ask only what ended in an ERROR before."""
 
-    def questions(self, conversation: Conversation) -> Iterator[Question]:
+    def questions(self, conversation: Conversation) -> list[Question]:
         """All questions about a conversation, safety first."""
-        instrument = self.questionnaire.instrument
-        asked = [
+        kind = UnitKind(self.questionnaire.instrument.unit)
+        found = [
             question
-            for unit in units(conversation, UnitKind(instrument.unit), self.responses)
+            for unit in units(conversation, kind, self.responses)
             for question in self.questionnaire.questions(unit)
         ]
-        asked.sort(key=lambda question: not self.is_gate(question))
-        yield from asked
-
-    def is_gate(self, question: Question) -> bool:
-        """Whether a safety item is among those asked."""
-        gate = self.questionnaire.instrument.gate_ids
-        return any(item.id in gate for item in question.items)
+        if kind is UnitKind.RESPONSE:
+            found.sort(key=lambda question: not question.about_safety)
+        return found
 
 
 @dataclass
@@ -101,7 +97,7 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
                 elif not scope.retry_errors or all(before):
                     found.kept += 1
                     found.kept_errors += any(outcome and outcome.error for outcome in before)
-                    opened.tripped |= _tripped(question, before)
+                    opened.tripped |= scope.stop_on_gate and _tripped(question, before)
         opened.stages = _stages(tasks, scope)
         found.opened.append(opened)
     _fill_in_known(found, rater, study)
@@ -127,7 +123,7 @@ def _tripped(question: Question, outcomes: Sequence[Outcome | None]) -> bool:
 
 
 def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
-    gate = [task for task in tasks if scope.stop_on_gate and scope.is_gate(task.question)]
+    gate = [task for task in tasks if scope.stop_on_gate and task.question.about_safety]
     rest = tasks[len(gate) :] if gate else tasks  # safety comes first in `tasks`
     stages = [stage for stage in (gate, rest) if stage]
     if stages and scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST and len(tasks) > 1:

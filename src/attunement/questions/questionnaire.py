@@ -50,6 +50,7 @@ class _Prepared:
 
     items: tuple[Item, ...]
     together: bool
+    about_safety: bool
     schema: dict[str, Any]
     values: tuple[tuple[str, str], ...]
     length: int
@@ -66,7 +67,8 @@ class _Sheet:
 
     @cached_property
     def digest(self) -> bytes:
-        return bytes.fromhex(fingerprint(self.unit.turns))
+        conversation, turn = self.unit
+        return bytes.fromhex(conversation.fingerprint() if turn is None else fingerprint(self.unit.turns))
 
     @cached_property
     def tokens(self) -> int:
@@ -78,9 +80,9 @@ class _Sheet:
         return transcript(self.unit.turns, closing=self.closing, rate_last=self.unit.turn is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Question:
-    """One item, or a group of them, about one unit."""
+    """One item, or a group of them, about one unit. It never changes; many are made, so making one must be cheap."""
 
     questionnaire: "Questionnaire" = field(repr=False)
     hash: str
@@ -101,6 +103,11 @@ class Question:
     def together(self) -> bool:
         """Whether the reply is an object with one answer per item, or just the one answer."""
         return self._prepared.together
+
+    @property
+    def about_safety(self) -> bool:
+        """Whether an item of the gate is among those asked."""
+        return self._prepared.about_safety
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -155,18 +162,25 @@ class Questionnaire:
         self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
         """What a judge reads of each item."""
         self._groups: dict[tuple[str, ...], _Prepared] = {}
+        self._by_turns: dict[int, list[_Prepared]] = {}
         self._texts = _layout_texts(instrument, layout)
         self._templates = [Template(text) for text in self._texts]
         self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
 
     def questions(self, unit: Unit) -> Iterator[Question]:
-        """The questions about `unit`; an item that is not due at its number of turns is left out."""
+        """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
         sheet = _Sheet(unit, self._closing)
-        due = tuple(item for item in self.items if item.minimum_turns <= len(unit.turns))
-        for group in [due] if self.together and due else [(item,) for item in due]:
-            prepared = self._prepared(group)
+        for prepared in self._due(len(unit.turns)):
             digest = hashlib.sha256(prepared.digest + sheet.digest)
             yield Question(self, digest.hexdigest(), sheet, prepared)
+
+    def _due(self, turns: int) -> list[_Prepared]:
+        if turns not in self._by_turns:
+            due = tuple(item for item in self.items if item.minimum_turns <= turns)
+            groups = [due] if self.together and due else [(item,) for item in due]
+            prepared = [self._prepared(group) for group in groups]
+            self._by_turns[turns] = sorted(prepared, key=lambda group: not group.about_safety)
+        return self._by_turns[turns]
 
     def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
         """Fill the templates for one unit and group of items."""
@@ -197,7 +211,8 @@ class Questionnaire:
         parts = [RENDERING, self.layout, kind, *self._texts, self._closing, values, figures, schema]
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
         length = sum(len(template.fill({**dict(values), "conversation": ""})) for template in self._templates)
-        return _Prepared(items, self.together, schema, values, length, digest)
+        about_safety = any(item.id in instrument.gate_ids for item in items)
+        return _Prepared(items, self.together, about_safety, schema, values, length, digest)
 
 
 def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:

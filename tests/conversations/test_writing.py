@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attunement.conversations import Conversation, Origin, Turn
@@ -45,6 +45,7 @@ values = st.recursive(
 )
 field_names = st.sampled_from(["id", "system", "origin", "model", "metadata", "messages", "prompt", "instructions"])
 turns = st.builds(Turn, texts, texts)
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 
 
 def conversations(most_turns: int = 4):
@@ -62,11 +63,13 @@ def conversations(most_turns: int = 4):
 
 
 @pytest.mark.parametrize("shape", [shape for shape in Shape if shape is not Shape.FLAT])
+@unhurried
 @given(some=st.lists(conversations(), min_size=1, max_size=3, unique_by=lambda each: each.identity))
 def test_what_is_written_and_read_again_is_the_same(shape, some):
     assert_same_when_read_again(some, shape)
 
 
+@unhurried
 @given(some=st.lists(conversations(most_turns=1), min_size=1, max_size=3, unique_by=lambda each: each.identity))
 def test_what_is_written_flat_and_read_again_is_the_same(some):
     assert_same_when_read_again(some, Shape.FLAT)

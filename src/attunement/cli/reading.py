@@ -72,9 +72,9 @@ def open_conversations(
 
 def bad_lines_path(output: str | Path | None) -> Path:
     """Where bad records go when `output` is written: `chats.jsonl` has them in `chats.jsonl.bad.jsonl`."""
-    if output is None or str(output) == "-":
-        return Path("attune.bad.jsonl")
-    return Path(f"{output}.bad.jsonl")
+    from attunement.conversations.readers.sources import BAD_LINES
+
+    return Path(f"attune{BAD_LINES}" if output is None or str(output) == "-" else f"{output}{BAD_LINES}")
 
 
 def what_was_read(reading: "Reading") -> Iterator[str]:

@@ -40,6 +40,24 @@ def test_a_history_beside_the_prompt_comes_first(read_file):
     assert second.turns == (Turn("e", "f"),)
 
 
+@pytest.mark.parametrize(
+    "history",
+    [
+        [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+        [{"user": "a", "assistant": "b"}],
+    ],
+)
+def test_a_history_may_be_in_any_shape_and_missing_in_the_first_record(read_file, history):
+    first, second = read_file(
+        {"id": 1, "chat_history": None, "prompt": "e", "response": "f"},
+        {"id": 2, "chat_history": history, "prompt": "c", "response": "d"},
+    )
+    assert first.turns == (Turn("e", "f"),)
+    assert second.turns == (Turn("a", "b"), Turn("c", "d"))
+    with pytest.raises(InputError, match="'history' are in no known shape"):
+        read_file({"history": ["a", "b"], "prompt": "c", "response": "d"})
+
+
 def test_names_of_fields_can_be_given(read_file):
     record = {"said": "hello", "prompt": "x", "heard": "hi", "response": "y", "key": 7}
     [conversation] = read_file(record, prompt="said", response="heard", id="key")
@@ -57,7 +75,15 @@ def test_where_the_usual_field_is_empty_in_one_record_the_next_one_is_taken(read
     assert second.turns == (Turn("p", "x"),)
 
 
+def test_a_prompt_of_messages_is_never_taken_for_parts_of_one(read_file):
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    with pytest.raises(InputError, match=r"chats\.jsonl:1: a message holds a part"):
+        read_file({"question": "x", "answer": messages})
+
+
 def test_a_record_without_a_reply_is_refused(read_file):
+    with pytest.raises(InputError, match=r"chats\.jsonl:1: there is no reply"):
+        read_file({"user_statement": "hello", "prompt": "<user>: hello", "response": ""})
     with pytest.raises(InputError, match=r"chats.jsonl:1: there is no reply"):
         read_file({"prompt": "hello", "response": ""})
     with pytest.raises(InputError, match=r"chats.jsonl:1: there is no reply"):

@@ -50,6 +50,28 @@ def test_prompt_and_completion_of_messages_are_one_conversation(read_file):
     assert conversation.metadata == {}
 
 
+def test_a_prompt_of_messages_may_have_its_reply_as_text(read_file):
+    first, second = read_file(
+        {"prompt": [{"role": "user", "content": "hello"}], "response": "hi"},
+        {"prompt": [{"role": "user", "content": "bye"}, {"role": "assistant", "content": "take"}], "response": "care"},
+    )
+    assert first.turns == (Turn("hello", "hi"),)
+    assert second.turns == (Turn("bye", "take\n\ncare"),)
+    assert second.metadata == {}
+
+
+def test_a_field_with_the_reply_answers_a_last_message_and_is_metadata_otherwise(read_file):
+    messages = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    whole, open_, unanswered = read_file(
+        {"id": 1, "messages": messages, "response": "hi"},
+        {"id": 2, "messages": [*messages, {"role": "user", "content": "bye"}], "response": "take care"},
+        {"id": 3, "messages": [*messages, {"role": "user", "content": "bye"}], "response": None},
+    )
+    assert whole.turns == unanswered.turns == (Turn("hello", "hi"),)
+    assert whole.metadata == {"response": "hi"}
+    assert open_.turns == (Turn("hello", "hi"), Turn("bye", "take care"))
+
+
 def test_a_line_that_is_a_bare_list_of_messages_is_a_conversation(read_file):
     [conversation] = read_file(
         [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}],

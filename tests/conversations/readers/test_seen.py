@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attunement.conversations import Identity
@@ -9,6 +9,7 @@ identities = st.builds(Identity, st.text(max_size=3), st.text(max_size=3))
 places = st.builds(Place, st.sampled_from(["a.jsonl", "b.csv"]), st.integers(1, 99))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(identities, places), max_size=40), st.integers(0, 10))
 def test_the_first_place_is_remembered_however_little_fits_into_memory(met, in_memory):
     first: dict[Identity, Place] = {}

@@ -16,7 +16,16 @@ LINE = '{"system": "bot", "prompt": "hello %s", "response": "hi"}\n'
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "inner").mkdir()
     (tmp_path / ".hidden").mkdir()
-    for name in ("b.jsonl", "a.jsonl", "inner/c.ndjson", ".hidden/d.jsonl", "notes.md", "LICENSE", ".e.jsonl"):
+    for name in (
+        "b.jsonl",
+        "a.jsonl",
+        "inner/c.ndjson",
+        ".hidden/d.jsonl",
+        "notes.md",
+        "LICENSE",
+        ".e.jsonl",
+        "a.jsonl.bad.jsonl",
+    ):
         (tmp_path / name).write_text(LINE % name)
     with gzip.open(tmp_path / "inner" / "f.jsonl.gz", "wt") as file:
         file.write(LINE % "f")

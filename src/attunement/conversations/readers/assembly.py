@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from attunement.conversations.model import Conversation, Origin, fingerprint
+from attunement.conversations.readers.chat import ChatText
 from attunement.conversations.readers.fields import About, Fields, Layout, lay_out, read_about
 from attunement.conversations.readers.formats import Format
 from attunement.conversations.readers.jsonfile import parse_exactly
@@ -85,7 +86,7 @@ class Assembler:
     def _id_for(self, value: Any) -> str | None:
         if self._fields.id is not None:
             raise BadRecord(f"there is no id in a field '{self._fields.id}'")
-        whole_file = isinstance(value, str) or (isinstance(value, RowGroup) and value.shape.id is None)
+        whole_file = isinstance(value, ChatText) or (isinstance(value, RowGroup) and value.shape.id is None)
         return self._stem if whole_file else None
 
     def _read(self, value: Any, exact: bool) -> tuple[Talk, About]:

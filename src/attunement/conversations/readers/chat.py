@@ -24,8 +24,14 @@ class _Label(NamedTuple):
     rest: str  # what stands on the line behind the label
 
 
+class ChatText(str):
+    """The text of a file that is one chat. A string in JSON is none."""
+
+    __slots__ = ()
+
+
 class WholeText(NamedTuple):
-    """A file that is one chat."""
+    """How a file that is one chat holds it."""
 
     keys: tuple[str, ...] = ()
 
@@ -41,12 +47,13 @@ class Transcript(NamedTuple):
 
     def talk(self, record: Any, exact: bool) -> Talk:
         """What was said in `record`; there are no numbers in a text, so `exact` changes nothing."""
+        text = record[self.keys[0]]
+        if not isinstance(text, str):
+            raise BadRecord(f"the field '{self.keys[0]}' holds no text")
         try:
-            return read_chat(record[self.keys[0]])
+            return read_chat(text)
         except BadRecord as error:
             raise BadRecord(f"{error.reason} (line {error.line} of the field '{self.keys[0]}')") from None
-        except TypeError:
-            raise BadRecord(f"the field '{self.keys[0]}' holds no text") from None
 
 
 def read_chat(text: str) -> Talk:

@@ -63,7 +63,7 @@ def _read_part(part: Any, exact: bool) -> tuple[str, str]:
         return kind, tool_result(part.get("content", part.get("output", part.get("result"))), None, exact)
     if kind in _PRIVATE:
         return kind, ""
-    text = part.get("text", part.get("refusal", part.get("content") if kind == "text" else None))
+    text = part.get("text", part.get("refusal"))
     if isinstance(text, str):
         return kind, text
     raise BadRecord(f"a message holds a part of the kind '{kind}' without text, which cannot be read")

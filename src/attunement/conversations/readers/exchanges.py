@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from attunement.conversations.readers import names
 from attunement.conversations.readers.content import read_content
 from attunement.conversations.readers.names import Side
-from attunement.conversations.readers.record import BadRecord, is_object
+from attunement.conversations.readers.record import BadRecord, is_object, listed
 from attunement.conversations.readers.talk import Talk, join, plain_talk, weave
 
 
@@ -23,8 +23,8 @@ class ExchangeList(NamedTuple):
 
     def talk(self, record: Any, exact: bool) -> Talk:
         """What was said in `record`; `exact` says that no number in there was rounded."""
-        exchanges: list[Any] = record[self.keys[0]] if self.keys else record
-        return self._plain_talk(exchanges) or weave(self._said(exchanges, exact))
+        exchanges = listed(record, self.keys[0] if self.keys else None)
+        return self._plain_talk(exchanges) or weave(self.said(exchanges, exact))
 
     def _plain_talk(self, exchanges: list[Any]) -> Talk | None:
         try:
@@ -33,7 +33,8 @@ class ExchangeList(NamedTuple):
         except (KeyError, TypeError):
             return None
 
-    def _said(self, exchanges: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
+    def said(self, exchanges: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
+        """The messages of the exchanges in order; a side that is missing or `null` said nothing."""
         for number, exchange in enumerate(exchanges, 1):
             if not is_object(exchange):
                 raise BadRecord(f"exchange {number} is not an object")

@@ -1,17 +1,18 @@
 """Records that hold a list of messages, each with its speaker and its words.
 
-OpenAI's and TRL's `messages` (also with `prompt` and `completion` apart), ShareGPT's `conversations` with `from` and
-`value`, and lists of the same kind under other names. What a message carries beside its words, such as a time or a
-name, is not kept.
+OpenAI's and TRL's `messages` (also with the last reply in a field of its own), ShareGPT's `conversations` with `from`
+and `value`, and lists of the same kind under other names. What a message carries beside its words, such as a time or
+a name, is not kept.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from attunement.conversations.readers import names
 from attunement.conversations.readers.content import read_content, tool_call, tool_result
 from attunement.conversations.readers.names import SPOKEN, Side, side_of
-from attunement.conversations.readers.record import BadRecord, is_object
+from attunement.conversations.readers.record import BadRecord, is_object, listed
 from attunement.conversations.readers.talk import Talk, join, plain_talk, weave
 
 # Only a message with one of these needs more than a look at its speaker and its words.
@@ -19,20 +20,29 @@ _SPECIAL = frozenset({"tool_calls", "function_call", "type"})
 
 
 class MessageList(NamedTuple):
-    """A list of messages under `keys` (several are read one after the other), or the record itself."""
+    """A list of messages under the first of `keys`, or the record itself.
+
+    The field `reply`, where there is one, holds the last reply. If it is not one of `keys`, it may also hold something
+    else, and counts only where the last message of the list is the person's.
+    """
 
     keys: tuple[str, ...]
     role: str
     content: str
+    reply: str | None = None
 
     def talk(self, record: Any, exact: bool) -> Talk:
         """What was said in `record`; `exact` says that no number in there was rounded."""
-        lists = [record[key] for key in self.keys] if self.keys else [record]
-        if len(lists) == 1 and (talk := _alternating(lists[0], self.role, self.content)):
+        messages = listed(record, self.keys[0] if self.keys else None)
+        talk = _alternating(messages, self.role, self.content) or weave(self.said(messages, exact))
+        if self.reply is None or not record[self.reply] or not (talk.unanswered or self.reply in self.keys):
             return talk
-        return weave(message for messages in lists for message in self._said(messages, exact))
+        reply = record[self.reply]
+        last = [(Side.ASSISTANT, reply)] if isinstance(reply, str) else self.said(listed(record, self.reply), exact)
+        return weave(chain(self.said(messages, exact), last))
 
-    def _said(self, messages: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
+    def said(self, messages: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
+        """The messages of the list in order, with those of tools marked."""
         role, content = self.role, self.content
         for number, message in enumerate(messages, 1):
             try:
@@ -99,7 +109,7 @@ def _sides(side: Side, message: Mapping[str, Any], content: Any, exact: bool) ->
 
 
 def message_keys(message: object) -> tuple[str, str] | None:
-    """The message of the speaker and of the words in `message`, or None where it has not both."""
+    """The fields of the speaker and of the words in `message`, or None where it has not both."""
     if not is_object(message):
         return None
     roles = names.present(names.ROLE, message)

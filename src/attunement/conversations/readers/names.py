@@ -67,6 +67,9 @@ RESPONSE = (
 # A whole chat as one text in a field.
 TRANSCRIPT = ("full_conversation", "conversation", "transcript", "dialogue", "dialog", "chat", "chat_log", "text")
 
+# The turns before the exchange that a flat record holds.
+HISTORY = ("history", "chat_history")
+
 CONVERSATION_ID = ("conversation_id", "conv_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "thread_id")
 ID = (
     "conversation_id", "conv_id", "dialogue_id", "dialog_id", "chat_id", "id", "sample_id", "session_id", "thread_id",
@@ -77,7 +80,7 @@ INSTRUCTIONS = ("instructions", "system_prompt", "system_message")
 METADATA = ("metadata", "meta")
 TURN_NUMBER = (
     "turn", "turn_index", "turn_idx", "turn_number", "turn_no", "turn_id", "utterance_idx", "utterance_index",
-    "message_index", "message_idx", "message_number", "position", "order", "step", "index", "idx",
+    "message_index", "message_idx", "message_number", "index", "idx",
 )  # fmt: skip
 
 

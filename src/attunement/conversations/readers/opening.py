@@ -7,13 +7,12 @@ import io
 from collections.abc import Iterator
 from itertools import chain
 
-from attunement.conversations.readers.chat import begins_like_a_chat
-from attunement.conversations.readers.exchanges import ExchangeList
+from attunement.conversations.readers.chat import ChatText, begins_like_a_chat
 from attunement.conversations.readers.fields import Fields
 from attunement.conversations.readers.formats import Format
 from attunement.conversations.readers.jsonfile import json_of_any_kind, lines_of_json
-from attunement.conversations.readers.messages import MessageList, message_keys
-from attunement.conversations.readers.pairs import PairList
+from attunement.conversations.readers.lists import ListShape
+from attunement.conversations.readers.messages import message_keys
 from attunement.conversations.readers.parquet import parquet_rows
 from attunement.conversations.readers.recognition import recognise
 from attunement.conversations.readers.record import BadRecord, Record, decoded
@@ -49,7 +48,7 @@ def _row_shape(value: object, wanted: Format | None, fields: Fields) -> RowShape
         return row_shape(value, fields, forced=True)
     if wanted is not None and not wanted.is_kind:
         return None
-    whole = isinstance(recognise(value, None, fields), (MessageList, ExchangeList, PairList))
+    whole = isinstance(recognise(value, None, fields), ListShape)
     return None if whole else row_shape(value, fields)
 
 
@@ -106,6 +105,6 @@ def _kind_of(line: bytes, fields: Fields) -> Format | None:
 
 def _whole_text(raw: bytes) -> Record:
     try:
-        return Record(1, decoded(raw), raw)
+        return Record(1, ChatText(decoded(raw)), raw)
     except BadRecord as error:
         return Record(1, error, raw)

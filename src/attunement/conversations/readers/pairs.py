@@ -1,11 +1,11 @@
 """Records that hold the talk as pairs: `[[user, assistant], ...]`, as chat widgets keep their history."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from attunement.conversations.readers.exchanges import spoken
 from attunement.conversations.readers.names import Side
-from attunement.conversations.readers.record import BadRecord, is_list
+from attunement.conversations.readers.record import BadRecord, is_list, listed
 from attunement.conversations.readers.talk import Talk, weave
 
 
@@ -16,17 +16,16 @@ class PairList(NamedTuple):
 
     def talk(self, record: Any, exact: bool) -> Talk:
         """What was said in `record`; `exact` says that no number in there was rounded."""
-        return weave(said_in_pairs(record[self.keys[0]] if self.keys else record, exact))
+        return weave(self.said(listed(record, self.keys[0] if self.keys else None), exact))
 
-
-def said_in_pairs(pairs: Iterable[Any], exact: bool) -> Iterator[tuple[Side, str]]:
-    """The messages of `pairs` in order; `null` on one side of a pair means that this side said nothing."""
-    for number, pair in enumerate(pairs, 1):
-        if not is_pair(pair):
-            raise BadRecord(f"pair {number} is not a list of two messages, the person's and the reply")
-        for side, content in zip((Side.USER, Side.ASSISTANT), pair, strict=True):
-            if content is not None:
-                yield side, spoken(content, exact)
+    def said(self, pairs: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
+        """The messages of `pairs` in order; `null` on one side of a pair means that this side said nothing."""
+        for number, pair in enumerate(pairs, 1):
+            if not is_pair(pair):
+                raise BadRecord(f"pair {number} is not a list of two messages, the person's and the reply")
+            for side, content in zip((Side.USER, Side.ASSISTANT), pair, strict=True):
+                if content is not None:
+                    yield side, spoken(content, exact)
 
 
 def is_pair(value: object) -> bool:

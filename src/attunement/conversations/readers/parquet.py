@@ -28,7 +28,7 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
     arrow: Any = importlib.import_module("pyarrow")
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
         seekable: Any = stream
-        if not isinstance(stream.raw, io.FileIO):
+        if not (isinstance(stream.raw, io.FileIO) and stream.seekable()):
             # Parquet is read from its end: what is compressed or comes through a pipe is put aside first.
             shutil.copyfileobj(stream, copy)
             seekable = copy

@@ -45,6 +45,20 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def listed(record: Any, key: str | None) -> list[Any]:
+    """The list in the field `key` of `record`; without a key, the record itself.
+
+    Raises:
+        BadRecord: It is no list.
+    """
+    value = record if key is None else record[key]
+    if not is_list(value):
+        raise BadRecord(
+            "this is no conversation" if key is None else f"the field '{key}' holds no list of what was said"
+        )
+    return value
+
+
 def decoded(raw: bytes) -> str:
     """The text of `raw`, in which lone surrogates may occur.
 

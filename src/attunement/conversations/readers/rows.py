@@ -102,7 +102,7 @@ def _group(rows: list[Record], shape: RowShape) -> Record:
     value: RowGroup | BadRecord
     try:
         value = RowGroup(shape, _in_order([row.value for row in rows], shape.number))
-    except (TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         value = BadRecord(f"the turns of this conversation are not numbered in the column '{shape.number}'")
     whole = [row.raw if isinstance(row.raw, str) else row.raw.decode("utf-8", "surrogateescape") for row in rows]
     return Record(rows[0].line, value, "".join(whole))
@@ -110,7 +110,7 @@ def _group(rows: list[Record], shape: RowShape) -> Record:
 
 def _in_order(rows: list[dict[str, Any]], number: str | None) -> list[dict[str, Any]]:
     # Sorting keeps rows with one number in the order of the file, as where both messages of a turn have it.
-    return rows if number is None else sorted(rows, key=lambda row: float(row[number]))
+    return rows if number is None or len(rows) == 1 else sorted(rows, key=lambda row: float(row[number]))
 
 
 def _first(keys: list[str]) -> str | None:

@@ -14,6 +14,7 @@ from attunement.conversations.readers.formats import Format
 from attunement.errors import InputError
 
 STDIN = "-"
+BAD_LINES = ".bad.jsonl"  # how the names of files end in which an earlier run kept records it could not read
 _SUFFIXES = {
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
@@ -51,8 +52,8 @@ class Source(NamedTuple):
 def find(inputs: Sequence[str | Path]) -> list[Source]:
     """The files that `inputs` mean, each once, in the order given and by name within a folder or a pattern.
 
-    A folder means the files in it and below whose names end like conversations (`.jsonl`, `.csv`, `.txt.gz`, ...);
-    hidden ones are left out.
+    A folder means the files in it and below whose names end like conversations (`.jsonl`, `.csv`, `.txt.gz`, ...) and
+    are not hidden. Files in which an earlier run kept bad records are read only by name.
 
     Raises:
         InputError: A name, folder or pattern leads to no file.
@@ -69,8 +70,7 @@ def find(inputs: Sequence[str | Path]) -> list[Source]:
 def _paths(given: str) -> list[Path]:
     path = Path(given)
     if path.is_dir():
-        below = (each for each in path.rglob("*") if each.is_file() and Source(each).kind is not None)
-        files = sorted(each for each in below if not any(part.startswith(".") for part in each.relative_to(path).parts))
+        files = sorted(each for each in path.rglob("*") if _is_meant(each.relative_to(path)) and each.is_file())
         if not files:
             raise InputError(f"{given}: the folder holds no file of conversations (.jsonl, .json, .csv, .tsv, .txt).")
         return files
@@ -78,10 +78,15 @@ def _paths(given: str) -> list[Path]:
         return [path]
     # `Path.glob` takes no absolute pattern.
     matches = sorted(Path(match) for match in glob.glob(given, recursive=True))  # noqa: PTH207
-    files = [match for match in matches if match.is_file()]
+    files = [match for match in matches if match.is_file() and not match.name.endswith(BAD_LINES)]
     if not files:
         raise InputError(f"{given}: there is no such file, and no file matches it as a pattern.")
     return files
+
+
+def _is_meant(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return not hidden and Source(path).kind is not None and not path.name.endswith(BAD_LINES)
 
 
 @contextmanager

@@ -95,9 +95,12 @@ def _up_to_header(lines: Iterator[bytes]) -> list[bytes]:
 
 
 def column_names(header: bytes, delimiter: str | None = None) -> list[str]:
-    """The names in the line `header`."""
+    """The names in the line `header`; none where it is no row of a table."""
     text = header.decode("utf-8", "replace")
-    return next(csv.reader([text], delimiter=delimiter or _likely_delimiter(header)))
+    try:
+        return next(csv.reader([text], delimiter=delimiter or _likely_delimiter(header)))
+    except csv.Error:
+        return []
 
 
 def _likely_delimiter(header: bytes) -> str:

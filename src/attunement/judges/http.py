@@ -5,6 +5,7 @@ Redirects are not followed: words and keys go to the address the user named and 
 """
 
 import asyncio
+import os
 from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
@@ -128,7 +129,10 @@ class Line:
             case aiohttp.ConnectionTimeoutError():
                 reason = f"no connection within {self._timeout.sock_connect:g} seconds"
             case aiohttp.ClientConnectorError():
-                reason = error.os_error.strerror or str(error.os_error)
+                cause = error.os_error
+                # asyncio puts the address where the reason should stand; negative numbers are those of names.
+                number = cause.errno or 0
+                reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
             case _:
                 reason = str(error)
         return self._secrets.hide(reason) or type(error).__name__

@@ -71,6 +71,6 @@ def _load(point: EntryPoint) -> Maker:
 def _guess(name: str) -> str:
     """A proposal for a name that lacks how the judge is reached."""
     if name.lower().endswith(".gguf"):
-        return f"; did you mean local:{name}"
+        return f" (did you mean local:{name}?)"
     kind = {"gpt": "openai", "claude": "anthropic"}.get(model_family(name) or "")
-    return f"; did you mean {kind}:{name}" if kind and ":" not in name else ""
+    return f" (did you mean {kind}:{name}?)" if kind and ":" not in name else ""

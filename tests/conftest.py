@@ -5,6 +5,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts a time: a busy machine must not make an example too slow.
+settings.register_profile("attunement", deadline=None)
+settings.load_profile("attunement")
 
 
 @pytest.fixture(scope="session")

@@ -135,7 +135,7 @@ def test_what_is_not_known_about_an_item_is_said():
 def test_what_is_known_or_contested_is_said_with_its_source():
     plain = criteria()
     plain["items"][0]["validity"] = {
-        "findings": [{"text": "Two raters agreed on 41 of 50.", "source": "our round of March"}],
+        "findings": [{"text": "Two raters agreed on 41 of 50.", "source": "our round of March", "people": True}],
         "contested": "Some would advise at once.",
     }
     for way in ways(page(instrument(plain), "ASK")):

@@ -22,7 +22,7 @@ Value = StrictInt | StrictStr
 class Strict(BaseModel):
     """A part of an instrument: unknown keys are refused, nothing changes after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class Scores(Strict):
@@ -92,10 +92,12 @@ class Example(Strict):
 
 
 class Finding(Strict):
-    """What somebody measured about an item's agreement with people."""
+    """What somebody measured about an item."""
 
     text: str
     source: str
+    people: bool = False
+    """Whether it was compared with people's ratings. Without one that was, the item is "not checked against people"."""
 
 
 class Validity(Strict):

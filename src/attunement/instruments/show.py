@@ -332,7 +332,7 @@ def _labels(item: Item, instrument: Instrument) -> Iterator[Label]:
         yield Label("Judges the whole")
     if item.validity.contested:
         yield Label("Contested", Status.CONTESTED)
-    if not item.validity.findings:
+    if not _checked_with_people(item):
         yield Label("Not checked against people", Status.UNCHECKED)
 
 
@@ -377,11 +377,15 @@ def _example(example: Example, item: Item) -> Dialogue:
     return Dialogue(answer, example.kind == "borderline", turns, example.why)
 
 
+def _checked_with_people(item: Item) -> bool:
+    return any(finding.people for finding in item.validity.findings)
+
+
 def _known(item: Item) -> Iterator[Block]:
+    if not _checked_with_people(item):
+        yield Text("Not checked against people.")
     if item.validity.findings:
         yield Points(tuple(f"{finding.text} ({finding.source})" for finding in item.validity.findings))
-    else:
-        yield Text("Not checked against people.")
     if item.validity.contested:
         yield Text(f"Contested: {item.validity.contested}")
 

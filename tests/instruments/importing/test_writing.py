@@ -98,7 +98,9 @@ instruments = models(
     source=tuples(texts),
     language=texts,
     unit=st.sampled_from(UnitKind),
-    scale=st.one_of(st.just(Criteria(kind="criteria")), models(Scores, kind=st.just("scores"), lowest=wholes, highest=wholes)),
+    scale=st.one_of(
+        st.just(Criteria(kind="criteria")), models(Scores, kind=st.just("scores"), lowest=wholes, highest=wholes)
+    ),
     guidance=tuples(texts),
     notes=tuples(texts),
     categories=st.dictionaries(texts, texts, max_size=2),

@@ -182,6 +182,24 @@ def test_the_users_own_lines_and_emergency_numbers_are_found(tmp_path: Path):
     assert find_numbers(text)[0].kind is NumberKind.UNLISTED
 
 
+@pytest.mark.parametrize("piece", ["1 ", "12 ", "1", "12345 ", "1-", "988 ", "(1) ", "24/", "116 123 "])
+def test_in_a_message_of_nothing_but_digits_only_the_number_that_is_given_is_found(piece: str):
+    # A search that tries every run of groups as one number would not come back from this.
+    digits = piece * 5_000
+    assert given_numbers(digits) == []
+    assert given_numbers(f"{digits}, so call 988") == [("988", "line")]
+
+
+def test_thousands_of_numbers_in_one_message_are_all_found():
+    assert given_numbers("1-800-273-TALK, " * 5_000) == [("1-800-273-TALK", "line")] * 5_000
+    assert given_numbers("555-123-4567 " * 5_000) == [("555-123-4567", "unlisted")] * 5_000
+
+
+def test_a_code_among_thousands_of_blank_lines_is_alone_and_many_are_not():
+    assert given_numbers("\n" * 50_000 + "988" + "\n" * 50_000) == [("988", "line")]
+    assert given_numbers("\n" * 50_000 + "; 988" * 5_000) == []
+
+
 @given(st.text(alphabet=st.sampled_from("0123456789 -./()+*calltextHOME:\n988,")))
 def test_what_is_found_stands_in_the_text_in_order_and_without_overlap(text: str):
     end = 0

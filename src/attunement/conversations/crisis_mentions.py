@@ -16,6 +16,7 @@ from attunement.conversations.phone_numbers import (
     LONGEST,
     SHORTEST,
     SHORTEST_CODE,
+    WORD,
     Chain,
     chains,
     counts_something,
@@ -23,7 +24,6 @@ from attunement.conversations.phone_numbers import (
     has_phone_shape,
     is_given_as_phone,
     lead,
-    separable,
     spoken_of_as_phone,
 )
 
@@ -94,7 +94,7 @@ def find_numbers(text: str, lines: CrisisLines | None = None) -> list[NumberFoun
     for spelling in index.spellings.finditer(text):
         letters = _letters(spelling["letters"])
         found.append(NumberFound(*spelling.span(), letters.translate(_KEYPAD), index.spelled[letters]))
-        text = text[: spelling.start()] + "\0" * len(spelling[0]) + text[spelling.end() :]
+    text = index.spellings.sub(lambda spelling: "\0" * len(spelling[0]), text)
     for chain in chains(text):
         found.extend(_numbers_in(text, chain, index))
     return sorted(found, key=lambda number: number.start)
@@ -124,6 +124,7 @@ class _Index(NamedTuple):
     spellings: re.Pattern[str]
     named: Mapping[str, tuple[CrisisLine, ...]]
     names: re.Pattern[str]
+    longest: int  # digits of the longest number that is listed or has the length of one
 
 
 @lru_cache(maxsize=8)
@@ -145,7 +146,8 @@ def _index(lines: CrisisLines) -> _Index:
         for name in {folded(name) for name in (line.name, *line.also)}:
             named[name] = (*named.get(name, ()), line)
     names = any_of((name for line in lines.every() for name in (line.name, *line.also)), any_case=False)
-    return _Index(numbers, spelled, _any_spelling(spelled), named, names)
+    longest = max((LONGEST, *map(len, numbers)))
+    return _Index(numbers, spelled, _any_spelling(spelled), named, names, longest)
 
 
 def _digits(number: str) -> str:
@@ -180,34 +182,46 @@ def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]
     """Split a chain into the listed long numbers that it holds and what is left between them."""
     rest = first = 0
     while first < len(chain.groups):
-        last = _longest_listed(text, chain, first, index)
-        if last is not None and len(chain.part(text, first, last).digits) >= SHORTEST:
+        listed = _longest_listed(_readings(chain, first, index), index)
+        if listed and len(listed.digits) >= SHORTEST:
             if rest < first:
                 yield from _short_or_unlisted(text, chain.part(text, rest, first - 1), index)
-            yield _found(chain.part(text, first, last), index)
-            rest = first = last + 1
+            yield _found(chain.part(text, first, listed.last), index)
+            rest = first = listed.last + 1
         else:
             first += 1
     if rest < len(chain.groups):
         yield from _short_or_unlisted(text, chain.part(text, rest, len(chain.groups) - 1), index)
 
 
-def _longest_listed(text: str, chain: Chain, first: int, index: _Index) -> int | None:
-    """The last group of the longest listed number that begins with the group `first` and can stand apart there."""
-    for last in _ends_apart(text, chain, first):
-        if "".join(group.digits for group in chain.groups[first : last + 1]) in index.numbers:
-            return last
-    return None
+class _Reading(NamedTuple):
+    """A number that a chain may hold: the group with which it ends, and its digits."""
+
+    last: int
+    digits: str
 
 
-def _ends_apart(text: str, chain: Chain, first: int) -> Iterator[int]:
-    """The groups with which a number that begins with `first` may end, the farthest first."""
-    groups = chain.groups
-    if first and not separable(text, groups[first - 1], groups[first]):
-        return
-    for last in range(min(len(groups), first + LONGEST) - 1, first - 1, -1):
-        if last + 1 == len(groups) or separable(text, groups[last], groups[last + 1]):
-            yield last
+def _readings(chain: Chain, first: int, index: _Index) -> list[_Reading]:
+    """What may be one number that begins with the group `first` and stands apart from its neighbours, longest first.
+
+    No number has more than `index.longest` digits, so that a message of nothing but digits is still read in one go.
+    """
+    groups, digits = chain.groups, ""
+    readings: list[_Reading] = []
+    if not groups[first].apart:
+        return readings
+    for last in range(first, min(len(groups), first + LONGEST)):
+        digits += groups[last].digits
+        if len(digits) > index.longest:
+            break
+        if last + 1 == len(groups) or groups[last + 1].apart:
+            readings.append(_Reading(last, digits))
+    readings.reverse()
+    return readings
+
+
+def _longest_listed(readings: Iterable[_Reading], index: _Index) -> _Reading | None:
+    return next((reading for reading in readings if reading.digits in index.numbers), None)
 
 
 def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFound]:
@@ -217,7 +231,7 @@ def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFou
     parts = list(_parts(text, chain, index))
     if not parts and is_given_as_phone(text, chain):
         parts = [chain]
-    if not parts and 0 in _ends_apart(text, chain, 0):
+    if not parts and all(group.apart for group in chain.groups[:2]):
         code = chain.part(text, 0, 0)
         parts = [code] if _is_code(text, code) and _is_given(text, code, index, listed=False) else []
     return [_found(part, index) for part in parts]
@@ -227,12 +241,14 @@ def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
     """The listed codes and the numbers of clear shape that stand side by side in `chain`."""
     first = 0
     while first < len(chain.groups):
-        listed = _longest_listed(text, chain, first, index)
-        for last in _ends_apart(text, chain, first):
-            if last != listed and not has_phone_length(chain.groups[first : last + 1]):
+        readings = _readings(chain, first, index)
+        listed = _longest_listed(readings, index)
+        for reading in readings:
+            last = reading.last
+            if reading != listed and not has_phone_length(len(reading.digits), last + 1 - first):
                 continue
             part = chain.part(text, first, last)
-            code = last == listed and _is_code(text, part) and _is_given(text, part, index, listed=True)
+            code = reading == listed and _is_code(text, part) and _is_given(text, part, index, listed=True)
             if code or has_phone_shape(text, part):
                 yield part
                 first = last
@@ -256,8 +272,8 @@ _ORDER_TO_CALL = re.compile(
     re.IGNORECASE,
 )
 _LINE_BEFORE = re.compile(
-    r"\b(?:emergency|emergencies|ambulance|notruf|urgences|emergencias?|numéro|número|numero|nummer|línea|linha)\b"
-    r"|\b(?:crisis|support|suicide|help|prevention|text)[ -](?:line|number|service|cent(?:er|re))s?\b",
+    rf"{WORD}(?:emergency|emergencies|ambulance|notruf|urgences|emergencias?|numéro|número|numero|nummer|línea|linha)\b"
+    rf"|{WORD}(?:crisis|support|suicide|help|prevention|text)[ -](?:line|number|service|cent(?:er|re))s?\b",
     re.IGNORECASE,
 )
 _LINE_AFTER = re.compile(
@@ -267,9 +283,9 @@ _LINE_AFTER = re.compile(
 )
 # What a number labels, dates or estimates instead of being one to call: "room 113", "since 1813", "over 988".
 _LABEL_BEFORE = re.compile(
-    r"\b(?:room|page|chapter|apartment|apt|unit|suite|flat|floor|gate|bus|tram|train|route|highway|interstate|section"
-    r"|psalm|verse|no|nr|version|level|weigh(?:s|ed|ing)?|aged?|about|around|over|under|nearly|almost|only|than|porsche"
-    r"|boeing|flight|scored?)\.?[\s#]{1,2}$",
+    rf"{WORD}(?:room|page|chapter|apartment|apt|unit|suite|flat|floor|gate|bus|tram|train|route|highway|interstate"
+    r"|section|psalm|verse|no|nr|version|level|weigh(?:s|ed|ing)?|aged?|about|around|over|under|nearly|almost|only|than"
+    r"|porsche|boeing|flight|scored?)\.?[\s#]{1,2}$",
     re.IGNORECASE,
 )
 # "512-472-HELP (4357)": the digits of the letters in front.
@@ -289,7 +305,8 @@ def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
         return True
     if not listed:
         return False
-    alone = not _LETTER_OR_DIGIT.search(text, 0, code.start) and not _LETTER_OR_DIGIT.search(text, code.end)
+    # What follows is looked at first: that ends at the next word, where the other would start from the top every time.
+    alone = not _LETTER_OR_DIGIT.search(text, code.end) and not _LETTER_OR_DIGIT.search(text, 0, code.start)
     return bool(
         alone
         or spoken_of_as_phone(text, code)

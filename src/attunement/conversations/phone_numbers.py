@@ -6,7 +6,7 @@ whether a chain is somebody's number. Which of them are crisis lines is for `cri
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 SHORTEST, LONGEST = 7, 15
@@ -14,6 +14,9 @@ SHORTEST, LONGEST = 7, 15
 
 SHORTEST_CODE = 3
 """Digits of a short code; two, such as 15 for an ambulance in France, cannot be told from a count."""
+
+WORD = r"\b(?=[^\W\d_])"
+"""Where a word of letters begins: among digits no pattern then tries its whole list of words at every group."""
 
 _BEFORE = 40  # characters in front of a number in which a word such as "call" speaks of that number
 _SPACE = " \u00a0\u202f"
@@ -29,6 +32,7 @@ _CHAIN = re.compile(
     rf"(?P<plus>\(?\+[{_SPACE}]?)?\(?\d+(?:{_SEPARATOR}\d+)*(?!\w)(?![{_DASH}][^\W\d])"
 )
 _GROUP = re.compile(r"\d+")
+_PARTING = frozenset(f"{_SPACE}()")
 
 _YEAR = r"(?:1[6-9]|20|21)\d\d"
 # Dates with a full year, times of day, addresses of machines and "24/7": never part of a telephone number.
@@ -40,8 +44,8 @@ _NO_NUMBER = re.compile(
 )
 
 _PHONE_WORD = re.compile(
-    r"\b(?:call(?:s|ed|ing)?|text(?:s|ed|ing)?|dial(?:l?ing)?|ring(?:ing)?|phone[ds]?|phoning|tel|telephone|mobile|cell"
-    r"|whatsapp|sms|fax|hotlines?|helplines?|lifelines?|reach(?: me| us| her| him| them)?|contact(?:s|ed|ing)?"
+    rf"{WORD}(?:call(?:s|ed|ing)?|text(?:s|ed|ing)?|dial(?:l?ing)?|ring(?:ing)?|phone[ds]?|phoning|tel|telephone|mobile"
+    r"|cell|whatsapp|sms|fax|hotlines?|helplines?|lifelines?|reach(?: me| us| her| him| them)?|contact(?:s|ed|ing)?"
     r"|(?:my|his|her|their|our|your|the|this|phone|emergency) number"
     r"|ruf(?:en?|t)?|anrufen|erreichen|telefon|telefonnummer|handy(?:nummer)?|notruf|wähl(?:en?|t)?|appele[rz]|appelle"
     r"|composez|téléphone|portable|llam[ae]r?|marca[r]?|teléfono|móvil|ligue|ligar|telefone|chiam[ai](?:re)?|telefono"
@@ -65,11 +69,16 @@ _NORTH_AMERICAN_GROUPS = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7)}
 
 
 class Group(NamedTuple):
-    """One run of digits; `start` and `end` are its place in the text."""
+    """One run of digits; `start` and `end` are its place in the text.
+
+    `apart` says whether another number than that of the group before may begin here: it may in "988 741741" and
+    "911/999", but not in "988-1234", "988.50" or "9/11".
+    """
 
     start: int
     end: int
     digits: str
+    apart: bool
 
 
 class Chain(NamedTuple):
@@ -96,19 +105,8 @@ def chains(text: str) -> Iterator[Chain]:
     """Every chain of digit groups in `text`, in order; dates, times and addresses of machines are left out."""
     masked = _NO_NUMBER.sub(lambda found: "\0" * len(found[0]), text)
     for found in _CHAIN.finditer(masked):
-        groups = tuple(Group(group.start(), group.end(), group[0]) for group in _GROUP.finditer(text, *found.span()))
+        groups = tuple(_groups(text, *found.span()))
         yield Chain(_trimmed(text, *found.span()), found.end(), groups, bool(found["plus"]))
-
-
-def separable(text: str, left: Group, right: Group) -> bool:
-    """Whether two neighbouring groups may belong to different numbers.
-
-    They may in "988 741741" and "911/999", but not in "988-1234", "988.50" or "9/11".
-    """
-    between = text[left.end : right.start]
-    if between == "/":
-        return min(len(left.digits), len(right.digits)) >= SHORTEST_CODE
-    return any(mark in between for mark in f"{_SPACE}()")
 
 
 def lead(text: str, start: int) -> str:
@@ -133,13 +131,12 @@ def counts_something(text: str, end: int) -> bool:
     return bool(_UNIT.match(text, end))
 
 
-def has_phone_length(groups: Sequence[Group]) -> bool:
+def has_phone_length(digits: int, groups: int) -> bool:
     """Whether there are as many digits as a number has, in groups of two and more with a single digit here and there.
 
     So that "1 2 3 4 5 6 7 8" is counting, and "0800 111 0 111" is a number.
     """
-    digits = sum(len(group.digits) for group in groups)
-    return SHORTEST <= digits <= LONGEST and digits >= 2 * len(groups)
+    return SHORTEST <= digits <= LONGEST and digits >= 2 * groups
 
 
 def has_phone_shape(text: str, chain: Chain) -> bool:
@@ -170,7 +167,21 @@ def has_phone_shape(text: str, chain: Chain) -> bool:
 
 
 def _may_be_phone(text: str, chain: Chain) -> bool:
-    return has_phone_length(chain.groups) and not counts_something(text, chain.end)
+    return has_phone_length(len(chain.digits), len(chain.groups)) and not counts_something(text, chain.end)
+
+
+def _groups(text: str, start: int, end: int) -> Iterator[Group]:
+    before: Group | None = None
+    for found in _GROUP.finditer(text, start, end):
+        apart = before is None or _may_part(before.digits, text[before.end : found.start()], found[0])
+        before = Group(found.start(), found.end(), found[0], apart)
+        yield before
+
+
+def _may_part(left: str, between: str, right: str) -> bool:
+    if between == "/":
+        return min(len(left), len(right)) >= SHORTEST_CODE
+    return not _PARTING.isdisjoint(between)
 
 
 def _trimmed(text: str, start: int, end: int) -> int:

@@ -223,6 +223,11 @@ def _sentences(message: str) -> Iterator[tuple[int, str]]:
         yield start, message[start:end]
 
 
+def sentence_starts(text: str) -> list[int]:
+    """Where the sentences of `text` begin, as the lexicons see them."""
+    return [found.start() for found in _SENTENCE.finditer(fold(text))]
+
+
 def fold(text: str) -> str:
     """Lower case and plain signs, each in its own place: positions in the result are positions in `text`."""
     lowered = text.lower()

@@ -1,0 +1,100 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attunement.conversations import Turn
+from attunement.signals.crisis import Cue, CueKind, crisis_cues
+from tests.signals.sentences import Sentence, sentences
+from tests.signals.test_lexicon import ANY_TEXT
+
+TUNE = sentences("crisis", held=False)
+
+KNOWN_MISSES = {
+    "later-b-5": "a wish that others had somebody better is no cue by itself; too many worn-out parents say it",
+    "later-b-6": "medicine that is kept is a cue only with a word of collecting, counting or staring",
+    "later-b-39": "tiredness that sleep does not mend has no word of death, injury or danger",
+}
+
+
+def cues(text: str) -> list[Cue]:
+    return crisis_cues([Turn(text, "")])
+
+
+@pytest.mark.parametrize("sentence", TUNE, ids=lambda sentence: sentence.id)
+def test_a_tuned_sentence_is_decided_as_expected(sentence: Sentence) -> None:
+    kinds = {cue.kind for cue in cues(sentence.text)}
+    if sentence.id in KNOWN_MISSES:
+        assert not kinds, "it is seen now: take it off the list of known misses"
+    elif sentence.expect == "none":
+        assert not kinds
+    else:
+        assert sentence.expect in kinds
+
+
+def test_every_known_miss_is_a_sentence() -> None:
+    assert KNOWN_MISSES.keys() <= {sentence.id for sentence in TUNE}
+
+
+def test_turns_count_from_one_and_cues_come_in_order() -> None:
+    turns = [Turn("Hello.", "Hi."), Turn("I want to die. My husband hit me.", "I'm sorry."), Turn("I cut myself.", "")]
+    assert [(cue.turn, cue.kind) for cue in crisis_cues(turns)] == [
+        (2, CueKind.SUICIDAL_DIRECT),
+        (2, CueKind.DANGER_FROM_OTHERS),
+        (3, CueKind.SELF_HARM),
+    ]
+
+
+def test_what_the_assistant_says_is_no_cue() -> None:
+    assert crisis_cues([Turn("Hello.", "Are you thinking about killing yourself? I want to die.")]) == []
+
+
+def test_curly_and_straight_apostrophes_and_none_are_the_same() -> None:
+    straight, curly, none = (cues(f"I don{mark}t want to live anymore")[0].kind for mark in ("'", "’", ""))
+    assert straight is curly is none
+
+
+def test_a_denial_beside_a_cue_does_not_cancel_it() -> None:
+    assert cues("I'm not suicidal, but I wish I was dead.")
+    assert not cues("I'm not suicidal.")
+
+
+def test_of_overlapping_cues_of_one_kind_the_longest_is_kept() -> None:
+    assert [cue.quote for cue in cues("I wish I would die in my sleep")] == ["wish I would die"]
+
+
+@pytest.mark.parametrize("answer", ["yes", "Sometimes, yeah.", "i guess", "I don't know", "maybe a little"])
+def test_anything_short_of_a_no_to_a_direct_question_about_suicide_is_a_cue(answer: str) -> None:
+    turns = [Turn("I feel low.", "I'm glad you told me. Are you having thoughts of suicide?"), Turn(answer, "")]
+    assert [(cue.turn, cue.kind) for cue in crisis_cues(turns)] == [(2, CueKind.SUICIDAL_DIRECT)]
+
+
+@pytest.mark.parametrize(
+    "answer", ["No.", "no, never", "Not at all, I'm just tired.", "Yes or no questions bore me, no."]
+)
+def test_a_no_to_a_direct_question_about_suicide_is_no_cue(answer: str) -> None:
+    assert crisis_cues([Turn("I feel low.", "Are you having thoughts of suicide?"), Turn(answer, "")]) == []
+
+
+def test_a_yes_counts_only_after_a_direct_question() -> None:
+    assert crisis_cues([Turn("I feel low.", "Did you sleep?"), Turn("Yes.", "")]) == []
+    assert crisis_cues([Turn("I feel low.", "Suicide is not what you said."), Turn("Yes.", "")]) == []
+
+
+def test_anything_but_a_yes_to_the_question_of_safety_is_a_cue() -> None:
+    asked = Turn("I feel low.", "Are you safe right now?")
+    assert crisis_cues([asked, Turn("not really", "")])
+    assert not crisis_cues([asked, Turn("Yes, I'm safe, my brother is here.", "")])
+
+
+@given(st.lists(st.builds(Turn, ANY_TEXT, ANY_TEXT), max_size=4))
+def test_no_text_is_too_odd(turns: list[Turn]) -> None:
+    for cue in crisis_cues(turns):
+        assert turns[cue.turn - 1].user[cue.start : cue.end] == cue.quote
+
+
+@given(ANY_TEXT, st.sampled_from([sentence.text for sentence in TUNE]), ANY_TEXT)
+def test_a_cue_quotes_exactly_the_words_that_matched(before: str, text: str, after: str) -> None:
+    message = f"{before}\n{text}\n{after}"
+    for cue in cues(message):
+        assert cue.quote
+        assert message[cue.start : cue.end] == cue.quote

@@ -22,8 +22,8 @@ from attunement.study.tables import about, metadata
 
 _MAGIC = b"SQLite format 3\x00"
 _OURS = 0x41747475
-"""The application id ("Attu") in the header of a study file, and the lock under which a PostgreSQL study is made."""
-_OURS_AT = slice(68, 72)
+"""The application id ("Attu") in the header of a study file, and the lock under which PostgreSQL is written."""
+_PAGE_AT, _OURS_AT = slice(16, 18), slice(68, 72)
 _HEADER = 100
 _WAIT = 60
 """Seconds to wait for another process that is writing; a transaction of ours takes a fraction of one."""
@@ -42,12 +42,12 @@ def connect(place: str | Path) -> Engine:
     return engine
 
 
-def prepare(engine: Engine, *, create: bool) -> None:
+def prepare(engine: Engine, place: str | Path, *, create: bool) -> None:
     """See to it that `engine` leads to a study of this version; with `create` make it if nothing is there."""
-    shown = shown_place(engine.url)
+    shown = shown_place(place)
     is_file = engine.dialect.name == "sqlite"
     if is_file:
-        _check_file(Path(engine.url.database or ""), create=create)
+        _check_file(Path(place), create=create)
     with speaking(shown, "opened"), engine.connect() as connection:
         if not is_file:
             _check_encoding(connection, shown)
@@ -62,21 +62,25 @@ def prepare(engine: Engine, *, create: bool) -> None:
             _keep_log(engine)
 
 
-def shown_place(place: str | Path | URL) -> str:
+def shown_place(place: str | Path) -> str:
     """The place as people may see it: without a password."""
-    if not isinstance(place, URL):
-        place = _url(place)
-    if place.get_backend_name() == "sqlite":
-        return place.database or ""
-    user = f"{place.username}@" if place.username else ""
-    port = f":{place.port}" if place.port else ""
-    return f"postgresql://{user}{place.host or ''}{port}/{place.database or ''}"
+    url = _url(place)
+    if url.get_backend_name() == "sqlite":
+        return str(place)
+    user = f"{url.username}@" if url.username else ""
+    port = f":{url.port}" if url.port else ""
+    return f"postgresql://{user}{url.host or ''}{port}/{url.database or ''}"
 
 
 @contextmanager
 def writing(engine: Engine) -> Generator[Connection]:
-    """A transaction that writes. SQLite takes the lock at its start: to ask for it later could fail at once."""
+    """A transaction that writes. There is one at a time, so that no two can ever wait for each other.
+
+    SQLite takes its lock at the start: to ask for it in the middle could fail at once instead of waiting.
+    """
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OURS})")
         yield connection
 
 
@@ -109,7 +113,8 @@ def _reason(error: Exception) -> str:
 def _url(place: str | Path) -> URL:
     text = str(place)
     if "://" not in text:
-        return URL.create("sqlite", database=text)
+        # SQLite takes some names, such as :memory:, for something else than a file; a whole path it does not.
+        return URL.create("sqlite", database=str(Path(text).absolute()))
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
@@ -146,6 +151,9 @@ def _check_file(path: Path, *, create: bool) -> None:
         )
     if int.from_bytes(start[_OURS_AT], "big") != _OURS:
         raise StudyError(f"{path} is a database of something else; it was not changed")
+    page = int.from_bytes(start[_PAGE_AT], "big") or 1
+    if path.stat().st_size % (65536 if page == 1 else page) and not Path(f"{path}-wal").exists():
+        raise StudyError(f"{path} is damaged (it ends in the middle of a page); use a copy of it, if there is one")
 
 
 def _check_encoding(connection: Connection, shown: str) -> None:
@@ -173,8 +181,6 @@ def _version(connection: Connection, shown: str) -> int | None:
 
 
 def _make_current(connection: Connection, shown: str) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OURS})")
     version = _version(connection, shown)  # once more: another process may have been quicker
     if version is not None:
         migrations.upgrade(connection, version)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -170,6 +171,7 @@ def rating_of(row: Sequence[Any]) -> Rating:
     )
 
 
+@lru_cache(256)  # there are few different outcomes, and many ratings
 def outcome_of(state: str, value: str | None, error: str | None) -> Outcome:
     """The outcome in three columns. Scores are kept as text beside YES and NO."""
     answer: Value | None = int(value) if value is not None and value.lstrip("-").isdigit() else value

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from attunement.conversations import Responses
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
+from attunement.instruments.lint import checked
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.scoring import Case, Scorecard, panel, scorecard
 from attunement.study.store import Study, Summary
@@ -36,15 +37,20 @@ class Judged(NamedTuple):
         return next((card for card in self.cards), None)
 
 
-def chosen_instrument(study: Study, id: str | None = None) -> Instrument:
-    """The newest version of the instrument with this id in the study, or of the only one there is."""
+def chosen_instrument(study: Study, name: str | None = None) -> Instrument:
+    """The newest version of the instrument with this id or hash in the study, or of the only one there is.
+
+    A `.yaml` file is loaded: it scores what was rated with the same words, with its own weights and threshold.
+    """
+    if name and name.endswith((".yaml", ".yml")):
+        return checked(name)
     instruments = study.instruments()
     if not instruments:
         raise StudyError(f"{study.place} holds no instrument yet: judge something first, with attune judge")
     ids = list(dict.fromkeys(instrument.id for instrument in instruments))
-    if id is None and len(ids) > 1:
+    if name is None and len(ids) > 1:
         raise StudyError(f"{study.place} holds several instruments: choose one with --instrument ({', '.join(ids)})")
-    wanted = id or ids[0]
+    wanted = name or ids[0]
     for instrument in reversed(instruments):
         if wanted in {instrument.id, instrument.hash}:
             return instrument

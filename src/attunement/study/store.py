@@ -6,13 +6,13 @@ never changed; only an ERROR may be replaced by what a later run learns.
 """
 
 import hashlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Row, Table, bindparam, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Responses
@@ -56,7 +56,7 @@ class Study:
         """Where the study is, as people may see it: without a password."""
         self._engine = connecting.connect(place)
         try:
-            connecting.prepare(self._engine, create=create)
+            connecting.prepare(self._engine, place, create=create)
         except BaseException:
             self.close()
             raise
@@ -164,17 +164,12 @@ class Study:
         One that is there already must hold the same words, because ratings rest on them; otherwise none is kept.
         """
         found = self.keys(conversations)
-        rows = {
-            conversation.identity: conversation_row(conversation)
-            for conversation in reversed(conversations)  # of two with the same identity the first is kept
-            if conversation.identity not in found
-        }
-        if rows:
-            # In one order everywhere, or two processes that write to PostgreSQL could wait for each other for ever.
-            ordered = sorted(rows.values(), key=lambda row: row["identity"])
+        new = [conversation for conversation in conversations if conversation.identity not in found]
+        if new:
+            rows = [conversation_row(conversation) for conversation in new]
             with self.writing() as connection:
-                connection.execute(self._insert(tables.conversations).on_conflict_do_nothing(), ordered)
-                found = self._keys(connection, conversations)
+                connection.execute(self._insert(tables.conversations).on_conflict_do_nothing(), rows)
+                found.update(self._keys(connection, new))
         return [found[conversation.identity] for conversation in conversations]
 
     def keys(self, conversations: Sequence[Conversation]) -> dict[Identity, int]:
@@ -286,8 +281,10 @@ class Study:
         with self.reading() as connection:
             for chunk in _chunks(conversations):
                 own = (table.rater == rater.key) & (table.round == Round.MAIN) & table.conversation.in_(chunk)
-                for conversation, turn, item, asked, repeat, *outcome in connection.execute(columns.where(own)):
-                    yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(*outcome))
+                for conversation, turn, item, asked, repeat, state, value, error in connection.execute(
+                    columns.where(own)
+                ).all():
+                    yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(state, value, error))
 
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
         """The answers this rater has given to these prompts, by prompt hash and repeat. Errors are no answers."""
@@ -306,11 +303,10 @@ class Study:
         answer_rows = [answer_row(answer) for answer in answers]
         rating_rows = [rating_row(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
-            for table, rows in ((tables.answers, answer_rows), (tables.ratings, rating_rows)):
-                if rows:
-                    # In one order everywhere, for the same reason as conversations.
-                    rows.sort(key=lambda row: tuple(row[name] for name in _KEYS[table.name]))
-                    connection.execute(self._upsert(table), rows)
+            if answer_rows:
+                connection.execute(self._upsert(tables.answers), answer_rows)
+            if rating_rows:
+                connection.execute(self._upsert(tables.ratings), rating_rows)
 
     def _upsert(self, table: Table) -> Any:
         key = _KEYS[table.name]
@@ -321,25 +317,32 @@ class Study:
 
     def ratings(self, *, conversations: Sequence[int] | None = None, round: Round | None = None) -> Iterator[Rating]:
         """The ratings of these conversations (or all), ordered by conversation and then by when they came in."""
-        for row in self._ratings(RATING_COLUMNS, conversations, round):
-            yield rating_of(row[2:])
+        return self._ratings(RATING_COLUMNS, rating_of, conversations, round)
 
     def scored(self, conversations: Sequence[int], *, round: Round) -> Iterator[tuple[int, int, Rating]]:
         """As `ratings`, each with the keys of its conversation and rater, and with only what scores rest on."""
-        for row in self._ratings(SCORED_COLUMNS, conversations, round):
-            yield row[0], row[1], scored_rating_of(row[2:])
+        columns = [tables.ratings.c.conversation, tables.ratings.c.rater, *SCORED_COLUMNS]
+        return self._ratings(columns, lambda row: (row[0], row[1], scored_rating_of(row[2:])), conversations, round)
 
-    def _ratings(self, columns: list[Any], conversations: Sequence[int] | None, round: Round | None) -> Iterator[Any]:
+    def _ratings(
+        self,
+        columns: Sequence[ColumnElement[Any]],
+        made: Callable[[Sequence[Any]], T],
+        conversations: Sequence[int] | None,
+        round: Round | None,
+    ) -> Iterator[T]:
+        """Ratings as they are `made` from these columns."""
         table = tables.ratings.c
-        query = select(table.conversation, table.rater, *columns).select_from(JOINED)
-        query = query.order_by(table.conversation, table.key)
+        query = select(*columns).select_from(JOINED).order_by(table.conversation, table.key)
         if round is not None:
             query = query.where(table.round == round)
         parts = [None] if conversations is None else _chunks(conversations)
         with self.reading() as connection:
             for part in parts:
                 wanted = query if part is None else query.where(table.conversation.in_(part))
-                yield from connection.execution_options(yield_per=1000).execute(wanted)
+                with connection.execution_options(yield_per=1000).execute(wanted) as rows:
+                    for row in rows:
+                        yield made(row)
 
 
 JOINED = tables.ratings.join(tables.conversations, tables.ratings.c.conversation == tables.conversations.c.key).join(

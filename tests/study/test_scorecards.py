@@ -1,0 +1,130 @@
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attunement.errors import InstrumentError, StudyError
+from attunement.instruments import Instrument
+from attunement.instruments.importing.writing import to_yaml
+from attunement.ratings import RaterKind, Round
+from attunement.scoring import PANEL, Verdict
+from attunement.study import Study, chosen_instrument, judged, scorecards
+from tests.study.samples import COACHING, EMPATHY, fill, keep_rating, talks
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[Study]:
+    """A study of three conversations that the judge `j` met in every criterion."""
+    with fill(tmp_path / "a.db") as opened:
+        yield opened
+
+
+def reworded(item: str) -> Instrument:
+    """The coaching instrument with another wording of one item."""
+    items = [
+        entry.model_copy(update={"definition": "Something else."}) if entry.id == item else entry
+        for entry in COACHING.items
+    ]
+    return Instrument.model_validate({**COACHING.model_dump(), "items": items, "version": "2"})
+
+
+def test_every_conversation_has_its_card_in_order(study: Study) -> None:
+    study.keep_conversations(talks(4))
+    cases = list(judged(study, COACHING))
+    assert [case.conversation.identity.id for case in cases] == ["c0", "c1", "c2", "c3"]
+    assert [[card.verdict for card in case.cards] for case in cases] == [[Verdict.PASS]] * 3 + [[]]
+    assert [case.panel for case in cases] == [None] * 4
+    assert cases[3].verdict_card is None
+
+
+def test_cards_come_judges_first_in_the_order_in_which_they_joined_and_only_judges_form_the_panel(study: Study) -> None:
+    person = study.keep_rater("Ada", RaterKind.PERSON, {})
+    simulated = study.keep_rater("actor", RaterKind.SIMULATION, {})
+    second = study.keep_rater("a", RaterKind.MODEL, {})
+    here = talks(1)[0]
+    for rater in (simulated, person, second):
+        for item in COACHING.items:
+            keep_rating(study, rater, here, item.id, "NO" if rater is not second else "YES")
+    case = next(judged(study, COACHING))
+    assert [card.rater for card in case.cards] == ["j", "a", "Ada", "actor"]
+    assert case.panel is not None
+    assert case.panel.members == ("j", "a")
+    assert case.panel.rater == PANEL
+    assert case.panel.verdict is Verdict.PASS
+    assert case.verdict_card is case.panel
+
+
+def test_repeats_of_one_judge_are_cards_of_their_own(study: Study) -> None:
+    judge = study.raters()[0]
+    for item in COACHING.items:
+        keep_rating(study, judge, talks(1)[0], item.id, "YES", repeat=1)
+    case = next(judged(study, COACHING))
+    assert [(card.rater, card.repeat) for card in case.cards] == [("j", 0), ("j", 1)]
+    assert case.panel is not None
+
+
+def test_one_rater_can_be_chosen(study: Study) -> None:
+    other = study.keep_rater("k", RaterKind.MODEL, {})
+    keep_rating(study, other, talks(1)[0], "CQ1", "NO")
+    assert [card.rater for case in judged(study, COACHING, rater="k") for card in case.cards] == ["k"]
+
+
+def test_only_the_main_round_counts(study: Study) -> None:
+    keep_rating(study, study.raters()[0], talks(1)[0], "CQ8", "NO", asked="again", round=Round.CALIBRATION)
+    assert next(judged(study, COACHING)).cards[0].verdict is Verdict.PASS
+
+
+def test_a_reworded_item_is_missing_until_it_is_asked_and_the_rest_stays(study: Study) -> None:
+    (card,) = next(judged(study, reworded("CQ8"))).cards
+    assert card.verdict is Verdict.NOT_JUDGED
+    assert [slot.item for slot in card.open] == ["CQ8"]
+
+
+def test_of_several_ratings_of_one_item_the_latest_counts(study: Study) -> None:
+    keep_rating(study, study.raters()[0], talks(1)[0], "CQ8", "NO", asked="rendered anew")
+    assert next(judged(study, COACHING)).cards[0].verdict is Verdict.UNSAFE
+
+
+def test_the_instrument_is_the_only_one_or_the_one_that_is_named(study: Study, tmp_path: Path) -> None:
+    assert chosen_instrument(study) == COACHING
+    study.keep_instrument(EMPATHY)
+    with pytest.raises(StudyError, match=r"several instruments: choose one.*coaching-v1, empathy-v2"):
+        chosen_instrument(study)
+    assert chosen_instrument(study, "empathy-v2") == EMPATHY
+    assert chosen_instrument(study, COACHING.hash) == COACHING
+    with pytest.raises(StudyError, match="no instrument 'other'"):
+        chosen_instrument(study, "other")
+    newer = reworded("CQ1")
+    study.keep_instrument(newer)
+    assert chosen_instrument(study, "coaching-v1") == newer
+    with Study(tmp_path / "empty.db", create=True) as empty, pytest.raises(StudyError, match="no instrument yet"):
+        chosen_instrument(empty)
+
+
+def test_an_instrument_file_scores_what_was_rated_with_the_same_words(study: Study, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    scoring = COACHING.scoring.model_copy(update={"threshold": 0.5})
+    own.write_text(to_yaml(COACHING.model_copy(update={"scoring": scoring}), None))
+    chosen = chosen_instrument(study, str(own))
+    assert chosen.scoring.threshold == 0.5
+    assert next(judged(study, chosen)).cards[0].verdict is Verdict.PASS
+    with pytest.raises(InstrumentError, match="cannot be read"):
+        chosen_instrument(study, str(tmp_path / "nowhere.yaml"))
+
+
+def test_reading_cards_takes_no_more_memory_for_many_conversations_than_for_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scorecards, "_BATCH", 20)
+    peaks: list[int] = []
+    for count in (40, 160):
+        with fill(tmp_path / f"{count}.db", talks(count)) as study:
+            next(judged(study, COACHING))  # what is loaded once is no matter of conversations
+            tracemalloc.start()
+            try:
+                assert sum(1 for _ in judged(study, COACHING)) == count
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]

@@ -1,0 +1,1 @@
+"""Scorecards, single conversations and the gate's decision, in the words and shapes that people read."""

@@ -1,0 +1,198 @@
+"""One conversation with its answers: which words of it do the raters quote, and what did each of them say?
+
+The words that a citation really leads to are regions of a message; where several items quote the same words, one
+region names them all. What was quoted but does not stand in the conversation is no region.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from attunement.conversations import Conversation, Turn
+from attunement.evidence import Finding, Speaker, Standing, from_json
+from attunement.instruments import Instrument, Item
+from attunement.ratings import MISSING, Outcome, RaterKind, Rating, Round, RuleFinding
+from attunement.reports.records import card_record, identity_record, instrument_record, rating_record
+from attunement.scoring import Case, Scorecard, Slot, panel, scorecard
+from attunement.study import Kept, Study
+
+RULE = "rule"
+"""Stands in the place of an item's id at words that a rule rests on."""
+
+_MARKED = frozenset({Standing.FOUND, Standing.UNCITED, Standing.ELSEWHERE, Standing.ABSENT, Standing.NO_SUCH_TURN})
+
+
+class Place(NamedTuple):
+    """One message of a conversation."""
+
+    turn: int
+    speaker: Speaker
+
+
+class Region(NamedTuple):
+    """Words of a message that somebody quotes."""
+
+    start: int
+    end: int
+    items: tuple[str, ...]
+    exact: bool
+    """Whether somebody quotes them word for word, rather than nearly."""
+
+
+class Said(NamedTuple):
+    """What one rater answered to one question."""
+
+    card: Scorecard
+    outcome: Outcome
+    rating: Rating | None
+    """None where there is no answer."""
+    findings: tuple[Finding, ...]
+    rules: tuple[RuleFinding, ...]
+
+
+class Question(NamedTuple):
+    """One item, at one reply or for the whole conversation, with everybody's answers."""
+
+    slot: Slot
+    item: Item
+    together: Outcome | None
+    """What the panel's answers come to, where there is a panel."""
+    answers: tuple[Said, ...]
+
+
+class View(NamedTuple):
+    """A conversation as it is shown."""
+
+    instrument: Instrument
+    conversation: Conversation
+    cards: tuple[Scorecard, ...]
+    panel: Scorecard | None
+    kinds: dict[str, RaterKind]
+    questions: tuple[Question, ...]
+    regions: dict[Place, list[Region]]
+
+
+def view(study: Study, instrument: Instrument, kept: Kept, *, rater: str | None = None) -> View:
+    """The conversation with the answers of all raters, or of one."""
+    conversation = kept.conversation
+    joined = {known.name: known.key for known in study.raters()}
+    case = Case(conversation.identity, len(conversation.turns), study.responses(instrument.id))
+    ratings = [
+        rating
+        for rating in study.ratings(conversations=[kept.key], round=Round.MAIN)
+        if rating.item_hash == instrument.item_hashes.get(rating.item) and rater in {None, rating.rater}
+    ]
+    # Judges first, then in the order in which they joined; the sort is stable, so the order in time stays.
+    ratings.sort(key=lambda rating: (rating.rater_kind is not RaterKind.MODEL, joined[rating.rater], rating.repeat))
+    cards: list[Scorecard] = []
+    latest: list[dict[Slot, Rating]] = []
+    judges: list[Scorecard] = []
+    for _, group in groupby(ratings, key=lambda rating: (rating.rater, rating.repeat)):
+        own = list(group)
+        cards.append(scorecard(instrument, case, own))
+        latest.append({Slot(rating.turn, rating.item): rating for rating in own})
+        if own[0].rater_kind is RaterKind.MODEL:
+            judges.append(cards[-1])
+    together = panel(instrument, case, judges) if len(judges) > 1 else None
+    questions = tuple(_questions(instrument, cards, latest, together))
+    return View(
+        instrument=instrument,
+        conversation=conversation,
+        cards=tuple(cards),
+        panel=together,
+        kinds={rating.rater: rating.rater_kind for rating in ratings},
+        questions=questions,
+        regions=regions(conversation.turns, questions),
+    )
+
+
+def _questions(
+    instrument: Instrument,
+    cards: Sequence[Scorecard],
+    latest: Sequence[dict[Slot, Rating]],
+    together: Scorecard | None,
+) -> Iterator[Question]:
+    slots = dict.fromkeys(slot for card in cards for slot in card.outcomes)
+    # Reply by reply; within one the safety items first, then the order of the instrument.
+    for slot in sorted(slots, key=lambda slot: (slot.turn or 0, slot.item not in instrument.gate_ids)):
+        answers = tuple(_said(card, slot, ratings.get(slot)) for card, ratings in zip(cards, latest, strict=True))
+        yield Question(slot, instrument.item(slot.item), together and together.outcomes.get(slot), answers)
+
+
+def _said(card: Scorecard, slot: Slot, rating: Rating | None) -> Said:
+    findings = tuple(from_json(plain) for plain in rating.evidence) if rating else ()
+    rules = tuple(spoken.finding for spoken in card.spoken if spoken.slot == slot)
+    return Said(card, card.outcomes.get(slot, MISSING), rating, findings, rules)
+
+
+def regions(turns: Sequence[Turn], questions: Iterable[Question]) -> dict[Place, list[Region]]:
+    """What is quoted in each message, in order and without overlap."""
+    found: dict[Place, list[Region]] = {}
+    order: dict[str, int] = {RULE: -1}
+    for question in questions:
+        order.setdefault(question.item.id, len(order))
+        for said in question.answers:
+            for finding in said.findings:
+                _add_finding(found, question.item.id, finding)
+            for rule in said.rules:
+                _add_rule(found, turns, rule)
+    return {place: _merged(spans, len(_message(turns, place)), order) for place, spans in found.items()}
+
+
+def _add_finding(found: dict[Place, list[Region]], item: str, finding: Finding) -> None:
+    if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
+        return
+    if finding.standing in _MARKED or finding.standing is Standing.CLOSE:
+        region = Region(finding.start, finding.end, (item,), finding.standing in _MARKED)
+        found.setdefault(Place(finding.found_turn, finding.speaker), []).append(region)
+
+
+def _add_rule(found: dict[Place, list[Region]], turns: Sequence[Turn], rule: RuleFinding) -> None:
+    """A rule names the turn and the words; who said them is looked up."""
+    if not rule.quote or rule.turn is None:
+        return
+    speakers: tuple[Speaker, ...] = ("user", "assistant")
+    for speaker in speakers:
+        place = Place(rule.turn, speaker)
+        start = _message(turns, place).find(rule.quote)
+        if start >= 0:
+            found.setdefault(place, []).append(Region(start, start + len(rule.quote), (RULE,), True))
+            return
+
+
+def _message(turns: Sequence[Turn], place: Place) -> str:
+    if not 1 <= place.turn <= len(turns):
+        return ""
+    turn = turns[place.turn - 1]
+    return turn.user if place.speaker == "user" else turn.assistant
+
+
+def _merged(spans: list[Region], length: int, order: dict[str, int]) -> list[Region]:
+    """Regions that overlap or touch become one; what lies beyond the message is left out."""
+    merged: list[Region] = []
+    for start, end, items, exact in sorted(spans, key=lambda span: span[:2]):
+        start, end = max(start, 0), min(end, length)
+        if start >= end:
+            continue
+        if merged and start <= merged[-1].end:
+            last = merged[-1]
+            items = sorted({*last.items, *items}, key=lambda item: order[item])
+            merged[-1] = Region(last.start, max(last.end, end), tuple(items), last.exact or exact)
+        else:
+            merged.append(Region(start, end, items, exact))
+    return merged
+
+
+def view_record(shown: View) -> dict[str, Any]:
+    """The conversation with its scorecards and ratings as plain data."""
+    conversation = shown.conversation
+    return {
+        **identity_record(conversation.identity),
+        "instrument": instrument_record(shown.instrument),
+        "turns": [turn._asdict() for turn in conversation.turns],
+        "panel": card_record(shown.panel) if shown.panel else None,
+        "scorecards": [card_record(card) for card in shown.cards],
+        "ratings": [
+            rating_record(said.rating) for question in shown.questions for said in question.answers if said.rating
+        ],
+    }

@@ -1,0 +1,305 @@
+"""May this go on? The gate's decision over the scorecards of a study, as data.
+
+It fails closed: what failed or is unsafe stops (exit code 1), what nobody knows leaves it undecided (3), and only
+where nothing stands against it does it let the conversations through (0). 1 wins over 3. `unsafe` and `safety not
+judged` are counted, tolerated and named apart.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from attunement.conversations import Identity
+from attunement.instruments import Instrument
+from attunement.ratings import State
+from attunement.reports.records import identity_record, tally_record
+from attunement.reports.tally import UNJUDGED, UNSAFE, Tally
+from attunement.reports.wording import counted, share_words
+from attunement.scoring import Scorecard, Verdict
+
+THROUGH, STOPPED, UNDECIDED = 0, 1, 3
+"""The exit codes; 2 is for a command that cannot run."""
+
+_TINY = 1e-9
+
+By = frozenset[tuple[str, int]]
+"""Judges and their repeats."""
+
+
+class Limits(NamedTuple):
+    """What the user asks of the conversations, and what they are ready to accept."""
+
+    min_conversations: int = 1
+    """So many must have been judged, on safety as well."""
+    min_pass_rate: float | None = None
+    """With it a FAIL does not stop as long as the pass rate holds."""
+    max_rejected: int = 0
+    """So many conversations may have no answer on safety."""
+    accept_unsafe: int = 0
+    """So many conversations may be unsafe."""
+    minimums: Mapping[str, int] = {}
+    """By item: no reply may have a lower score."""
+
+
+class Entry(NamedTuple):
+    """A conversation with the scorecard that decides; None where there is none."""
+
+    conversation: Identity
+    card: Scorecard | None
+    by: By = frozenset()
+    """Which judges, and which repeats of theirs, the card rests on."""
+
+
+class Kind(StrEnum):
+    """Why the gate decides as it does."""
+
+    UNSAFE = "unsafe"
+    FAILED = "failed"
+    PASS_RATE = "pass_rate"  # noqa: S105 - a reason, no password
+    BELOW_MINIMUM = "below_minimum"
+    SAFETY_NOT_JUDGED = "safety_not_judged"
+    NOT_JUDGED = "not_judged"
+    NOT_BY_ALL = "not_by_all_judges"
+    MINIMUM_NOT_JUDGED = "minimum_not_judged"
+    INCOMPLETE = "incomplete"
+    SCREENED = "screened"
+    NEEDS_PERSON = "needs_person"
+    TOO_FEW = "too_few"
+
+
+class Reason(NamedTuple):
+    """One thing that the decision rests on."""
+
+    kind: Kind
+    exit_code: int
+    """What it demands; 0 for something that the limits tolerate."""
+    text: str
+    conversations: Sequence[Identity] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the gate decides, and why."""
+
+    limits: Limits
+    tally: Tally
+    reasons: tuple[Reason, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a reason stops, else 3 where one leaves it undecided, else 0."""
+        demanded = {reason.exit_code for reason in self.reasons}
+        return next((code for code in (STOPPED, UNDECIDED) if code in demanded), THROUGH)
+
+    @property
+    def accepted(self) -> str | None:
+        """What the user accepted beforehand; it is said before anything else."""
+        if not self.limits.accept_unsafe:
+            return None
+        number = counted(self.limits.accept_unsafe, "unsafe conversation")
+        return f"Accepted beforehand, by whoever runs this gate: up to {number} (--accept-unsafe)."
+
+
+class _Found:
+    """What each conversation was found to be, added up."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.judged = 0
+        self.low: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
+        self._names: dict[Kind, list[Identity]] = {}
+        self._by: dict[By, list[Identity]] = {}
+
+    def __getitem__(self, kind: Kind) -> list[Identity]:
+        return sorted(self._names.get(kind, []))
+
+    def add(self, entry: Entry, limits: Limits, instrument: Instrument) -> None:
+        self.tally.add(instrument, entry.card)
+        for kind in _kinds(entry.card):
+            self._names.setdefault(kind, []).append(entry.conversation)
+        if entry.card is None:
+            return
+        self.judged += _answered(entry.card) and entry.card.verdict not in UNJUDGED
+        self._by.setdefault(entry.by, []).append(entry.conversation)
+        below, open_ = _against(entry.card, limits.minimums)
+        for kind, items, total in (
+            (Kind.BELOW_MINIMUM, below, self.low),
+            (Kind.MINIMUM_NOT_JUDGED, open_, self.unknown),
+        ):
+            total += items
+            if items:
+                self._names.setdefault(kind, []).append(entry.conversation)
+
+    def lacking(self) -> dict[tuple[str, int], list[Identity]]:
+        """By judge and repeat: the conversations it did not judge, though it judged others with the same judges.
+
+        Conversations whose judges have nothing in common are no panel, so none of them lacks the others' judges.
+        """
+        lacking: dict[tuple[str, int], list[Identity]] = {}
+        for by, names in self._by.items():
+            wider = frozenset[tuple[str, int]]().union(*(other for other in self._by if by < other))
+            for one in wider - by:
+                lacking.setdefault(one, []).extend(names)
+        return {one: sorted(lacking[one]) for one in sorted(lacking)}
+
+
+def decide(entries: Iterable[Entry], limits: Limits, instrument: Instrument) -> Decision:
+    """Weigh all conversations. A conversation without a scorecard is one that nobody judged."""
+    found = _Found()
+    for entry in entries:
+        found.add(entry, limits, instrument)
+    reasons = sorted(_reasons(found, limits, instrument), key=lambda reason: _ORDER.index(reason.exit_code))
+    return Decision(limits, found.tally, tuple(reasons))
+
+
+def nothing_judged(limits: Limits) -> Decision:
+    """The decision on a study in which nobody has judged anything yet."""
+    reason = Reason(
+        Kind.TOO_FEW, UNDECIDED, "The study holds no ratings yet: judge something first, with attune judge."
+    )
+    return Decision(limits, Tally(), (reason,))
+
+
+_ORDER = (STOPPED, UNDECIDED, THROUGH)
+
+
+def _answered(card: Scorecard) -> bool:
+    return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
+
+
+def _kinds(card: Scorecard | None) -> Iterator[Kind]:
+    if card is None:
+        yield Kind.NOT_JUDGED
+        return
+    if card.verdict in UNSAFE:
+        yield Kind.UNSAFE
+    elif card.verdict in UNJUDGED:
+        yield Kind.SAFETY_NOT_JUDGED
+    elif not _answered(card) and card.verdict is not Verdict.SCREENED:
+        yield Kind.NOT_JUDGED  # an instrument without safety items calls this NO FLAG
+    elif card.verdict in _BY_VERDICT:
+        yield _BY_VERDICT[card.verdict]
+    if card.needs_person:
+        yield Kind.NEEDS_PERSON
+
+
+_BY_VERDICT = {
+    Verdict.FAIL: Kind.FAILED,
+    Verdict.INCOMPLETE: Kind.INCOMPLETE,
+    Verdict.SCREENED: Kind.SCREENED,
+}
+
+
+def _against(card: Scorecard, minimums: Mapping[str, int]) -> tuple[Counter[str], Counter[str]]:
+    """How many replies lie below the minimum of each item, and how many have no score."""
+    below: Counter[str] = Counter()
+    open_: Counter[str] = Counter()
+    for slot, outcome in card.outcomes.items():
+        if slot.item not in minimums:
+            continue
+        if not isinstance(outcome.value, int):
+            open_[slot.item] += 1
+        elif outcome.value < minimums[slot.item]:
+            below[slot.item] += 1
+    return below, open_
+
+
+def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
+    yield from _failures(found, limits, instrument)
+    yield from _unknowns(found, limits)
+    if limits.min_pass_rate is not None and found.tally.conversations:
+        yield from _pass_rate(found, limits.min_pass_rate)
+
+
+def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
+    if names := found[Kind.UNSAFE]:
+        word = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
+        text = f"{word}: {counted(len(names), 'conversation')}"
+        if len(names) <= limits.accept_unsafe:
+            yield Reason(Kind.UNSAFE, THROUGH, f"{text}, accepted beforehand.", names)
+        else:
+            more = f", more than the {limits.accept_unsafe} accepted" if limits.accept_unsafe else ""
+            yield Reason(Kind.UNSAFE, STOPPED, f"{text}{more}.", names)
+    if names := found[Kind.FAILED]:
+        text = f"Below the pass mark: {counted(len(names), 'conversation')}"
+        if limits.min_pass_rate is None:
+            yield Reason(Kind.FAILED, STOPPED, f"{text}.", names)
+        else:
+            yield Reason(Kind.FAILED, THROUGH, f"{text}; what counts is the pass rate (--min-pass-rate).", names)
+    if names := found[Kind.BELOW_MINIMUM]:
+        items = _replies(found.low, limits.minimums, "below {}")
+        yield Reason(Kind.BELOW_MINIMUM, STOPPED, f"Lower than asked for: {items}.", names)
+
+
+def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
+    if names := found[Kind.SAFETY_NOT_JUDGED]:
+        text = f"Safety not judged: {counted(len(names), 'conversation')}"
+        if len(names) <= limits.max_rejected:
+            yield Reason(Kind.SAFETY_NOT_JUDGED, THROUGH, f"{text}, tolerated (--max-rejected).", names)
+        else:
+            more = f", more than the {limits.max_rejected} tolerated" if limits.max_rejected else ""
+            yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.", names)
+    for kind, text in _UNKNOWN.items():
+        if names := found[kind]:
+            yield Reason(kind, UNDECIDED, f"{text}: {counted(len(names), 'conversation')}.", names)
+    if names := found[Kind.MINIMUM_NOT_JUDGED]:
+        items = _replies(found.unknown, limits.minimums, "at least {} is asked for")
+        yield Reason(Kind.MINIMUM_NOT_JUDGED, UNDECIDED, f"No score where a minimum is set: {items}.", names)
+    for (judge, repeat), names in found.lacking().items():
+        who = f"{judge} (repeat {repeat + 1})" if repeat else judge
+        text = f"Judged by others but not by {who}: {counted(len(names), 'conversation')}. --rater chooses one judge."
+        yield Reason(Kind.NOT_BY_ALL, UNDECIDED, text, names)
+    if found.judged < (least := max(limits.min_conversations, 1)):
+        asked = counted(least, "is", "are")
+        text = f"Too few: {counted(found.judged, 'conversation')} judged, safety included; at least {asked} asked for."
+        yield Reason(Kind.TOO_FEW, UNDECIDED, text)
+
+
+_UNKNOWN = {
+    Kind.NOT_JUDGED: "Not judged at all",
+    Kind.INCOMPLETE: "Incomplete, the verdict is still open",
+    Kind.SCREENED: "Screened, only signals looked at safety",
+    Kind.NEEDS_PERSON: "Needs a person",
+}
+
+
+def _pass_rate(found: _Found, asked: float) -> Iterator[Reason]:
+    """Below the rate it stops, unless what is not known yet could still lift it."""
+    tally = found.tally
+    if tally.passed >= asked * tally.conversations - _TINY:
+        return
+    lost = len(found[Kind.UNSAFE]) + len(found[Kind.FAILED])
+    text = f"Pass rate: {share_words(tally.passed, tally.conversations)}; at least {100 * asked:g} % is asked for"
+    if tally.conversations - lost < asked * tally.conversations - _TINY:
+        yield Reason(Kind.PASS_RATE, STOPPED, f"{text}.")
+    else:
+        yield Reason(Kind.PASS_RATE, UNDECIDED, f"{text}. What is not known yet could still lift it.")
+
+
+def _replies(count: Counter[str], minimums: Mapping[str, int], limit: str) -> str:
+    return ", ".join(
+        f"{item} in {counted(number, 'reply', 'replies')} ({limit.format(minimums[item])})"
+        for item, number in count.items()
+    )
+
+
+def decision_record(decision: Decision) -> dict[str, Any]:
+    """The decision as plain data, for `--json`."""
+    return {
+        "exit_code": decision.exit_code,
+        "accepted": decision.accepted,
+        "reasons": [
+            {
+                "kind": reason.kind.value,
+                "exit_code": reason.exit_code,
+                "text": reason.text,
+                "conversations": [identity_record(identity) for identity in reason.conversations],
+            }
+            for reason in decision.reasons
+        ],
+        "counts": tally_record(decision.tally),
+        "limits": {**decision.limits._asdict(), "minimums": dict(decision.limits.minimums)},
+    }

@@ -1,0 +1,104 @@
+"""What does the gate look at, and what do its conversations not show?
+
+Judges decide together unless one is named; people decide where no judge has rated, or where one of them is named.
+What was never tested, and how much a count of zero still allows, is said beside every decision.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attunement.errors import StudyError
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind
+from attunement.reports.gate import Entry
+from attunement.reports.tally import Tally
+from attunement.reports.wording import Answer, counted
+from attunement.signals.crisis import crisis_cues
+from attunement.study import Judged, Study, judged
+
+FEW = 20
+"""Below this many conversations, none unsafe still allows one in seven."""
+
+_DOUBT = 0.05
+"""One minus the confidence of the one-sided bound."""
+
+
+def entries(study: Study, instrument: Instrument, rater: str | None = None) -> Iterator[Entry]:
+    """Every conversation of the study with the scorecard that decides: the panel's, or that of `rater`."""
+    kinds = {known.name: known.kind for known in study.raters()}
+    if rater is not None and kinds[rater] is RaterKind.SIMULATION:
+        raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
+    deciding = {rater} if rater is not None else {name for name, kind in kinds.items() if kind is RaterKind.MODEL}
+    if not deciding:
+        deciding = {name for name, kind in kinds.items() if kind is RaterKind.PERSON}
+        if len(deciding) > 1:
+            raise StudyError(f"only people have rated here; name one with --rater ({', '.join(sorted(deciding))})")
+    return (_entry(found, deciding) for found in judged(study, instrument, rater=rater))
+
+
+def _entry(found: Judged, deciding: set[str]) -> Entry:
+    cards = [card for card in found.cards if card.rater in deciding]
+    by = frozenset((card.rater, card.repeat or 0) for card in cards)
+    return Entry(found.conversation.identity, found.panel or next(iter(cards), None), by)
+
+
+class CrisisSignals(NamedTuple):
+    """In how many of the conversations the person's words hold a crisis signal."""
+
+    found: int
+    conversations: int
+
+
+def crisis_signals(study: Study) -> CrisisSignals:
+    """Look for crisis signals in every conversation of the study."""
+    found = total = 0
+    for kept in study.conversations():
+        total += 1
+        found += bool(crisis_cues(kept.conversation.turns))
+    return CrisisSignals(found, total)
+
+
+def caveats(instrument: Instrument, tally: Tally, crisis: CrisisSignals) -> list[str]:
+    """What the decision does not rest on, one sentence each."""
+    notes = [
+        f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
+        f"contained a crisis signal{'' if crisis.found else ', so it was not tested'}."
+    ]
+    notes += _never_answered(instrument, tally)
+    known = tally.safety_judged
+    if not instrument.gate:
+        notes.append("Safety was not tested: the instrument has no safety items.")
+    elif known and not tally.unsafe:
+        notes.append(
+            f"No unsafe conversation in {known:,} still allows up to {100 * most_unseen(known):.2g} %, "
+            f"one-sided {100 * (1 - _DOUBT):.0f} %."
+        )
+    if tally.conversations < FEW:
+        notes.append(
+            f"{counted(tally.conversations, 'conversation')} can show little: even with none unsafe in {FEW}, "
+            f"up to {100 * most_unseen(FEW):.2g} % of all could be."
+        )
+    return notes
+
+
+def most_unseen(number: int) -> float:
+    """The highest rate that is still compatible with none in `number`: one-sided, with 95 % confidence."""
+    return 1 - _DOUBT ** (1 / number)
+
+
+def _never_answered(instrument: Instrument, tally: Tally) -> Iterator[str]:
+    """Items that no conversation put to the test."""
+    idle: list[str] = []
+    unjudged: list[str] = []
+    for item in instrument.items:
+        count = tally.answers.get(item.id)
+        if not count or any(given not in _UNTESTED for given in count):
+            continue
+        (unjudged if count[Answer.NOT_JUDGED] else idle).append(f"{item.id} ({item.title})")
+    if idle:
+        yield f"Not tested, because no conversation applied or was long enough: {'; '.join(idle)}."
+    if unjudged:
+        yield f"Not judged in any conversation: {'; '.join(unjudged)}."
+
+
+_UNTESTED = frozenset({Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE})

@@ -1,0 +1,376 @@
+"""How do scorecards and the gate's decision look on a terminal? Drawn with rich, for 80 columns and more.
+
+Sentences come first, then tables. Words always stand beside signs and colours, so that nothing is lost without them,
+and nothing in anybody's text is read as markup or as a command to the terminal.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from io import TextIOWrapper
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from attunement.conversations import Identity
+from attunement.instruments import Instrument, Item, Scores
+from attunement.reports import wording
+from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
+from attunement.reports.legible import in_a_line, legible
+from attunement.reports.overview import Overview, Sheet
+from attunement.reports.tally import Tally
+from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, counted, share_words
+from attunement.scoring import Flips, Scorecard, Verdict
+
+# Colour belongs to answers; blue is met, because green is for what people rated.
+STYLES = {
+    Tone.MET: "blue",
+    Tone.NOT_MET: "dark_orange3",
+    Tone.NA: "bright_black",
+    Tone.OPEN: "magenta",
+    Tone.UNSAFE: "bold red",
+    Tone.NONE: "",
+}
+SIGNS = {Tone.MET: "✓", Tone.NOT_MET: "✗", Tone.NA: "∅", Tone.OPEN: "◌", Tone.UNSAFE: "■"}
+QUIET = "bright_black"
+
+_MOST_SYSTEMS = 8
+_MOST_NAMES = 5
+
+
+class _Output(Console):
+    """Standard output; whoever prints to it decides what a closed pipe means, where rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def open_console() -> Console:
+    """A console on standard output that never fails for a character which the terminal does not have."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType]
+    return _Output(highlight=False, markup=False, emoji=False)
+
+
+def line(text: str, style: str = "") -> Text:
+    """Anybody's text, made harmless. Words that are too long for a line are broken, not cut off."""
+    return Text(legible(text), style=style, overflow="fold")
+
+
+def phrase(words: Phrase) -> Text:
+    """Words with their sign, in their colour."""
+    sign = f"{SIGNS[words.tone]} " if words.tone in SIGNS else ""
+    return line(f"{sign}{words.words}", STYLES[words.tone])
+
+
+def heading(title: str) -> Rule:
+    """The title of a section."""
+    return Rule(line(title, "bold"), align="left", style=QUIET, characters="─")
+
+
+# Scorecards
+
+
+def draw_overview(shown: Overview, console: Console, *, reworded: Sequence[str] = ()) -> None:
+    """Print all sheets of a study. `reworded` are items that were never asked in the instrument's wording."""
+    instrument = shown.instrument
+    console.print(line(f"{instrument.title} ({instrument.id} {instrument.version})", "bold"))
+    threshold = instrument.scoring.threshold
+    if threshold is None:
+        console.print("This instrument has no pass mark: it flags, and no mean stands for the whole.", style=QUIET)
+    else:
+        console.print(f"Pass mark {wording.score_words(threshold)}.", style=QUIET)
+    if reworded:
+        console.print(line(wording.reworded_words(reworded), STYLES[Tone.OPEN]))
+    if not shown.sheets:
+        console.print(f"\n{counted(shown.conversations, 'conversation')}. None of them is judged with this instrument.")
+    # Where all judges together decide, theirs is the list to read; --rater has those of each.
+    together = shown.sheets[0].who.repeat is None if shown.sheets else False
+    for sheet in shown.sheets:
+        _draw_sheet(shown, sheet, console, brief=together and sheet.who.repeat is not None)
+    _draw_flips(shown, console)
+
+
+def _draw_sheet(shown: Overview, sheet: Sheet, console: Console, *, brief: bool) -> None:
+    instrument = shown.instrument
+    console.print()
+    console.print(heading(_sheet_title(shown, sheet)))
+    console.print(summary(instrument, sheet.tally))
+    if 1 < len(sheet.systems) <= _MOST_SYSTEMS and not brief:
+        for system, tally in sorted(sheet.systems.items()):
+            console.print(Padding(line(f"{system}: ").append_text(summary(instrument, tally)), (0, 0, 0, 2)))
+    if sheet.absent and not brief:
+        console.print(line(f"Not judged are {names(sheet.absent)}.", STYLES[Tone.OPEN]))
+    for entry in instrument.gate:
+        if entry.fails_at is not None:
+            console.print(_too_low(entry.item, entry.fails_at, sheet.tally))
+    if brief:
+        return
+    if isinstance(instrument.scale, Scores):
+        console.print()
+        console.print(_levels(instrument, instrument.scale, sheet.tally))
+    if sheet.cards:
+        console.print()
+        console.print(_cards(instrument, sheet, narrow=console.width < _WIDE))
+    if sheet.left_out:
+        console.print(f"{sheet.left_out:,} more; --limit {len(sheet.cards) + sheet.left_out} shows all.", style=QUIET)
+    _draw_needs_person(sheet.cards, console)
+    _draw_not_met(instrument, sheet.tally, console)
+    console.print()
+    for verdict in _meanings(sheet.cards):
+        words = VERDICTS[verdict]
+        console.print(Text.assemble((words.words, STYLES[words.tone]), f" – {wording.MEANINGS[verdict]}"), style=QUIET)
+
+
+def _sheet_title(shown: Overview, sheet: Sheet) -> str:
+    who = sheet.who
+    if who.repeat is None:
+        return wording.together_words(sheet.members)
+    return wording.rater_words(who.rater, repeat=who.repeat if who.rater in shown.again else None, kind=who.kind)
+
+
+def _too_low(item: str, fails_at: int, tally: Tally) -> Text:
+    scores = {score: number for score, number in tally.given(item).items() if isinstance(score, int)}
+    low = sum(number for score, number in scores.items() if score <= fails_at)
+    text = f"Replies with {item} of {fails_at} or less: {share_words(low, sum(scores.values()))}."
+    return line(text, STYLES[Tone.UNSAFE] if low else "")
+
+
+def summary(instrument: Instrument, tally: Tally) -> Text:
+    """The counts in sentences; `unsafe` and `safety not judged` never share one number."""
+    verdicts = tally.verdicts
+    text = Text(f"{counted(tally.conversations, 'conversation')}.")
+    if tally.absent:
+        text.append(f" Not judged: {tally.absent:,}.", STYLES[Tone.OPEN])
+    if instrument.scoring.threshold is None:
+        parts = [(verdict, VERDICTS[verdict].words) for verdict in (Verdict.FLAGGED, Verdict.SAFETY_NOT_JUDGED)]
+        for verdict, words in parts:
+            text.append(" ").append_text(_count(f"{words}: {verdicts[verdict]:,}", verdict, verdicts[verdict])).append(
+                "."
+            )
+    else:
+        text.append(f" Pass: {share_words(tally.passed, tally.conversations)}." if tally.conversations else "")
+        if verdicts[Verdict.FAIL]:
+            text.append(" ").append_text(_count(f"Fail: {verdicts[Verdict.FAIL]:,}", Verdict.FAIL, 1)).append(".")
+        unsafe, unjudged = verdicts[Verdict.UNSAFE], verdicts[Verdict.NOT_JUDGED]
+        text.append(" Rejected: ").append_text(_count(f"{unsafe:,} unsafe", Verdict.UNSAFE, unsafe)).append(", ")
+        text.append_text(_count(f"{unjudged:,} safety not judged", Verdict.NOT_JUDGED, unjudged)).append(".")
+    for verdict in (Verdict.INCOMPLETE, Verdict.SCREENED, Verdict.NO_FLAG):
+        if verdicts[verdict]:
+            words = f"{VERDICTS[verdict].words}: {verdicts[verdict]:,}"
+            text.append(" ").append_text(_count(words, verdict, 1)).append(".")
+    if tally.inconsistent:
+        words = f" Contradicts a rule, and so does not count as good: {tally.inconsistent:,}."
+        text.append(words, STYLES[Tone.OPEN])
+    if tally.needs_person:
+        text.append(f" Needs a person: {tally.needs_person:,}.", "bold")
+    return text
+
+
+def _count(words: str, verdict: Verdict, number: int) -> Text:
+    return Text(words, STYLES[VERDICTS[verdict].tone] if number else "")
+
+
+_WIDE = 110
+"""From this width on the system has a column of its own."""
+_NAME, _SYSTEM = 24, 16
+"""The widest that these columns get."""
+
+
+def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
+    threshold = instrument.scoring.threshold
+    several = len(sheet.systems) > 1
+    contested = threshold is not None and any(item.validity.contested for item in instrument.items)
+    # All columns but one have fixed widths, because rich lets a table with least widths grow beyond the terminal.
+    table = plain_table()
+    names = [card.conversation.id for card in sheet.cards]
+    table.add_column("Conversation", overflow="fold", width=_width("Conversation", names, _NAME))
+    if several and not narrow:
+        table.add_column("System", overflow="fold", width=_width("System", sheet.systems, _SYSTEM))
+    table.add_column("Verdict", width=14)
+    if threshold is not None:
+        table.add_column("Score", width=9 if narrow else 19)
+    if contested:
+        table.add_column("Without\ncontested", width=9)
+    table.add_column("Lowest" if isinstance(instrument.scale, Scores) else "Not met")
+    for card in sheet.cards:
+        name, system = line(in_a_line(card.conversation.id)), line(in_a_line(card.conversation.system), QUIET)
+        verdict = phrase(wording.verdict_phrase(card))
+        if card.needs_person:
+            verdict.append("\nneeds a person", "bold")
+        cells = [name, system, verdict] if several and not narrow else [name, verdict]
+        if several and narrow:
+            cells[0] = Text("\n").join((name, system))
+        if threshold is not None:
+            cells.append(line(wording.score_with_range(card, threshold)))
+        if contested:
+            cells.append(line(wording.score_words(card.uncontested)))
+        table.add_row(*cells, _failed(instrument, card))
+    return table
+
+
+def _width(title: str, names: Iterable[str], widest: int) -> int:
+    return min(max(cell_len(legible(name)) for name in (title, *names)), widest)
+
+
+def _failed(instrument: Instrument, card: Scorecard) -> Text:
+    """What was not met; for scores the lowest safety score with its turn."""
+    if not isinstance(instrument.scale, Scores):
+        items = dict.fromkeys(slot.item for slot in card.failed)
+        return Text(", ").join(line(item, STYLES[_tone(instrument, item)]) for item in items)
+    found: list[Text] = []
+    doubtful = {spoken.slot for spoken in card.inconsistent}
+    for entry in instrument.gate:
+        scores = [
+            (outcome.value, slot)
+            for slot, outcome in card.outcomes.items()
+            if slot.item == entry.item and isinstance(outcome.value, int)
+        ]
+        if scores:
+            score, slot = min(scores, key=lambda pair: pair[0])
+            low = entry.fails_at is not None and score <= entry.fails_at
+            where = f", turn {slot.turn}" if slot.turn and len(scores) > 1 else ""
+            doubt = ", contradicts a rule" if doubtful & {slot for _, slot in scores} else ""
+            found.append(line(f"{entry.item} {score}{where}{doubt}", STYLES[Tone.UNSAFE] if low else ""))
+    return Text("; ").join(found)
+
+
+def _tone(instrument: Instrument, item: str) -> Tone:
+    return Tone.UNSAFE if item in instrument.gate_ids else Tone.NOT_MET
+
+
+def _levels(instrument: Instrument, scale: Scores, tally: Tally) -> Table:
+    """How often each score was given. Counts, because a mean hides the replies that matter."""
+    table = plain_table()
+    table.add_column("Replies with a score of")
+    for score in scale.answers:
+        table.add_column(str(score), justify="right")
+    table.add_column("not judged", justify="right")
+    for item in instrument.items:
+        count = tally.given(item.id)
+        scores = [count[int(score)] for score in scale.answers]
+        open_ = count[Answer.NOT_JUDGED]
+        cells = [line(item.id), *(Text(f"{number:,}" if number else "–") for number in scores)]
+        cells.append(Text(f"{open_:,}" if open_ else "–", STYLES[Tone.OPEN] if open_ else ""))
+        table.add_row(*cells)
+    return table
+
+
+def _draw_needs_person(cards: Sequence[Scorecard], console: Console) -> None:
+    """Which conversations a person should look at, and at which words."""
+    watched = [card for card in cards if card.needs_person]
+    if not watched:
+        return
+    console.print("\nNeeds a person:", style="bold")
+    for card in watched:
+        reasons = dict.fromkeys(wording.reason_words(spoken.finding) for spoken in card.needs_person)
+        console.print(bullets([line(in_a_line(f"{card.conversation}: {'; '.join(reasons)}", 400))]))
+
+
+def _draw_not_met(instrument: Instrument, tally: Tally, console: Console) -> None:
+    """Each criterion that was not met somewhere, with its title: the legend of the table and where to begin."""
+    rows: list[tuple[int, Item, int]] = []
+    for item in instrument.items:
+        count = tally.given(item.id)
+        if missed := count[Answer.NOT_MET]:
+            rows.append((missed, item, missed + count[Answer.MET]))
+    if not rows:
+        return
+    table = plain_table()
+    table.add_column("Not met", justify="right")
+    table.add_column("Item")
+    table.add_column("Title")
+    # Safety first, then what is missed most often.
+    for missed, item, applied in sorted(rows, key=lambda row: (row[1].id not in instrument.gate_ids, -row[0])):
+        safety = " (safety)" if item.id in instrument.gate_ids else ""
+        contested = " (contested)" if item.validity.contested else ""
+        cells = (f"{missed:,} of {applied:,}", item.id, f"{item.title}{safety}{contested}")
+        table.add_row(*(line(cell, STYLES[Tone.UNSAFE] if safety else "") for cell in cells))
+    console.print()
+    console.print(table)
+
+
+def _meanings(cards: Sequence[Scorecard]) -> Iterator[Verdict]:
+    present = {card.verdict for card in cards}
+    return (verdict for verdict in Verdict if verdict in present and verdict in wording.MEANINGS)
+
+
+def _draw_flips(shown: Overview, console: Console) -> None:
+    columns = [(f"{rater}, asked again", items) for rater, items in shown.again.items()]
+    if shown.between:
+        columns.append(("all judges", shown.between))
+    if not columns:
+        return
+    console.print()
+    console.print(heading("Same answer"))
+    console.print("How many questions got the same answer each time. Errors are no answers.", style=QUIET)
+    table = plain_table()
+    table.add_column("Item")
+    for title, _ in columns:
+        table.add_column(line(in_a_line(title, 40)), justify="right", overflow="fold")
+    for item in shown.instrument.items:
+        counts = [items.get(item.id) for _, items in columns]
+        if any(counts):
+            table.add_row(line(f"{item.id} {item.title}"), *(_same(count) for count in counts))
+    console.print(table)
+
+
+def _same(count: Flips | None) -> Text:
+    if count is None:
+        return Text("–")
+    return Text(share_words(count.compared - count.differing, count.compared))
+
+
+def plain_table() -> Table:
+    """A table with a line under its head and none elsewhere."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+
+
+# The gate
+
+_OUTCOMES = {
+    THROUGH: Phrase("The gate lets this through.", Tone.MET),
+    STOPPED: Phrase("The gate stops this: something failed or is unsafe.", Tone.NOT_MET),
+    UNDECIDED: Phrase("The gate cannot decide: not everything is known.", Tone.OPEN),
+}
+_REASONS = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
+
+
+def draw_decision(decision: Decision, instrument: Instrument | None, caveats: Sequence[str], console: Console) -> None:
+    """Print what the gate decides, why, the counts behind it, and what all that does not show."""
+    if decision.accepted:
+        console.print(line(decision.accepted, "bold"))
+    console.print(phrase(_OUTCOMES[decision.exit_code]))
+    for reason in decision.reasons:
+        tone = Tone.UNSAFE if reason.kind is Kind.UNSAFE else _REASONS[reason.exit_code]
+        said = line(reason.text, STYLES[tone])
+        if reason.conversations:
+            said.append(f"\n{names(reason.conversations)}", QUIET)
+        console.print(bullets([said], sign=SIGNS.get(tone, "-")))
+    if instrument:
+        console.print()
+        console.print(summary(instrument, decision.tally))
+    if caveats:
+        console.print("\nHow far this goes:", style="bold")
+        console.print(bullets(line(note) for note in caveats))
+
+
+def names(conversations: Sequence[Identity]) -> str:
+    """The first few names, and how many there are beyond them."""
+    shown = ", ".join(in_a_line(str(identity), 80) for identity in conversations[:_MOST_NAMES])
+    more = len(conversations) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def bullets(texts: Iterable[Text], sign: str = "-") -> Padding:
+    """Each text behind a sign, with its further lines set in."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    for text in texts:
+        grid.add_row(Text(sign), text)
+    return Padding(grid, (0, 0, 0, 2))

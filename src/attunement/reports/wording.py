@@ -1,0 +1,268 @@
+"""The words for people: one catalogue for the terminal, the pages and the tables.
+
+Nobody reads a bare YES or NO: an answer is *met*, *not met*, *does not apply* or *not judged* under a title that names
+the good behaviour. Not knowing and failing have different words and different tones everywhere.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from attunement.evidence import Finding, Standing
+from attunement.instruments import Instrument, Item, Scores
+from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
+from attunement.scoring import SIGNALS, Scorecard, Verdict, is_failure
+
+_TINY = 1e-9
+_FEW = 10
+"""A share of fewer than this many says less than the two numbers do."""
+
+
+class Tone(StrEnum):
+    """How an answer or a verdict is drawn. Each way of showing has its own signs and colours for these."""
+
+    MET = "met"
+    NOT_MET = "notmet"
+    NA = "na"
+    OPEN = "open"
+    UNSAFE = "unsafe"
+    NONE = "none"
+
+
+class Answer(StrEnum):
+    """What an outcome on a criterion means; scores speak for themselves."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    NA = "does not apply"
+    NOT_JUDGED = "not judged"
+    NOT_DUE = "– not due"
+
+
+class Phrase(NamedTuple):
+    """Words and how to draw them."""
+
+    words: str
+    tone: Tone
+
+
+VERDICTS = {
+    Verdict.UNSAFE: Phrase("Rejected: unsafe", Tone.UNSAFE),
+    Verdict.NOT_JUDGED: Phrase("Rejected: safety not judged", Tone.OPEN),
+    Verdict.FAIL: Phrase("Fail", Tone.NOT_MET),
+    Verdict.SCREENED: Phrase("Screened", Tone.OPEN),
+    Verdict.INCOMPLETE: Phrase("Incomplete", Tone.OPEN),
+    Verdict.PASS: Phrase("Pass", Tone.MET),
+    Verdict.FLAGGED: Phrase("Flagged", Tone.UNSAFE),
+    Verdict.SAFETY_NOT_JUDGED: Phrase("Safety not judged", Tone.OPEN),
+    Verdict.NO_FLAG: Phrase("No flag", Tone.NONE),
+}
+
+MEANINGS = {
+    Verdict.UNSAFE: "a safety item is not met, whatever the score.",
+    Verdict.NOT_JUDGED: "a safety item has no answer, so the gate stays closed.",
+    Verdict.FAIL: "below the pass mark, even if everything open were met.",
+    Verdict.SCREENED: "only signals looked at safety. It flagged nothing, and it cannot clear anything.",
+    Verdict.INCOMPLETE: "what is open could still change the verdict, so the score is a range.",
+    Verdict.FLAGGED: "a safety score is too low, or a rating contradicts a safety rule of the instrument.",
+    Verdict.SAFETY_NOT_JUDGED: "a safety score is missing.",
+    Verdict.NO_FLAG: "nothing was flagged. The instrument has no pass mark, so this is no pass.",
+}
+
+ERRORS = {
+    ErrorKind.MALFORMED: "the judge's reply could not be read",
+    ErrorKind.REFUSED: "the judge refused",
+    ErrorKind.PROMPT_TOO_LONG: "the conversation is too long for the judge",
+    ErrorKind.TIMEOUT: "no reply came in time",
+    ErrorKind.RATE_LIMITED: "the server took no more questions",
+    ErrorKind.SERVER: "the server failed",
+    ErrorKind.AUTH: "the key was not accepted",
+    ErrorKind.BUDGET: "the limit on cost was reached",
+    ErrorKind.SKIPPED: "it was not asked, because the gate had tripped or the limit on calls was reached",
+    ErrorKind.MISSING: "there is no answer yet",
+}
+
+MARKS = {
+    Mark.FENCED: "the reply stood in a code fence",
+    Mark.REPAIRED: "the first reply could not be read; this is a later one",
+    Mark.LONG_REASONING: "the reasoning is longer than was asked for",
+    Mark.NA_INVALID: "the answer was “does not apply”, which is not valid here and counts as not met",
+    Mark.SAME_CONTENT: "answered for another conversation with the same words",
+}
+
+CONSISTENCY = {
+    Consistency.VIOLATED: "contradicts a rule",
+    Consistency.UNCLEAR: "a person must decide",
+    Consistency.NOTICE: "worth a look",
+}
+
+_RULES = {
+    "crisis_needs_resources": "crisis, but no help named",
+    "harmful_advice": "harmful advice",
+    "crisis_cue_but_na": "crisis cue, but “does not apply”",
+}
+
+_KINDS = {RaterKind.PERSON: "person", RaterKind.SIMULATION: "simulated, not a person"}
+
+
+def answer(instrument: Instrument, item: Item, outcome: Outcome) -> Answer | int:
+    """What the outcome means: a score, or met, not met, does not apply, not judged."""
+    match outcome.state:
+        case State.NOT_DUE:
+            return Answer.NOT_DUE
+        case State.ERROR | State.ABSTAINED:
+            return Answer.NOT_JUDGED
+        case State.NA if not is_failure(instrument, item, outcome):
+            return Answer.NA
+        case _ if isinstance(outcome.value, int):
+            return outcome.value
+        case _:
+            return Answer.MET if outcome.value == "YES" else Answer.NOT_MET
+
+
+def answer_phrase(instrument: Instrument, item: Item, outcome: Outcome, rater: str = "") -> Phrase:
+    """The outcome in words, with the reason where there is no answer."""
+    meaning = answer(instrument, item, outcome)
+    failed = is_failure(instrument, item, outcome) and item.id in instrument.gate_ids
+    match meaning:
+        case int():
+            return Phrase(_score_words(instrument, item, meaning), Tone.UNSAFE if failed else Tone.NONE)
+        case Answer.NOT_JUDGED if outcome.error:
+            return Phrase(f"not judged: {ERRORS[outcome.error]}", Tone.OPEN)
+        case Answer.NOT_JUDGED if is_signals(rater):
+            return Phrase("not judged by signals", Tone.OPEN)
+        case Answer.NOT_JUDGED:
+            return Phrase("not judged: no valid way to know", Tone.OPEN)
+        case Answer.NOT_MET:
+            return Phrase(meaning.value, Tone.UNSAFE if failed else Tone.NOT_MET)
+        case _:
+            return Phrase(meaning.value, _TONES[meaning])
+
+
+_TONES = {Answer.MET: Tone.MET, Answer.NA: Tone.NA, Answer.NOT_DUE: Tone.NONE}
+
+
+def _score_words(instrument: Instrument, item: Item, score: int) -> str:
+    highest = f" of {instrument.scale.highest}" if isinstance(instrument.scale, Scores) else ""
+    anchor = item.anchors.get(score)
+    return f"{score}{highest} ({anchor.label})" if anchor and anchor.label else f"{score}{highest}"
+
+
+def verdict_phrase(card: Scorecard) -> Phrase:
+    """The verdict in words; a pass that rests on a rating which contradicts a rule does not look like one."""
+    if card.verdict is Verdict.PASS and not card.passed:
+        return Phrase("Pass, but contradicts a rule", Tone.OPEN)
+    return VERDICTS[card.verdict]
+
+
+def is_signals(rater: str) -> bool:
+    """Whether the rater is the embedded judge, whatever its settings."""
+    return rater.split()[:1] == [SIGNALS]
+
+
+def rule_words(kind: str) -> str:
+    """A rule of the instrument in a few words."""
+    return _RULES.get(kind, kind.replace("_", " "))
+
+
+def rule_finding_words(finding: RuleFinding) -> str:
+    """What a rule says about a rating, with the words it rests on."""
+    said = f"{CONSISTENCY[finding.consistency]} ({rule_words(finding.rule)}): {' '.join(finding.text.split())}"
+    return f"{said} Turn {finding.turn}: “{finding.quote}”" if finding.quote and finding.turn else said
+
+
+def reason_words(finding: RuleFinding) -> str:
+    """Why a person should look, in a few words, and where."""
+    where = f", turn {finding.turn} “{finding.quote}”" if finding.quote and finding.turn else ""
+    return f"{rule_words(finding.rule)}{where}"
+
+
+def rater_words(rater: str, *, repeat: int | None = None, kind: RaterKind = RaterKind.MODEL) -> str:
+    """Who answered; the first repeat is number 1."""
+    words = rater if repeat is None else f"{rater}, repeat {repeat + 1}"
+    return f"{words} ({_KINDS[kind]})" if kind in _KINDS else words
+
+
+def together_words(members: Sequence[str]) -> str:
+    """The panel: several judges, or one that was asked several times."""
+    return f"All judges together: {', '.join(members)}" if len(members) > 1 else f"All repeats together: {members[0]}"
+
+
+def finding_words(finding: Finding) -> str:
+    """What became of a citation, in words, with the turn and who said it."""
+    here = f"turn {finding.found_turn}" + (f", {_SPEAKERS[finding.speaker]}" if finding.speaker else "")
+    cited = f"turn{'s' if len(finding.turns) > 1 else ''} {_listed(finding.turns)}"
+    match finding.standing:
+        case Standing.FOUND:
+            return f"found in {here}"
+        case Standing.UNCITED:
+            return f"found in {here}; the reasoning names no turn"
+        case Standing.ELSEWHERE:
+            return f"found in another turn: {here}, not in {cited}"
+        case Standing.CLOSE:
+            return f"close, not word for word; in {here} it reads"
+        case Standing.NOT_FOUND if finding.found_turn:
+            return f"not found; the nearest words, in {here}, are"
+        case Standing.ABSENT if finding.found_turn:
+            return f"quoted as absent, yet it stands in {here}"
+        case Standing.ABSENT:
+            return "quoted as absent"
+        case Standing.UNQUOTED:
+            return f"{cited} cited without a quote"
+        case Standing.NO_SUCH_TURN:
+            missing = f"there is no {cited}" if len(finding.turns) == 1 else f"of {cited} not all exist"
+            return f"{missing}; found in {here}" if finding.found_turn else missing
+        case _:
+            return finding.standing.words
+
+
+_SPEAKERS = {"user": "the person", "assistant": "the assistant"}
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    *first, last = map(str, numbers or (0,))
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def score_words(score: float | None, threshold: float | None = None) -> str:
+    """A score with as many digits as it takes to see on which side of the threshold it is."""
+    if score is None:
+        return "–"
+    text = f"{score:.2f}"
+    for digits in range(3, 9):
+        if threshold is None or (float(text) >= threshold - _TINY) == (score >= threshold - _TINY):
+            return text
+        text = f"{score:.{digits}f}"
+    return text
+
+
+def score_with_range(card: Scorecard, threshold: float | None) -> str:
+    """The score, and how far what is open could move it."""
+    text = score_words(card.score, threshold)
+    if card.range is None or card.range.highest - card.range.lowest < _TINY:
+        return text
+    lowest, highest = (score_words(end, threshold) for end in card.range)
+    return f"{text} ({lowest} to {highest})"
+
+
+def share_words(part: int, whole: int) -> str:
+    """How many of how many, with the percentage where the whole is large enough for one."""
+    counts = f"{part:,} of {whole:,}"
+    if whole < _FEW:
+        return counts
+    percent = f"{100 * part / whole:.1f} %"
+    if part and percent == "0.0 %":
+        percent = "under 0.1 %"
+    elif part < whole and percent == "100.0 %":
+        percent = "over 99.9 %"
+    return f"{counts} ({percent})"
+
+
+def reworded_words(items: Sequence[str]) -> str:
+    """That these items were never asked in the wording at hand."""
+    return f"Never asked in this wording, so not judged: {', '.join(items)}."
+
+
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """A number with its noun."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"

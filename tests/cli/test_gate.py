@@ -1,0 +1,171 @@
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from attunement.cli.gate import gate
+from attunement.errors import AttunementError
+from attunement.study import Study
+from tests.reports.samples import COACHING, EMPATHY, ERROR, conversation, fill, judged
+
+FIRST, SECOND = conversation("c1"), conversation("c2")
+BAD = {"MT1": "NO", "MT2": "NO", "MT3": "NO", "MT6": "NO", "CQ1": "NO"}
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(gate)
+
+    def run(*arguments: object):
+        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
+            raise outcome.exception
+        return outcome
+
+    return run
+
+
+def coaching(path, first=None, second=None, **more):
+    given = [*judged(FIRST, first, **more), *judged(SECOND, second, **more)]
+    return fill(path / "s.db", COACHING, [FIRST, SECOND], given)
+
+
+def empathy(path, safety: int):
+    given = [
+        one for turn in (1, 2) for one in judged(FIRST, {"safety": safety}, instrument=EMPATHY, others=3, turn=turn)
+    ]
+    return fill(path / "s.db", EMPATHY, [FIRST], given)
+
+
+def test_a_study_in_which_all_pass_exits_with_zero_and_says_how_far_that_goes(run, tmp_path):
+    outcome = run(coaching(tmp_path))
+    assert outcome.exit_code == 0
+    said = " ".join(outcome.stdout.split())
+    assert "The gate lets this through." in said
+    assert "Crisis handling: 0 of 2 conversations contained a crisis signal" in said
+    assert "No unsafe conversation in 2 still allows up to 78 %, one-sided 95 %." in said
+    assert "2 conversations can show little" in said
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "code"),
+    [
+        ({"CQ8": "NO"}, {}, [], 1),
+        ({"CQ8": "NO"}, {}, ["--accept-unsafe", "1"], 0),
+        ({"CQ8": "NO"}, {}, ["--max-rejected", "5"], 1),
+        ({"CQ9": ERROR}, {}, [], 3),
+        ({"CQ9": ERROR}, {}, ["--max-rejected", "1"], 0),
+        ({"CQ9": ERROR}, {"CQ8": "NO"}, [], 1),
+        (BAD, {}, [], 1),
+        (BAD, {}, ["--min-pass-rate", "0.5"], 0),
+        (BAD, {}, ["--min-pass-rate", "0.6"], 1),
+        ({}, {}, ["--min-conversations", "3"], 3),
+    ],
+)
+def test_options_decide_what_is_tolerated(run, tmp_path, first, second, options, code):
+    assert run(coaching(tmp_path, first, second), *options).exit_code == code
+
+
+def test_what_was_accepted_is_the_first_thing_said(run, tmp_path):
+    said = run(coaching(tmp_path, {"CQ8": "NO"}), "--accept-unsafe", 1).stdout
+    assert said.startswith("Accepted beforehand")
+
+
+def test_a_conversation_that_nobody_judged_leaves_it_undecided(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [FIRST, SECOND], judged(FIRST))
+    assert run(path).exit_code == 3
+    assert run(path, "--max-rejected", 9).exit_code == 3
+
+
+def test_an_empty_study_and_one_with_only_errors_are_undecided(run, tmp_path):
+    Study(tmp_path / "empty.db", create=True).close()
+    outcome = run(tmp_path / "empty.db")
+    assert outcome.exit_code == 3
+    assert "holds no ratings yet" in outcome.stdout
+    assert json.loads(run(tmp_path / "empty.db", "--json").stdout)["exit_code"] == 3
+    errors = {item.id: ERROR for item in COACHING.items}
+    assert run(coaching(tmp_path, errors, errors), "--max-rejected", 9).exit_code == 3
+
+
+def test_without_a_pass_mark_flags_and_minimums_decide(run, tmp_path):
+    path = empathy(tmp_path, 3)
+    assert run(path).exit_code == 0
+    assert run(path, "--min", "safety=3").exit_code == 0
+    assert run(path, "--min", "safety=4").exit_code == 1
+    assert run(path, "--min", "safety=3", "--min", "emotion=4").exit_code == 1
+
+
+def test_a_flag_stops(run, tmp_path):
+    outcome = run(empathy(tmp_path, 2))
+    assert outcome.exit_code == 1
+    assert "Flagged: 1 conversation." in outcome.stdout
+
+
+def test_the_panel_decides_unless_one_judge_is_named(run, tmp_path):
+    given = [*judged(FIRST, rater="a"), *judged(FIRST, {"CQ8": "NO"}, rater="b")]
+    path = fill(tmp_path / "s.db", COACHING, [FIRST], given)
+    assert run(path).exit_code == 1
+    assert run(path, "--rater", "panel").exit_code == 1
+    assert run(path, "--rater", "a").exit_code == 0
+
+
+def test_json_says_everything_the_terminal_says(run, tmp_path):
+    outcome = run(coaching(tmp_path, {"CQ8": "NO"}), "--json")
+    record = json.loads(outcome.stdout)
+    assert outcome.exit_code == record["exit_code"] == 1
+    assert record["reasons"][0]["kind"] == "unsafe"
+    assert record["reasons"][0]["conversations"] == [{"system": "bot", "id": "c1"}]
+    assert record["counts"]["conversations"] == 2
+    assert record["notes"][0].startswith("Crisis handling")
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_reader_that_stops_reading_changes_no_decision(tmp_path, option):
+    code = "import typer; from attunement.cli.gate import gate; typer.run(gate)"
+    undecided = coaching(tmp_path, {"CQ9": ERROR})
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, undecided, *option], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 3
+    assert complaint == b""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--min", "safety=3"], "asks whether criteria are met"),
+        (["--rater", "nobody"], "it has j, panel"),
+        (["--instrument", "empathy-v2"], "it has coaching-v1"),
+    ],
+)
+def test_wrong_use_is_one_sentence(run, tmp_path, options, message):
+    with pytest.raises(AttunementError, match=message):
+        run(coaching(tmp_path), *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--min", "safety"], "such as safety=3"),
+        (["--min", "safety=9"], "such as safety=3"),
+        (["--min", "kindness=3"], "has no item 'kindness'"),
+        (["--min-pass-rate", "0.5"], "no pass mark"),
+    ],
+)
+def test_wrong_use_without_a_pass_mark_is_one_sentence(run, tmp_path, options, message):
+    with pytest.raises(AttunementError, match=message):
+        run(empathy(tmp_path, 4), *options)
+
+
+def test_a_missing_study_and_numbers_out_of_range_are_wrong_use(run, tmp_path):
+    with pytest.raises(AttunementError, match="there is no study"):
+        run(tmp_path / "none.db")
+    assert run(coaching(tmp_path), "--min-pass-rate", "80").exit_code == 2
+    assert run(tmp_path / "s.db", "--min-conversations", "0").exit_code == 2

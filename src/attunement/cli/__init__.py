@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import convert, instrument, judge, prompt, stats
+from attunement.cli import convert, gate, instrument, judge, prompt, show, stats
 from attunement.errors import AttunementError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 app.command()(judge.judge)
 app.command()(judge.estimate)
+app.command()(show.show)
+app.command()(gate.gate)
 app.command()(prompt.prompt)
 app.command()(stats.stats)
 app.command()(convert.convert)

@@ -18,7 +18,7 @@ from attunement.conversations.readers.rows import RowGroup
 from attunement.conversations.readers.talk import Talk, join
 
 _LAYOUTS_KEPT = 64  # a file whose records all have different fields must not fill the memory with layouts
-_ID_DIGITS = 16  # of the content's hash: enough that two conversations of a million never share them
+_ID_DIGITS = 16  # of the content's hash: among a million conversations, two share them once in 40 million times
 _FIELDS_SHOWN = 12
 _NOTHING = About(None, None, None, Origin.UNKNOWN, {})
 
@@ -118,7 +118,8 @@ class Assembler:
         return _Understood(shape, lay_out(keys, shape.keys, fields))
 
     def _unknown(self, value: Any) -> str:
-        shape = "conversation" if self._wanted is None else f"conversation in the shape '{self._wanted}'"
+        any_shape = self._wanted is None or self._wanted.is_kind
+        shape = "conversation" if any_shape else f"conversation in the shape '{self._wanted}'"
         if not is_object(value):
             return f"this is no {shape}"
         given = ", ".join(f"'{key}'" for key in tuple(value)[:_FIELDS_SHOWN])

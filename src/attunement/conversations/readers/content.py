@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from attunement.conversations.readers.record import BadRecord, InexactNumber, is_list, is_object, surely_exact
 from attunement.conversations.readers.talk import join
 
-_TEXT = frozenset({"text", "input_text", "output_text"})
 _CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use"})
 _RESULTS = frozenset({"tool_result", "tool-result", "function_call_output", "web_search_tool_result"})
 _PRIVATE = frozenset({"thinking", "redacted_thinking", "reasoning"})

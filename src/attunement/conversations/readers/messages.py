@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from attunement.conversations.readers import names
 from attunement.conversations.readers.content import read_content, tool_call, tool_result
 from attunement.conversations.readers.names import SPOKEN, Side, side_of
-from attunement.conversations.readers.record import BadRecord, is_object, listed
+from attunement.conversations.readers.record import BadRecord, is_list, is_object, listed
 from attunement.conversations.readers.talk import Talk, join, plain_talk, weave
 
 # Only a message with one of these needs more than a look at its speaker and its words.
@@ -103,8 +103,9 @@ def _sides(side: Side, message: Mapping[str, Any], content: Any, exact: bool) ->
         yield Side.ASSISTANT, results
         if not text:
             return
-    calls = [*(message.get("tool_calls") or ()), message.get("function_call")]
-    marks = [tool_call(call, exact) for call in calls if is_object(call)]
+    calls: Any = message.get("tool_calls")
+    both = [*(calls if is_list(calls) else [calls]), message.get("function_call")]
+    marks = [tool_call(call, exact) for call in both if is_object(call)]
     yield side, join(text, "\n".join(marks))
 
 

@@ -8,7 +8,7 @@ is matched sentence by sentence, and what is found is a place in the original te
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,21 +159,20 @@ class Lexicon:
 
     def find(self, text: str) -> Iterator[Match]:
         """Each signal that stands in `text` and that no guard takes back, once: where it is first found."""
-        message = fold(text)
+        reading = _read(text)
         seen: set[str] = set()
-        for first, sentence in _sentences(message):
-            for signal, pattern in self._candidates(sentence):
+        for first, sentence, words in reading.sentences:
+            for signal, pattern in self._candidates(words):
                 if signal.id in seen:
                     continue
                 for match in pattern.regex.finditer(sentence):
-                    context = _Context(message, first, sentence, match.start(), match.end())
+                    context = _Context(reading.message, first, sentence, match.start(), match.end())
                     if not any(self.guards[name].holds(context) for name in signal.guards):
                         seen.add(signal.id)
                         yield Match(signal, first + match.start(), first + match.end())
                         break
 
-    def _candidates(self, sentence: str) -> list[tuple[Signal, Pattern]]:
-        words = set(_WORD.findall(sentence.replace("'", "")))
+    def _candidates(self, words: frozenset[str]) -> list[tuple[Signal, Pattern]]:
         numbers: set[int] = set()
         for word in words & self._index.keys():
             for number, others in self._index[word]:
@@ -214,18 +213,39 @@ class _Test:
         return _any_of(self.guard.unless or self.guard, self._lists)
 
 
-def _sentences(message: str) -> Iterator[tuple[int, str]]:
-    for found in _SENTENCE.finditer(message):
-        start, end = found.span()
-        while end - start > _LONGEST:
-            yield start, message[start : start + _LONGEST]
-            start += _LONGEST - _OVERLAP
-        yield start, message[start:end]
+class _Sentence(NamedTuple):
+    first: int
+    text: str
+    words: frozenset[str]  # without apostrophes
+
+
+class _Reading(NamedTuple):
+    message: str
+    sentences: tuple[_Sentence, ...]
+
+
+@lru_cache(maxsize=64)  # several lexicons read the same message one after the other
+def _read(text: str) -> _Reading:
+    message = fold(text)
+    pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
+    return _Reading(message, tuple(_sentence(message, start, end) for start, end in pieces))
+
+
+def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end - start > _LONGEST:
+        yield start, start + _LONGEST
+        start += _LONGEST - _OVERLAP
+    yield start, end
+
+
+def _sentence(message: str, start: int, end: int) -> _Sentence:
+    text = message[start:end]
+    return _Sentence(start, text, frozenset(_WORD.findall(text.replace("'", ""))))
 
 
 def sentence_starts(text: str) -> list[int]:
     """Where the sentences of `text` begin, as the lexicons see them."""
-    return [found.start() for found in _SENTENCE.finditer(fold(text))]
+    return [sentence.first for sentence in _read(text).sentences]
 
 
 def fold(text: str) -> str:

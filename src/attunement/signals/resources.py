@@ -87,7 +87,7 @@ def _listed(reply: str, served: frozenset[str]) -> Iterator[Resource]:
     for name in find_names(reply):
         standing = Standing.NAMED if not served or served & name.countries else Standing.FOREIGN
         yield _resource(reply, standing, name.start, name.end, _reaching(name.lines, served))
-    for site in _SITE.finditer(reply):
+    for site in _SITE.finditer(reply) if _DOTTED.search(reply) else ():
         lines = _sites(crisis_lines()).get(site["site"].lower(), ())
         if lines:
             standing = (
@@ -107,30 +107,32 @@ def _reaching(lines: tuple[CrisisLine, ...], served: frozenset[str]) -> tuple[Cr
 
 def _beside_a_country(reply: str) -> Iterator[NumberFound]:
     """Listed numbers that stand beside a country instead of a word for calling: "988 in the US", "UK: 116 123"."""
-    if not any(sign.isdigit() for sign in reply):
-        return
-    for found in _beside(crisis_lines()).finditer(reply):
-        digits = found["after"] or found["before"]
-        start = found.start("after" if found["after"] else "before")
-        for number in find_numbers(f"call {digits}"):
-            if number.countries:
-                yield number._replace(start=start, end=start + len(digits))
+    before, after = _countries(crisis_lines())
+    for digits in _DIGITS.finditer(reply):
+        start, end = digits.span()
+        if before.search(reply, max(0, start - _FAR), start) or after.match(reply, end):
+            for number in find_numbers(f"call {digits[0]}"):
+                if number.countries:
+                    yield number._replace(start=start, end=end)
+
+
+_DIGITS = re.compile(r"(?<!\w)\d[\d -]{1,10}\d(?!\w)")
+_FAR = 40  # the longest name of a country with the signs behind it
+
+# How replies abbreviate the countries with the most listed lines.
+_SHORT_NAMES = (r"U\.?S\.?A?", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
 
 
 @lru_cache(maxsize=8)
-def _beside(lines: CrisisLines) -> re.Pattern[str]:
-    names = [country.name for country in lines.countries.values()]
-    countries = "|".join([*map(re.escape, names), *_SHORT_NAMES])
-    digits = r"\d[\d -]{1,10}\d"
-    return re.compile(
-        rf"\b(?:{countries})\b[\s):*,.–—-]{{1,6}}(?P<after>{digits})(?!\w)"
-        rf"|(?<!\w)(?P<before>{digits})\**\s*(?:\(|in |for |if you(?:'|’)?re in )(?:the )?(?:{countries})\b"
-    )
+def _countries(lines: CrisisLines) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A country right before a number, and one right after it."""
+    either = "|".join([*(re.escape(country.name) for country in lines.countries.values()), *_SHORT_NAMES])
+    before = rf"\b(?:{either})[\s):*,.–—-]{{1,6}}$"
+    after = rf"\**\s*(?:\(|in |for |if you['’]?re in )(?:the )?(?:{either})\b"
+    return re.compile(before), re.compile(after)
 
 
-# How replies abbreviate the countries with the most listed lines.
-_SHORT_NAMES = (r"U\.?S\.?A?", r"USA", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
-
+_DOTTED = re.compile(r"\.[a-z]")  # what every address of a site has and few other texts
 _SITE = re.compile(r"(?<![\w@])(?:https?://)?(?:www\.)?(?P<site>[\w-]+(?:\.[\w-]+)+)")
 
 

@@ -2,7 +2,8 @@
 
 A lexicon is a data file of named signals. Each has patterns (the language is in `patterns`), a reason, an example of
 what it sees and one of what it must leave alone, and guards that say when the same words mean something else. Text
-is matched sentence by sentence, and what is found is a place in the original text.
+is matched sentence by sentence, and what is found is a place in the original text. Files are named by subject and
+language ("suicide.en"); English is the only language so far, and another one is another set of files.
 """
 
 import re

@@ -1,0 +1,1 @@
+"""How far raters agree, how far a judge can be believed, and how sure either is."""

@@ -1,0 +1,200 @@
+"""Ratings as tables: one row a unit, one column a rater, NaN where nobody rated.
+
+Statistics on agreement mostly need only how often each category was given to each unit. Units collapse to a few dozen
+such counts, and `Tally` keeps those patterns once; that is what makes resampling fast.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attunement.agreement.results import Undefined
+from attunement.errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Key = TypeVar("Key", bound=Hashable)
+
+# Up to so many possible patterns a lookup table finds each unit's pattern faster than sorting does.
+LOOKUP = 1 << 20
+
+
+class Table(NamedTuple):
+    """A long list of ratings, pivoted. `values[i, j]` is what `raters[j]` said of `units[i]`."""
+
+    units: list[Hashable]
+    raters: list[Hashable]
+    values: Floats
+
+
+class Tally(NamedTuple):
+    """How often each unit was given each category, kept once for all units that look the same."""
+
+    categories: Floats
+    counts: Floats  # one row a pattern, one column a category
+    pattern: Ints  # for each unit, its row in `counts`
+    raters: int | None  # None where only counts are known
+
+    @property
+    def frequency(self) -> Floats:
+        """How many units show each pattern."""
+        return np.bincount(self.pattern, minlength=len(self.counts)).astype(np.float64)
+
+    @property
+    def used(self) -> Floats:
+        """The categories that somebody gave."""
+        return self.categories[(self.frequency @ self.counts) > 0]
+
+
+def table(units: Iterable[Key], raters: Iterable[Hashable], values: Iterable[float]) -> Table:
+    """Pivot a long list of ratings; units and raters keep the order in which they first appear.
+
+    Raises:
+        InputError: A rater rated the same unit twice; which of the two counts is the caller's decision.
+    """
+    rows: dict[Hashable, int] = {}
+    columns: dict[Hashable, int] = {}
+    cells: dict[tuple[int, int], float] = {}
+    for unit, rater, value in zip(units, raters, values, strict=True):
+        cell = rows.setdefault(unit, len(rows)), columns.setdefault(rater, len(columns))
+        if cell in cells:
+            raise InputError(f"Rater {rater} rated unit {unit} twice; keep one of the two ratings.")
+        cells[cell] = value
+    matrix = np.full((len(rows), len(columns)), np.nan)
+    if cells:
+        matrix[tuple(np.array(list(cells)).T)] = list(cells.values())
+    return Table(list(rows), list(columns), matrix)
+
+
+def code(labels: Sequence[Sequence[str | None]], categories: Sequence[str]) -> Floats:
+    """Turn a table of words into one of numbers: the place of each word in `categories`, NaN for None.
+
+    Raises:
+        InputError: A word is not among the categories.
+    """
+    places: Mapping[str | None, float] = {name: place for place, name in enumerate(categories)} | {None: np.nan}
+    for row in labels:
+        for label in row:
+            if label not in places:
+                raise InputError(
+                    f"The answer {label!r} is none of {', '.join(categories)}; correct it or leave it out."
+                )
+    return matrix([[places[label] for label in row] for row in labels])
+
+
+def matrix(ratings: ArrayLike) -> Floats:
+    """The ratings as a table of units by raters; an empty list is an empty table.
+
+    Raises:
+        ValueError: It is no table, or holds an infinite number.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.size == 0:
+        return table.reshape(len(table), 0) if table.ndim < 2 else table
+    if table.ndim != 2:
+        raise ValueError(f"ratings need one row a unit and one column a rater, not {table.ndim} dimensions")
+    if np.isinf(table).any():
+        raise ValueError("a rating is infinite")
+    return table
+
+
+def tally(ratings: ArrayLike | Tally, categories: Sequence[float] | None = None) -> Tally:
+    """Count the categories of each unit.
+
+    Args:
+        ratings: Units by raters with NaN for missing, or a tally, which is returned as it is.
+        categories: The whole scale. Without it the categories are the values that occur, which matters wherever a
+            coefficient depends on how many there are (AC1, Brennan-Prediger) or on ranks.
+
+    Raises:
+        InputError: A rating is not among the categories.
+    """
+    if isinstance(ratings, Tally):
+        return ratings
+    values = matrix(ratings)
+    scale = scale_of(values, categories)
+    # A missing rating sorts behind every category and so gets the code len(scale).
+    codes = np.searchsorted(scale, values)
+    counts, pattern = _patterns(codes, len(scale))
+    return Tally(scale, counts, pattern, int((~np.isnan(values)).any(axis=0).sum()))
+
+
+def scale_of(values: Floats, categories: Sequence[float] | None) -> Floats:
+    """The categories in ascending order: those named, or else the values that occur.
+
+    Raises:
+        InputError: A value is not among those named.
+    """
+    given = np.unique(values[~np.isnan(values)])
+    if categories is None:
+        return given
+    scale = np.unique(np.asarray(categories, dtype=np.float64))
+    strange = np.setdiff1d(given, scale)
+    if strange.size:
+        raise InputError(f"The rating {strange[0]:g} is not on the scale {', '.join(f'{each:g}' for each in scale)}.")
+    return scale
+
+
+def tally_counts(counts: ArrayLike, categories: Sequence[float] | None = None) -> Tally:
+    """A tally of a table that already holds counts: one row a unit, one column a category."""
+    table = matrix(counts)
+    scale = np.arange(table.shape[1], dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
+    rows, pattern = np.unique(table, axis=0, return_inverse=True)
+    return Tally(scale, rows, pattern.reshape(-1).astype(np.int64), None)
+
+
+def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:
+    """The distinct rows of category counts, and which of them each unit has."""
+    base = codes.shape[1] + 1
+    if size * np.log2(base) < 62:
+        # A unit's counts are the digits of one number in base (raters + 1), a missing rating adding nothing.
+        digits = base ** np.arange(size, dtype=np.int64)
+        worth = np.append(digits, 0)
+        keys = np.zeros(len(codes), dtype=np.int64)
+        for column in codes.T:
+            keys += worth[column]
+        found, pattern = _distinct(keys, base**size)
+        return (found[:, None] // digits % base).astype(np.float64), pattern
+    counts = np.zeros((len(codes), size + 1))
+    np.add.at(counts, (np.arange(len(codes))[:, None], codes), 1)
+    rows, pattern = np.unique(counts[:, :size], axis=0, return_inverse=True)
+    return rows, pattern.reshape(-1).astype(np.int64)
+
+
+def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
+    if limit > LOOKUP:
+        found, inverse = np.unique(keys, return_inverse=True)
+        return found, inverse.astype(np.int64)
+    found = np.flatnonzero(np.bincount(keys, minlength=1)).astype(np.int64)
+    place = np.zeros(limit, dtype=np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[keys]
+
+
+def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
+    """Number the conversations that units belong to from 0, and say how many there are.
+
+    Without labels each unit is a cluster of its own.
+
+    Raises:
+        ValueError: There are not as many labels as units.
+    """
+    if labels is None:
+        return np.arange(units), units
+    names = np.asarray(labels)
+    if names.shape != (units,):
+        raise ValueError(f"{units} units need {units} cluster labels, not {names.shape}")
+    distinct, number = np.unique(names, return_inverse=True)
+    return number.astype(np.int64), len(distinct)
+
+
+def nothing_to_compare(tally: Tally) -> Undefined | None:
+    """Why agreement cannot be computed on these ratings, or None where at least one unit has two ratings."""
+    per_pattern = tally.counts.sum(axis=1)[tally.frequency > 0] if tally.counts.size else np.zeros(0)
+    if not per_pattern.any():
+        return Undefined("there are no ratings")
+    if per_pattern.max() > 1:
+        return None
+    return Undefined("only one rater" if tally.raters == 1 else "no unit was rated by two raters")

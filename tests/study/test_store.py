@@ -44,6 +44,7 @@ def test_instruments_are_kept_in_full_and_load_again_equal(study: Study) -> None
     study.keep_instrument(COACHING)
     assert study.instruments() == [COACHING, EMPATHY]
     assert [instrument.hash for instrument in study.instruments()] == [COACHING.hash, EMPATHY.hash]
+    assert list(study.instruments()[0].scoring.weights) == list(COACHING.scoring.weights)
 
 
 def test_a_new_wording_is_kept_beside_the_old_one(study: Study) -> None:

@@ -17,12 +17,12 @@ from attunement.study import tables
 from attunement.study.records import AnswerRecord
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, *, sorted: bool = False) -> str:
     """JSON text; lone surrogates and numbers of any length, which orjson refuses, are written by the slower way."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sorted else None).decode()
     except TypeError:
-        return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+        return json.dumps(value, ensure_ascii=True, sort_keys=sorted, separators=(",", ":"))
 
 
 def from_json(text: str) -> Any:

@@ -298,15 +298,20 @@ class Study:
                     found[answer.prompt, answer.repeat] = answer
         return found
 
-    def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> None:
-        """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced."""
+    def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
+        """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
+
+        Returns how many ratings are new or took the place of an ERROR.
+        """
         answer_rows = [answer_row(answer) for answer in answers]
         rating_rows = [rating_row(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
             if answer_rows:
                 connection.execute(self._upsert(tables.answers), answer_rows)
-            if rating_rows:
-                connection.execute(self._upsert(tables.ratings), rating_rows)
+            if not rating_rows:
+                return 0
+            counting = {"preserve_rowcount": True}
+            return connection.execute(self._upsert(tables.ratings), rating_rows, execution_options=counting).rowcount
 
     def _upsert(self, table: Table) -> Any:
         key = _KEYS[table.name]
@@ -363,8 +368,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def unmarked(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
+    """The name a rater was given, where a study put a part of its mark behind it."""
+    given, at, digits = name.rpartition(" @")
+    return given if at and _mark(given, kind, settings)[:_MARK_DIGITS] == digits else name
+
+
 def _mark(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
-    return hashlib.sha256(to_json([kind, name, settings]).encode()).hexdigest()
+    return hashlib.sha256(to_json([kind, name, settings], sorted=True).encode()).hexdigest()
 
 
 def _rater(row: Row[Any]) -> Rater:

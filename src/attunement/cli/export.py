@@ -1,0 +1,54 @@
+"""`attune export`: the ratings or the scorecards of a study as a table for other programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def export(
+    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    output: Annotated[
+        str, typer.Argument(metavar="OUT", help="The file to write: .jsonl, .csv or .parquet; - is standard output.")
+    ],
+    what: Annotated[
+        Literal["ratings", "scorecards"],
+        typer.Option("--what", help="One row a rating, or one row a scorecard of a conversation."),
+    ] = "ratings",
+    format: Annotated[
+        Literal["jsonl", "csv", "parquet"] | None,
+        typer.Option("--format", help="What to write, where the name of the file does not say it."),
+    ] = None,
+    instrument: Annotated[
+        str | None,
+        typer.Option(
+            "--instrument",
+            "-i",
+            metavar="ID|FILE",
+            help="With scorecards: which instrument of the study, or a .yaml file with weights of its own.",
+        ),
+    ] = None,
+) -> None:
+    """Write the ratings or the scorecards of a study as a table.
+
+    Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasons
+    and evidence, who gave it, and what the answer behind it cost. `attune import` reads them back.
+
+    Example: attune export chats.study.db ratings.csv
+    """
+    from attunement.errors import AttunementError
+    from attunement.study import Study, chosen_instrument, exporting, table_files
+
+    chosen = format or table_files.format_of(output)
+    if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
+        raise AttunementError(f"{output} is the study itself, so it is not written over; give the output another name")
+    if instrument and what == "ratings":
+        raise AttunementError("--instrument chooses what scorecards are made with; ratings are all written")
+    with Study(study) as opened:
+        if what == "ratings":
+            rows = exporting.ratings(opened)
+        else:
+            rows = exporting.scorecards(opened, chosen_instrument(opened, instrument))
+        count = table_files.write(rows, output, chosen)
+    target = "standard output" if output == "-" else output
+    typer.echo(f"Wrote {count:,} {what if count != 1 else what[:-1]} to {target}.", err=True)

@@ -1,0 +1,155 @@
+"""`attune import`: read exported ratings back, or answers that judges or people gave elsewhere."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from attunement.cli.reading import SystemOption
+
+if TYPE_CHECKING:
+    from attunement.study.importing import Report
+
+
+def import_(
+    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address. Made if not there.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Tables of answers: .csv, .tsv, .jsonl, .json or .parquet."),
+    ],
+    conversations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conversations",
+            "-c",
+            metavar="FILE",
+            help="The conversations that the answers are about, where the study does not have them; may be repeated.",
+        ),
+    ] = None,
+    instrument: Annotated[
+        str | None,
+        typer.Option("--instrument", "-i", metavar="ID|FILE", help="What was asked; else the only one in the study."),
+    ] = None,
+    system: SystemOption = None,
+    absent: Annotated[
+        Literal["error", "not-due"],
+        typer.Option("--absent", help="What an answer that is not in the file means: it is missing, or was not due."),
+    ] = "error",
+    kind: Annotated[
+        Literal["model", "person", "simulation"], typer.Option("--kind", help="What those who answered are.")
+    ] = "model",
+    person: Annotated[
+        list[str] | None,
+        typer.Option("--person", metavar="NAME", help="This rater is a person, whatever --kind says; may be repeated."),
+    ] = None,
+    rater: Annotated[
+        str | None, typer.Option("--rater", metavar="NAME", help="Who answered, where the file does not say it.")
+    ] = None,
+    conversation_column: Annotated[
+        str | None, typer.Option("--conversation-column", metavar="NAME", help="The column with the conversation's id.")
+    ] = None,
+    system_column: Annotated[
+        str | None, typer.Option("--system-column", metavar="NAME", help="The column with the name of the system.")
+    ] = None,
+    turn_column: Annotated[
+        str | None, typer.Option("--turn-column", metavar="NAME", help="The column with the turn that was rated.")
+    ] = None,
+    item_column: Annotated[
+        str | None, typer.Option("--item-column", metavar="NAME", help="The column with the item's id.")
+    ] = None,
+    answer_column: Annotated[
+        str | None, typer.Option("--answer-column", metavar="NAME", help="The column with the answer.")
+    ] = None,
+    rater_column: Annotated[
+        str | None, typer.Option("--rater-column", metavar="NAME", help="The column with who answered.")
+    ] = None,
+    repeat_column: Annotated[
+        str | None, typer.Option("--repeat-column", metavar="NAME", help="The column that numbers repeats.")
+    ] = None,
+    reasoning_column: Annotated[
+        str | None, typer.Option("--reasoning-column", metavar="NAME", help="The column with the reasons.")
+    ] = None,
+) -> None:
+    """Read exported ratings back, or answers that judges or people gave elsewhere.
+
+    A table has one answer a row (conversation, rater, item, answer, reasoning), or one row for several (an object
+    `scores`, or a column for each item). Everything is checked first: where something does not fit, nothing is
+    imported and the lines are named. Evidence is looked up and the instrument's rules are applied as for any judge.
+
+    Example: attune import old.study.db answers.csv --conversations chats.jsonl --instrument coaching-v1
+    """
+    from attunement.conversations.readers import ReadOptions, read
+    from attunement.instruments.lint import checked
+    from attunement.ratings import RaterKind
+    from attunement.study import Study
+    from attunement.study.importing import Absent, Columns, Wishes, check, keep
+
+    wishes = Wishes(
+        system=system,
+        rater=rater,
+        kind=RaterKind(kind),
+        people=frozenset(person or ()),
+        columns=Columns(
+            conversation=conversation_column,
+            system=system_column,
+            turn=turn_column,
+            item=item_column,
+            answer=answer_column,
+            rater=rater_column,
+            repeat=repeat_column,
+            reasoning=reasoning_column,
+        ),
+    )
+    asked = checked(instrument) if instrument else None
+    talk = read(conversations, ReadOptions(system=system)) if conversations else ()
+    # A study that is not there is made only once everything is known to fit.
+    if "://" in study or Path(study).exists():
+        with Study(study, create=True) as opened:
+            report = keep(check(files, talk, asked, wishes, study=opened), opened, Absent(absent))
+            place = opened.place
+    else:
+        fitting = check(files, talk, asked, wishes)
+        with Study(study, create=True) as opened:
+            report = keep(fitting, opened, Absent(absent))
+            place = opened.place
+    typer.echo("\n".join(_sentences(report, place, excused=absent == "not-due")))
+
+
+def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
+    checked = report.checked
+    raters = ", ".join(rater.name for rater in report.raters.values())
+    yield (
+        f"Read {_number(checked.answers, 'answer')} about {_number(len(checked.rated), 'conversation')} "
+        f"by {raters}: {report.new:,} kept in {place}."
+    )
+    if report.known:
+        yield f"{report.known:,} were in the study already."
+    if report.differing.count:
+        yield f"{report.differing.count:,} differ there, and what the study holds stands: {report.differing}."
+    if checked.errors:
+        yield f"{checked.errors:,} are ERROR in the file and stay so."
+    if checked.off_scale.count:
+        yield f"{checked.off_scale.count:,} are no answers on the scale and are kept as ERROR: {checked.off_scale}."
+    if report.absent:
+        yield from _absent(report, excused=excused)
+    if report.unanswered.count:
+        yield f"{_number(report.unanswered.count, 'conversation')} without any answer: {report.unanswered}."
+
+
+def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
+    count = report.absent.total()
+    by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
+    yield f"Absent: {_number(count, 'answer')} that the instrument asks for ({by_item})."
+    yield f"They are missing from {_number(report.absent_in.count, 'scorecard')}: {report.absent_in}."
+    if not excused:
+        yield "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
+        return
+    if count > report.absent_safety:
+        yield f"{count - report.absent_safety:,} are kept as not due, as --absent says."
+    if report.absent_safety:
+        yield f"{report.absent_safety:,} are about safety and stay missing: --absent not-due does not excuse them."
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

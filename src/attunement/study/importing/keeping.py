@@ -1,0 +1,236 @@
+"""Files of answers that fit are kept: conversations, raters, and ratings with their evidence and rules."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import islice
+
+from attunement import evidence, rules
+from attunement.conversations import Identity, Unit
+from attunement.judges.replies import Given as Reply
+from attunement.judges.replies import marks_of
+from attunement.questions import Questionnaire
+from attunement.ratings import NOT_DUE, Outcome, Rating, Round, RuleFinding
+from attunement.scoring import Case, Slot, due
+from attunement.study.encoding import from_json, to_json
+from attunement.study.importing.checking import Checked
+from attunement.study.importing.exported import Exported
+from attunement.study.importing.found import Card, Few, Voice
+from attunement.study.importing.reading import Foreign
+from attunement.study.records import AnswerRecord, Kept, KeptRating, Rater
+from attunement.study.store import Study, unmarked
+
+_BATCH = 200
+"""Ratings that are made and kept at a time."""
+
+
+class Absent(StrEnum):
+    """What it means that an answer is not in the file."""
+
+    ERROR = "error"
+    """It is missing, which scores as an ERROR."""
+    NOT_DUE = "not-due"
+    """Those who made the file were right not to ask. It does not excuse a safety item."""
+
+
+@dataclass
+class Report:
+    """What an import did."""
+
+    checked: Checked
+    conversations: int = 0
+    """Conversations that were given with the answers."""
+    raters: dict[Voice, Rater] = field(default_factory=dict[Voice, Rater])
+    new: int = 0
+    """Ratings that are new, or took the place of an ERROR."""
+    known: int = 0
+    """Ratings that were in the study already."""
+    differing: Few = field(default_factory=Few)
+    """Of those, the ones for which the study holds another outcome: it stands."""
+    absent: Counter[str] = field(default_factory=Counter[str])
+    """How many answers are not in the file, by item."""
+    absent_in: Few = field(default_factory=Few)
+    """The conversations that lack them."""
+    absent_safety: int = 0
+    """How many of them are safety items, which stay missing."""
+    unanswered: Few = field(default_factory=Few)
+    """Conversations that were given and about which there is no answer at all."""
+
+
+def keep(checked: Checked, study: Study, absent: Absent = Absent.ERROR) -> Report:
+    """Keep what was checked in `study`, and say what is absent. What is there already stands."""
+    work = _Keeping(checked, study)
+    work.keep_conversations()
+    entries = checked.entries()
+    while batch := list(islice(entries, _BATCH)):
+        work.keep(batch)
+    work.note_absent(absent)
+    return work.report
+
+
+class _Keeping:
+    def __init__(self, checked: Checked, study: Study) -> None:
+        self.report = Report(checked)
+        self._study, self._reader = study, checked.reader
+        self._instrument = checked.reader.instrument
+        self._wordings = Questionnaire(self._instrument).wordings
+        self._instruments: set[str] = set()
+
+    def keep_conversations(self) -> None:
+        checked = self.report.checked
+        source = iter(checked.conversations)
+        while batch := list(islice(source, _BATCH)):
+            self._study.keep_conversations(batch)
+            self.report.conversations += len(batch)
+            for conversation in batch:
+                if conversation.identity not in checked.rated:
+                    self.report.unanswered.add(conversation.identity)
+
+    def keep(self, entries: Sequence[Foreign | Exported]) -> None:
+        ours = [entry for entry in entries if isinstance(entry, Exported)]
+        units: dict[tuple[Card, int | None], list[Foreign]] = {}
+        for entry in entries:
+            if isinstance(entry, Foreign):
+                units.setdefault((entry.card, entry.turn), []).append(entry)
+        meant = {card.identity for card, _ in units} | {entry.rating.conversation for entry in ours}
+        there = self._study.named(list(meant))
+        ratings = [self._again(entry, there) for entry in ours]
+        answers = [
+            entry.answer._replace(rater=kept.rater)
+            for entry, kept in zip(ours, ratings, strict=True)
+            if entry.answer is not None
+        ]
+        for (card, turn), given in units.items():
+            ratings += self._of_unit(card, turn, given, there[card.identity])
+        self._write(answers, ratings)
+
+    def note_absent(self, absent: Absent) -> None:
+        report, instrument = self.report, self._instrument
+        responses = self._study.responses(instrument.id)
+        waiting: list[tuple[Card, list[Slot]]] = []
+        for card in report.checked.answered:
+            case = Case(card.identity, self._reader.directory[card.identity], responses)
+            slots = report.checked.answered.absent(card, due(instrument, case))
+            if not slots:
+                continue
+            report.absent.update(slot.item for slot in slots)
+            report.absent_in.add(f"{card.identity} by {card.voice.name}: {_listed(slots)}")
+            excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
+            report.absent_safety += len(slots) - len(excused)
+            waiting.append((card, excused))
+            if len(waiting) == _BATCH:
+                self._excuse(waiting, absent)
+                waiting = []
+        self._excuse(waiting, absent)
+
+    def _excuse(self, cards: Iterable[tuple[Card, list[Slot]]], absent: Absent) -> None:
+        if absent is Absent.ERROR:
+            return
+        there = self._study.named([card.identity for card, _ in cards])
+        detail = "no answer in the imported file, which is said to be right"
+        made = [
+            KeptRating(
+                there[card.identity].key,
+                self._rater(card.voice).key,
+                replace(self._rating(card, slot, NOT_DUE), detail=detail),
+            )
+            for card, slots in cards
+            for slot in slots
+        ]
+        self._study.write([], made)
+
+    def _again(self, entry: Exported, there: dict[Identity, Kept]) -> KeptRating:
+        """A rating that was exported, as it was."""
+        rating = entry.rating
+        self._keep_instrument(rating.instrument)
+        voice = Voice(rating.rater, rating.rater_kind, to_json(entry.settings, sorted=True))
+        return KeptRating(there[rating.conversation].key, self._rater(voice).key, rating)
+
+    def _of_unit(self, card: Card, turn: int | None, entries: Sequence[Foreign], kept: Kept) -> list[KeptRating]:
+        """The ratings that follow from answers about one unit."""
+        unit = Unit(kept.conversation, turn)
+        outcomes = {entry.given.item: entry.given.outcome for entry in entries if entry.given.outcome is not None}
+        spoken = rules.apply(self._instrument, unit, outcomes)
+        self._keep_instrument(self._instrument.hash)
+        rater = self._rater(card.voice)
+        return [
+            KeptRating(kept.key, rater.key, self._of_answer(entry, entry.given.outcome, unit, spoken))
+            for entry in entries
+            if entry.given.outcome is not None
+        ]
+
+    def _of_answer(
+        self, entry: Foreign, outcome: Outcome, unit: Unit, spoken: dict[str, tuple[RuleFinding, ...]]
+    ) -> Rating:
+        given = entry.given
+        rating = replace(
+            self._rating(entry.card, Slot(entry.turn, given.item), outcome),
+            reasoning=given.reasoning,
+            rules=spoken.get(given.item, ()),
+            detail=given.detail,
+            at=given.at,
+        )
+        if outcome.value is None:
+            return rating
+        reply = Reply(outcome.value, given.reasoning)
+        marks = marks_of(reply, self._instrument.item(given.item), self._instrument, fenced=False)
+        if not given.reasoning.strip():
+            return replace(rating, marks=marks)
+        found = evidence.verify(given.reasoning, unit.turns, criterion_text=self._wordings[given.item])
+        return replace(rating, marks=marks, evidence=tuple(evidence.to_json(finding) for finding in found))
+
+    def _rating(self, card: Card, slot: Slot, outcome: Outcome) -> Rating:
+        rater = self._rater(card.voice)
+        item_hash = self._instrument.item_hashes[slot.item]
+        return Rating(
+            conversation=card.identity,
+            turn=slot.turn,
+            item=slot.item,
+            outcome=outcome,
+            rater=rater.name,
+            rater_kind=rater.kind,
+            repeat=card.repeat,
+            item_hash=item_hash,
+            asked=item_hash,  # how it was asked elsewhere is not known; what was asked is
+            instrument=self._instrument.hash,
+        )
+
+    def _rater(self, voice: Voice) -> Rater:
+        raters = self.report.raters
+        if voice not in raters:
+            settings = from_json(voice.settings)
+            name = unmarked(voice.name, voice.kind, settings)
+            raters[voice] = self._study.keep_rater(name, voice.kind, settings, known_as=voice.name)
+        return raters[voice]
+
+    def _keep_instrument(self, hash: str) -> None:
+        if hash not in self._instruments:
+            self._study.keep_instrument(self._reader.instruments[hash])
+            self._instruments.add(hash)
+
+    def _write(self, answers: Sequence[AnswerRecord], ratings: Sequence[KeptRating]) -> None:
+        new = self._study.write(answers, ratings)
+        self.report.new += new
+        self.report.known += len(ratings) - new
+        if new < len(ratings):
+            self._compare(ratings)
+
+    def _compare(self, ratings: Sequence[KeptRating]) -> None:
+        """Find those of `ratings` in whose place the study holds another outcome."""
+        keys = sorted({kept.conversation for kept in ratings})
+        raters = {rater.key: rater for rater in self.report.raters.values()}
+        stands = {
+            (rater, *there[:5]): there.outcome
+            for rater in {kept.rater for kept in ratings}
+            for there in self._study.rated(keys, raters[rater])
+        }
+        for conversation, rater, rating in ratings:
+            there = stands.get((rater, conversation, rating.turn, rating.item, rating.asked, rating.repeat))
+            if rating.round is Round.MAIN and there is not None and there != rating.outcome:
+                where = f"{rating.item} of {rating.conversation} by {raters[rater].name}"
+                self.report.differing.add(f"{where} is {there} there and {rating.outcome} here")
+
+
+def _listed(slots: Sequence[Slot]) -> str:
+    return ", ".join(slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)

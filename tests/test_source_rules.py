@@ -18,8 +18,10 @@ from attunement.reports.records import card_record
 from attunement.reports.terminal import draw_overview
 from attunement.reports.terminal_conversation import draw_view
 from attunement.reports.wording import Tone, answer_phrase
-from attunement.scoring import Slot
+from attunement.scoring import Slot, Verdict
 from attunement.study import Study
+from attunement.study.importing import Absent, check, keep
+from attunement.study.scorecards import judged as cards_of
 from tests.builders import talk
 from tests.reports.samples import coaching_card, conversation, fill, judged
 
@@ -217,3 +219,19 @@ def test_a_rate_limit_is_no_failure_of_the_assistant() -> None:
         words, tone = answer_phrase(COACHING, COACHING.item(id), limited)
         assert words.startswith("not judged")
         assert tone is Tone.OPEN
+
+
+@pytest.mark.parametrize("absent", Absent)
+def test_what_an_imported_file_lacks_is_missing_unless_it_is_said_to_be_not_due_and_safety_always_is(
+    tmp_path: Path, absent: Absent
+) -> None:
+    table = tmp_path / "answers.csv"
+    given = [item.id for item in COACHING.items if item.id not in {"CP6", "CQ9"}]
+    rows = [f"{FORTY_TURNS.conversation.id},{id},YES,a judge" for id in given]
+    table.write_text("\n".join(["conversation,item,answer,rater", *rows]), "utf-8")
+    with Study(tmp_path / "a.study.db", create=True) as study:
+        keep(check([table], [FORTY_TURNS.conversation], COACHING, study=study), study, absent)
+        ((_, (card,), _),) = cards_of(study, COACHING)
+    assert card.not_due == (("CP6",) if absent is Absent.NOT_DUE else ())
+    assert [slot.item for slot in card.open] == (["CQ9"] if absent is Absent.NOT_DUE else ["CQ9", "CP6"])
+    assert card.verdict is Verdict.NOT_JUDGED

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import convert, gate, instrument, judge, prompt, show, stats
+from attunement.cli import convert, export, forget, gate, import_, instrument, judge, prompt, show, stats
 from attunement.errors import AttunementError
 
 app = typer.Typer(
@@ -28,6 +28,9 @@ app.command()(gate.gate)
 app.command()(prompt.prompt)
 app.command()(stats.stats)
 app.command()(convert.convert)
+app.command()(export.export)
+app.command("import")(import_.import_)
+app.command()(forget.forget)
 app.add_typer(instrument.app, name="instrument")
 
 

@@ -6,6 +6,7 @@ a reply gave them is one of the things that are judged.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -89,19 +90,25 @@ class Redactor:
         return _ADDRESS.sub(marked, text) if "." in text or "://" in text else text
 
     def _without_numbers(self, text: str) -> str:
-        for number in reversed(find_numbers(text, self._lines)):
+        pieces: list[str] = []
+        end = 0
+        for number in find_numbers(text, self._lines):
             if number.kind is NumberKind.UNLISTED and len(number.digits) >= SHORTEST:
-                text = text[: number.start] + self._mark("phone") + text[number.end :]
-        return text
+                pieces += (text[end : number.start], self._mark("phone"))
+                end = number.end
+        return "".join((*pieces, text[end:]))
 
     def _without_names(self, text: str) -> str:
         if not self._names.search(text):
             return text
         kept = [found.span() for found in _PLACEHOLDER.finditer(text)]
         kept += [(line.start, line.end) for line in find_names(text, self._lines)]
+        kept.sort()
 
         def marked(found: re.Match[str]) -> str:
-            if any(start < found.end() and found.start() < end for start, end in kept):
+            # They do not overlap, so that the last one that begins before this name's end is the only one that can.
+            before = bisect_left(kept, (found.end(), 0))
+            if before and kept[before - 1][1] > found.start():
                 return found[0]
             return self._mark("name")
 

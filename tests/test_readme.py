@@ -21,7 +21,7 @@ COMMANDS = [
     if line.startswith("attune ")
 ]
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-ANSWERS = "conversation,judge,criterion,answer,reasoning\nmothers-flat,elsewhere,CQ1,YES,Turn 1\n"
+ANSWERS = "system,conversation,judge,criterion,answer,reasoning\nHarbor,mothers-flat,elsewhere,CQ1,YES,Turn 1\n"
 GATE_SAYS = {0, 1, 3}
 
 

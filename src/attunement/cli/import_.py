@@ -124,17 +124,17 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
         f"by {raters}: {report.new:,} kept in {place}."
     )
     if report.known:
-        yield f"{report.known:,} were in the study already."
+        yield f"Already in the study: {report.known:,}."
     if report.differing.count:
-        yield f"{report.differing.count:,} differ there, and what the study holds stands: {report.differing}."
+        yield f"Different there: {report.differing.count:,}; what the study holds stands: {report.differing}."
     if checked.errors:
-        yield f"{checked.errors:,} are ERROR in the file and stay so."
+        yield f"ERROR in the file: {checked.errors:,}."
     if checked.off_scale.count:
-        yield f"{checked.off_scale.count:,} are no answers on the scale and are kept as ERROR: {checked.off_scale}."
+        yield f"Kept as ERROR (malformed): {checked.off_scale.count:,}. {checked.off_scale}."
     if report.absent:
         yield from _absent(report, excused=excused)
     if report.unanswered.count:
-        yield f"{_number(report.unanswered.count, 'conversation')} without any answer: {report.unanswered}."
+        yield f"Without any answer: {_number(report.unanswered.count, 'conversation')}. {report.unanswered}."
 
 
 def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
@@ -146,9 +146,9 @@ def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
         yield "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
         return
     if count > report.absent_safety:
-        yield f"{count - report.absent_safety:,} are kept as not due, as --absent says."
+        yield f"Kept as not due, as --absent says: {count - report.absent_safety:,}."
     if report.absent_safety:
-        yield f"{report.absent_safety:,} are about safety and stay missing: --absent not-due does not excuse them."
+        yield f"About safety, which --absent not-due does not excuse: {report.absent_safety:,} stay missing."
 
 
 def _number(count: int, thing: str) -> str:

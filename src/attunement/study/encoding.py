@@ -10,7 +10,6 @@ import orjson
 from sqlalchemy import RowMapping
 
 from attunement.conversations import Conversation, Identity, Origin, Turn
-from attunement.conversations.readers.record import surely_exact
 from attunement.instruments import Value
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, Rating, Round, RuleFinding, State
 from attunement.study import tables
@@ -18,20 +17,20 @@ from attunement.study.records import AnswerRecord
 
 
 def to_json(value: Any, *, sorted: bool = False) -> str:
-    """JSON text; lone surrogates and numbers of any length, which orjson refuses, are written by the slower way."""
+    """JSON text.
+
+    orjson refuses lone surrogates and numbers of more than 64 bits; what the standard library has to write begins with
+    a blank, so that it is read by the standard library again, which keeps them as they are.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sorted else None).decode()
     except TypeError:
-        return json.dumps(value, ensure_ascii=True, sort_keys=sorted, separators=(",", ":"))
+        return " " + json.dumps(value, ensure_ascii=True, sort_keys=sorted, separators=(",", ":"))
 
 
 def from_json(text: str) -> Any:
     """The value behind `to_json`."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return json.loads(text)
-    return value if surely_exact(value) else json.loads(text)
+    return json.loads(text) if text.startswith(" ") else orjson.loads(text)
 
 
 def identity_hash(identity: Identity) -> str:

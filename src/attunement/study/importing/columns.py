@@ -1,7 +1,7 @@
 """Which column of a table of answers says what?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from attunement.conversations.readers import names
@@ -10,7 +10,7 @@ from attunement.conversations.readers.record import BadRecord
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of columns, where the usual ones are not to be taken."""
+    """The names of columns, where the usual ones are not to be taken. A column that is named says nothing else."""
 
     conversation: str | None = None
     system: str | None = None
@@ -27,16 +27,18 @@ class Columns:
         Raises:
             BadRecord: The user named a column that is not there.
         """
-        wanted: str | None = getattr(self, what, None)
+        named = asdict(self)
+        wanted = named.get(what)
         if wanted is None:
-            return next(iter(names.present(_USUAL[what], fields)), None)
+            left = [column for column in fields if column not in named.values()]
+            return next(iter(names.present(_USUAL[what], left)), None)
         if wanted not in fields:
             raise BadRecord(f"there is no column '{wanted}'; there are {', '.join(map(repr, list(fields)[:12]))}")
         return wanted
 
 
 _USUAL = {
-    "conversation": ("conversation", *names.ID),
+    "conversation": (*names.CONVERSATION_ID, "conversation", *names.ID),
     "system": names.SYSTEM,  # `model` among them: the judge's model has a name of its own below
     "turn": ("turn",),
     "item": ("item", "criterion", "criterion_id", "dimension", "item_id"),

@@ -71,6 +71,8 @@ class Reader:
         if is_exported(row.fields):
             yield self._known(exported(row.fields))
             return
+        if {"members", "verdict"} <= row.fields.keys():
+            raise BadRecord("these are scorecards, which follow from ratings; import the ratings (attune export)")
         for given in answers(row.fields, self.instrument, self._wishes.columns):
             identity = self._identity(given)
             yield Foreign(Card(identity, self._voice(given), given.repeat), self._turn(identity, given.turn), given)

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner, Result
+
+from attunement.cli.forget import forget
+from attunement.conversations import Conversation
+from attunement.study import Study
+from tests.study.samples import fill, talks
+
+app = typer.Typer()
+app.command()(forget)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def names(place: Path) -> list[str]:
+    with Study(place) as study:
+        return [str(kept.conversation.identity) for kept in study.conversations()]
+
+
+def test_a_conversation_is_forgotten_without_a_question(tmp_path: Path) -> None:
+    fill(tmp_path / "a.db").close()
+    done = run(tmp_path / "a.db", "c1")
+    assert done.exit_code == 0
+    assert done.stdout == "Forgot bot/c1 with 18 ratings.\n"
+    assert names(tmp_path / "a.db") == ["bot/c0", "bot/c2"]
+
+
+def test_an_id_that_several_systems_have_is_refused_and_nothing_goes(tmp_path: Path) -> None:
+    twin = Conversation("c0", "other/bot", talks(1)[0].turns)
+    fill(tmp_path / "a.db", [talks(1)[0], twin]).close()
+    refused = run(tmp_path / "a.db", "c0")
+    assert "'c0' may mean bot/c0, other/bot/c0: say which, as system/id" in str(refused.exception)
+    assert names(tmp_path / "a.db") == ["bot/c0", "other/bot/c0"]
+    assert run(tmp_path / "a.db", "other/bot/c0").exit_code == 0
+    assert names(tmp_path / "a.db") == ["bot/c0"]
+
+
+def test_a_conversation_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    fill(tmp_path / "a.db").close()
+    assert "holds no conversation 'c9'" in str(run(tmp_path / "a.db", "c9").exception)
+    assert "there is no study" in str(run(tmp_path / "b.db", "c9").exception)
+    assert not (tmp_path / "b.db").exists()

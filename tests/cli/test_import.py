@@ -1,0 +1,122 @@
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner, Result
+
+from attunement.cli.export import export
+from attunement.cli.import_ import import_
+from attunement.ratings import NOT_DUE, RaterKind
+from attunement.study import Study
+from tests.study.samples import COACHING, fill, talks
+
+app = typer.Typer()
+app.command()(export)
+app.command("import")(import_)
+
+ITEMS = [item.id for item in COACHING.items if item.minimum_turns == 1]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def chats(path: Path, count: int) -> Path:
+    records = [
+        {"id": entry.id, "turns": [turn._asdict() for turn in entry.turns], "system": entry.system}
+        for entry in talks(count)
+    ]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def answers(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["conversation", "judge", "criterion", "answer"])
+        writer.writerows(rows)
+    return path
+
+
+def test_answers_made_elsewhere_become_a_study_and_what_is_absent_is_said(tmp_path: Path) -> None:
+    rows = [("c0", "claude", item, "YES") for item in ITEMS if item not in {"CQ1", "CQ8"}]
+    rows += [("c0", "claude", "CQ1", "perhaps"), ("c1", "claude", "CQ2", "ERROR")]
+    done = run(
+        "import",
+        tmp_path / "a.db",
+        answers(tmp_path / "answers.csv", rows),
+        *("--conversations", chats(tmp_path / "chats.jsonl", 3)),
+        *("--instrument", "coaching-v1"),
+    )
+    assert done.exit_code == 0, done.exception
+    said = done.stdout.splitlines()
+    assert (
+        said[0] == f"Read {len(rows)} answers about 2 conversations by claude: {len(rows)} kept in {tmp_path / 'a.db'}."
+    )
+    assert said[1] == "1 are ERROR in the file and stay so."
+    assert said[2] == f"Kept as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is no answer on the scale."
+    assert said[3].startswith("Absent: 13 answers that the instrument asks for (CQ8 2, ")
+    assert "bot/c0 by claude: CQ8" in said[4]
+    assert said[5] == "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
+    assert said[6] == "Without any answer: 1 conversation. bot/c2."
+
+
+def test_absent_answers_can_be_said_not_to_be_due(tmp_path: Path) -> None:
+    done = run(
+        "import",
+        tmp_path / "a.db",
+        answers(tmp_path / "answers.csv", [("c0", "Ada", "CQ2", "YES")]),
+        *("--conversations", chats(tmp_path / "chats.jsonl", 1)),
+        *("--instrument", "coaching-v1", "--absent", "not-due", "--person", "Ada"),
+    )
+    assert "Kept as not due, as --absent says: 10." in done.stdout
+    assert "About safety, which --absent not-due does not excuse: 2 stay missing." in done.stdout
+    with Study(tmp_path / "a.db") as study:
+        assert [rating.outcome for rating in study.ratings()].count(NOT_DUE) == 10
+        assert study.raters()[0].kind is RaterKind.PERSON
+
+
+def test_a_file_that_does_not_fit_leaves_no_study_behind(tmp_path: Path) -> None:
+    refused = run(
+        "import",
+        tmp_path / "a.db",
+        answers(tmp_path / "answers.csv", [("c0", "claude", "CQ1", "YES"), ("c7", "claude", "CQ1", "YES")]),
+        *("--conversations", chats(tmp_path / "chats.jsonl", 1)),
+        *("--instrument", "coaching-v1"),
+    )
+    assert "nothing was imported" in str(refused.exception)
+    assert "answers.csv:3: there is no conversation 'c7'" in str(refused.exception)
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_an_export_comes_back_into_an_empty_study(tmp_path: Path) -> None:
+    with fill(tmp_path / "a.db") as study:
+        before = list(study.ratings())
+    for name in ("r.jsonl", "r.csv", "r.parquet"):
+        run("export", tmp_path / "a.db", tmp_path / name)
+        place = tmp_path / f"{name}.db"
+        done = run(
+            "import",
+            place,
+            tmp_path / name,
+            *("--conversations", chats(tmp_path / "chats.jsonl", 3)),
+            *("--instrument", "coaching-v1"),
+        )
+        assert done.stdout == f"Read 54 answers about 3 conversations by j: 54 kept in {place}.\n"
+        with Study(place) as study:
+            assert list(study.ratings()) == before
+
+
+def test_a_second_import_says_what_was_there_and_what_differs(tmp_path: Path) -> None:
+    chats(tmp_path / "chats.jsonl", 1)
+    first = ("import", tmp_path / "a.db", tmp_path / "answers.csv", "-c", tmp_path / "chats.jsonl", "-i", "coaching-v1")
+    rows = [("c0", "claude", item, "YES") for item in ITEMS]
+    answers(tmp_path / "answers.csv", rows)
+    assert run(*first).exit_code == 0
+    answers(tmp_path / "answers.csv", [*rows[:-1], (*rows[-1][:3], "NO")])
+    said = run("import", tmp_path / "a.db", tmp_path / "answers.csv").stdout
+    assert f"Already in the study: {len(ITEMS)}." in said
+    differing = f"{ITEMS[-1]} of bot/c0 by claude is YES there and NO here."
+    assert f"Different there: 1; what the study holds stands: {differing}" in said

@@ -52,10 +52,9 @@ def test_answers_made_elsewhere_become_a_study_and_what_is_absent_is_said(tmp_pa
     )
     assert done.exit_code == 0, done.exception
     said = done.stdout.splitlines()
-    assert (
-        said[0] == f"Read {len(rows)} answers about 2 conversations by claude: {len(rows)} kept in {tmp_path / 'a.db'}."
-    )
-    assert said[1] == "1 are ERROR in the file and stay so."
+    count = len(rows)
+    assert said[0] == f"Read {count} answers about 2 conversations by claude: {count} kept in {tmp_path / 'a.db'}."
+    assert said[1] == "ERROR in the file: 1."
     assert said[2] == f"Kept as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is no answer on the scale."
     assert said[3].startswith("Absent: 13 answers that the instrument asks for (CQ8 2, ")
     assert "bot/c0 by claude: CQ8" in said[4]

@@ -182,11 +182,11 @@ def test_reading_a_damaged_file_gives_records_or_one_sentence_and_changes_nothin
 
 @contextmanager
 def powerless() -> Iterator[Path]:
-    """A folder that everybody can reach, and no right to write where others forbid it; root has that right."""
+    """A folder of one's own, and no right to write where that is forbidden; only root has that right."""
     with tempfile.TemporaryDirectory(prefix="attune-") as name:
-        Path(name).chmod(0o777)
         root = os.geteuid() == 0
         if root:
+            os.chown(name, 65534, 65534)
             os.seteuid(65534)
         try:
             yield Path(name)
@@ -202,8 +202,16 @@ def test_a_file_that_may_not_be_written_can_be_read_and_says_why_it_cannot_be_wr
         place.chmod(0o444)
         with Study(place) as study:
             assert study.conversation_count() == 3
-            with pytest.raises(StudyError, match=r"a\.db cannot be written: .*readonly"):
+            with pytest.raises(StudyError, match=r"a\.db cannot be written: the file or its folder may not be"):
                 study.keep_rater("k", RaterKind.MODEL, {})
+
+
+def test_a_file_in_a_folder_that_may_not_be_written_is_refused_in_one_sentence() -> None:
+    with powerless() as folder:
+        fill(folder / "a.db").close()
+        folder.chmod(0o555)
+        assert "copy it to where you may write" in refusal(folder / "a.db")
+        folder.chmod(0o755)
 
 
 def test_a_file_that_may_not_be_read_is_refused_in_one_sentence() -> None:

@@ -93,13 +93,25 @@ def speaking(shown: str, done: str) -> Generator[None]:
         reason = _reason(error)
         if any(sign in reason for sign in _DAMAGED):
             raise StudyError(f"{shown} is damaged ({reason}); use a copy of it, if there is one") from error
-        raise StudyError(f"{shown} cannot be {done}: {reason}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        # A byte that went wrong inside a value: the database does not notice, our own reading of the value does.
-        raise StudyError(f"{shown} is damaged: it holds what no study holds; use a copy, if there is one") from error
+        raise StudyError(f"{shown} cannot be {done}: {_PLAIN.get(reason, reason)}") from error
 
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")
+_PLAIN = {
+    "attempt to write a readonly database": "the file or its folder may not be written; copy it to where you may write"
+}
+
+
+@contextmanager
+def understanding(shown: str) -> Generator[None]:
+    """Turn a value that no study holds into one sentence.
+
+    A byte that went wrong inside a value is not noticed by the database, but by our own reading of the value.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise StudyError(f"{shown} is damaged: it holds what no study holds; use a copy, if there is one") from error
 
 
 def _reason(error: Exception) -> str:

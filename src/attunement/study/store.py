@@ -75,7 +75,8 @@ class Study:
     @contextmanager
     def reading(self) -> Generator[Connection]:
         """A connection that sees the study as it is at its first query."""
-        with connecting.speaking(self.place, "read"), self._engine.connect() as connection:
+        speaking = connecting.speaking(self.place, "read")
+        with speaking, connecting.understanding(self.place), self._engine.connect() as connection:
             yield connection
 
     @contextmanager

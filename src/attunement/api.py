@@ -10,6 +10,7 @@
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -61,6 +62,17 @@ class Settings:
     price_out: float | None = None
     selection: Selection = field(default_factory=Selection)
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant, before anything is asked."""
+        if self.max_connections < 1 or self.repeats < 1:
+            raise InputError("max_connections and repeats must be at least 1")
+        if self.timeout is not None and self.timeout <= 0:
+            raise InputError("the timeout must be more than 0 seconds")
+        if self.items is not None and not self.items:
+            raise InputError("items is an empty list: leave it out to ask about all of them")
+        if (self.price_in is None) != (self.price_out is None):
+            raise InputError("a price needs both parts: --price-in and --price-out")
+
     def prepare(self) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent yet."""
         return Prepared(self._scope(), self._participants(), self._conduct(), self.selection)
@@ -80,6 +92,8 @@ class Settings:
         named = [self.judges] if isinstance(self.judges, str) or not isinstance(self.judges, Sequence) else self.judges
         if not named:
             raise JudgeError("name at least one judge, such as openai:gpt-5.2")
+        if twice := [judge for judge, times in Counter(map(str, named)).items() if times > 1]:
+            raise JudgeError(f"{twice[0]} is named twice; to ask it several times, use repeats")
         return [self._participant(judge) for judge in named]
 
     def _conduct(self) -> Conduct:
@@ -94,7 +108,9 @@ class Settings:
                 f"the price of {judge.name} is not known, so --max-cost cannot be kept: "
                 "give it with --price-in and --price-out (dollars a million tokens)"
             )
-        return Participant(judge, self.max_connections, self.rpm, self.tpm, price)
+        # A model on this machine answers one question at a time; more would only wait inside it.
+        at_once = 1 if judge.name.startswith("local:") else self.max_connections
+        return Participant(judge, at_once, self.rpm, self.tpm, price)
 
     def _judge_options(self) -> JudgeOptions:
         return JudgeOptions(
@@ -156,25 +172,47 @@ def judge(
     Returns:
         The counts, how it ended, and a way to the scorecards.
     """
-    work = judge_async(conversations, study, system=system, **settings)
+    stop: list[Callable[[], object]] = []
+
+    def watch(run: Run) -> None:
+        loop = asyncio.get_running_loop()
+        stop.append(lambda: loop.call_soon_threadsafe(run.interrupt))
+
+    work = _judge(conversations, study, system, settings, watch)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    # A notebook has a loop running already; ours then runs in a thread of its own.
+    # A notebook has a loop running already; ours then runs in a thread of its own, and its stop button must reach it.
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        running = thread.submit(asyncio.run, work)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            for interrupt in stop:
+                interrupt()
+            raise
 
 
 async def judge_async(
     conversations: Conversations, study: str | Path | None = None, *, system: str | None = None, **settings: Any
 ) -> Result:
     """As `judge`, in the running event loop."""
+    return await _judge(conversations, study, system, settings, None)
+
+
+async def _judge(
+    conversations: Conversations,
+    study: str | Path | None,
+    system: str | None,
+    settings: dict[str, Any],
+    watch: Callable[[Run], None] | None,
+) -> Result:
     prepared = Settings(**settings).prepare()
     place = study or default_study(conversations)
     if isinstance(conversations, str | Path):
         conversations = read([conversations], ReadOptions(system=system))
-    return await run(conversations, place, prepared)
+    return await run(conversations, place, prepared, watch=watch)
 
 
 async def run(
@@ -203,5 +241,7 @@ def default_study(conversations: object) -> Path:
     if not isinstance(conversations, str | Path) or str(conversations) == "-":
         raise InputError("say where the study is to be kept: there is no file of conversations to put it beside")
     path = Path(conversations)
-    name = path.name.removesuffix(".gz")
-    return path.with_name(f"{Path(name).stem}.study.db")
+    if any(sign in str(path) for sign in "*?["):
+        raise InputError(f"say where the study is to be kept: {conversations} is a pattern, not one file")
+    path = path.resolve() if path.name in {"", ".", ".."} else path
+    return path.with_name(f"{Path(path.name.removesuffix('.gz')).stem}.study.db")

@@ -1,11 +1,12 @@
 import pytest
 
-from attunement.engine.budget import Budget, Price, Purse
+from attunement.engine.budget import Budget, Price, Purse, Size
 from attunement.engine.pricing import price_of
 from attunement.judges import Answer, Failure, Usage
 from attunement.ratings import ErrorKind
 
 PRICE = Price(prompt=10.0, completion=100.0, cached=1.0)
+SIZE = Size(prompt=1000, items=1)
 
 
 def answer(prompt: int, completion: int, cached: int = 0) -> Answer:
@@ -18,25 +19,47 @@ def test_cached_tokens_cost_their_own_price():
 
 def test_calls_beyond_the_limit_are_skipped():
     purse = Purse(Budget(max_calls=2), None)
-    assert [purse.take(10) is None for _ in range(3)] == [True, True, False]
-    refusal = purse.take(10)
-    assert refusal is not None
-    assert refusal.kind is ErrorKind.SKIPPED
+    taken = [purse.take(Size(10, 1)) for _ in range(3)]
+    assert taken[:2] == [0.0, 0.0]
+    assert isinstance(taken[2], Failure)
+    assert taken[2].kind is ErrorKind.SKIPPED
 
 
 def test_calls_under_way_together_do_not_pass_the_limit_one_by_one():
     purse = Purse(Budget(max_cost=0.05), PRICE)
-    taken = [purse.take(1000) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
-    assert [refusal is None for refusal in taken] == [True] * 2 + [False] * 8
-    assert taken[-1] is not None
+    taken = [purse.take(SIZE) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
+    assert [isinstance(each, Failure) for each in taken] == [False] * 2 + [True] * 8
+    assert isinstance(taken[-1], Failure)
     assert taken[-1].kind is ErrorKind.BUDGET
+
+
+def test_replies_that_turn_out_long_make_later_calls_reserve_more():
+    purse = Purse(Budget(max_cost=10.0), PRICE)
+    first = purse.take(SIZE)
+    assert isinstance(first, float)
+    purse.settle(first, answer(1000, 5000))
+    assert purse.take(SIZE) == pytest.approx(0.01 + 0.5)
+
+
+def test_five_items_in_one_call_reserve_five_answers():
+    assert Purse(Budget(), PRICE).take(Size(1000, 5)) == pytest.approx(0.01 + 0.075)
+
+
+def test_a_call_that_was_broken_off_gives_back_what_it_reserved():
+    budget = Budget(max_cost=1.0)
+    purse = Purse(budget, PRICE)
+    reserved = purse.take(SIZE)
+    assert isinstance(reserved, float)
+    purse.settle(reserved, None)
+    assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 
 def test_what_was_reserved_is_replaced_by_what_it_cost():
     budget = Budget(max_cost=1.0)
     purse = Purse(budget, PRICE)
-    purse.take(1000)
-    purse.settle(1000, answer(2000, 10))
+    reserved = purse.take(SIZE)
+    assert isinstance(reserved, float)
+    purse.settle(reserved, answer(2000, 10))
     assert budget.spent == pytest.approx(0.021)
     assert budget.reserved == pytest.approx(0)
 
@@ -44,8 +67,9 @@ def test_what_was_reserved_is_replaced_by_what_it_cost():
 def test_a_failure_costs_nothing():
     budget = Budget(max_cost=1.0)
     purse = Purse(budget, PRICE)
-    purse.take(1000)
-    purse.settle(1000, Failure(ErrorKind.SERVER, "gone"))
+    reserved = purse.take(SIZE)
+    assert isinstance(reserved, float)
+    purse.settle(reserved, Failure(ErrorKind.SERVER, "gone"))
     assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 

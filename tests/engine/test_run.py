@@ -12,9 +12,9 @@ import pytest
 from attunement import api
 from attunement.conversations import Conversation
 from attunement.engine import Run
-from attunement.errors import InputError, JudgeError
+from attunement.errors import InputError, JudgeError, StudyError
 from attunement.instruments import Instrument, load
-from attunement.questions import Layout
+from attunement.questions import Ask, Layout
 from attunement.ratings import ErrorKind, Mark, Rating, State
 from attunement.study import Study
 from tests.builders import talk
@@ -389,3 +389,137 @@ def test_it_works_where_a_loop_is_running_already(place: Path):
 
     with FakeJudge() as fake:
         assert asyncio.run(notebook(fake)).progress.answered == 1
+
+
+def test_the_same_words_of_many_systems_are_asked_once_however_few_go_at_once(place: Path):
+    many = [entry for n in range(20) for entry in chats(1, system=f"system{n}")]
+    with FakeJudge() as fake:
+        result = judge(fake, many, place, items=SMALL, max_connections=1)
+        assert fake.requests == len(SMALL)
+    assert result.progress.done == result.progress.planned == 20 * len(SMALL)
+    assert len(kept(place)) == 20 * len(SMALL)
+
+
+def test_a_judge_that_is_named_twice_is_refused(place: Path):
+    with FakeJudge() as fake, pytest.raises(JudgeError, match="named twice"):
+        judge(fake, chats(1), place, judges=["openai:one", "openai:one"])
+
+
+async def interrupted(fake: FakeJudge, place: Path, after: float, **settings: Any) -> tuple[api.Result, float]:
+    """A run that is interrupted, and how long it took to end."""
+    chosen: dict[str, Any] = {"judges": "openai:fake", "base_url": fake.url, "instrument": COACHING, "items": SMALL}
+    loop = asyncio.get_running_loop()
+    stopped: list[float] = []
+
+    def watch(run: Run) -> None:
+        def stop() -> None:
+            stopped.append(loop.time())
+            run.interrupt()
+
+        loop.call_later(after, stop)
+
+    prepared = api.Settings(**{**chosen, **settings}).prepare()
+    result = await api.run(chats(3), place, prepared, watch=watch)
+    return result, loop.time() - stopped[0]
+
+
+def test_an_interruption_does_not_sit_out_what_a_server_asks_us_to_wait(place: Path):
+    with FakeJudge(Behaviour(latency=0.3, faults={"rate_limit": 1.0}, retry_after="60")) as fake:
+        result, took = asyncio.run(interrupted(fake, place, 0.15))
+    assert result.ending.interrupted
+    assert took < 30  # the request under way came back; nobody waited for the minute
+    assert kept(place) == []
+
+
+def test_an_answer_that_could_be_read_is_kept_although_a_wish_was_left(place: Path):
+    def long(_: Asked) -> str:
+        return json.dumps({"reasoning": "Turn 1. " * 60, "answer": "YES"})
+
+    with FakeJudge(Behaviour(latency=0.3, answer=long)) as fake:
+        asyncio.run(interrupted(fake, place, 0.15, enforce_length=True))
+        assert len(kept(place)) == fake.requests > 0
+
+
+def test_a_wait_of_hours_ends_as_an_error_and_not_in_silence(place: Path):
+    with FakeJudge(Behaviour(faults={"rate_limit": 1.0}, retry_after="86400")) as fake:
+        result = judge(fake, chats(1), place, items=["CQ1"])
+        assert fake.requests == 1
+    assert result.progress.errors == {ErrorKind.RATE_LIMITED: 1}
+
+
+def test_no_calls_at_all_leave_no_answers_behind(place: Path):
+    with FakeJudge() as fake:
+        result = judge(fake, chats(1), place, items=SMALL, max_calls=0)
+        assert fake.requests == 0
+    assert result.progress.calls == 0
+    with Study(place) as study:
+        (rater,) = study.raters()
+        assert study.answered([rating.asked for rating in study.ratings()], rater) == {}
+
+
+def test_two_judges_count_a_conversation_once(place: Path):
+    with FakeJudge() as fake:
+        result = judge(fake, chats(5), place, judges=["openai:one", "openai:two"], items=SMALL)
+    assert result.progress.conversations_done == result.progress.conversations == 5
+
+
+def test_stop_on_gate_keeps_what_costs_no_call(place: Path):
+    with FakeJudge(Behaviour(answer=answering({"CQ8": "NO"}))) as fake:
+        judge(fake, chats(1, system="Harbor"), place, items=SMALL)
+        before = fake.requests
+        result = judge(fake, chats(1, system="Lumen"), place, items=SMALL, stop_on_gate=True)
+        assert fake.requests == before
+    assert result.progress.shared == len(SMALL)
+    assert not result.progress.errors
+
+
+def test_every_reply_has_its_own_opening_question_in_the_transcript_first_layout(place: Path):
+    with FakeJudge(Behaviour(latency=0.05)) as fake:
+        fake.keep_bodies = True
+        judge(fake, chats(1), place, instrument=EMPATHY, ask=Ask.SEPARATELY, layout=Layout.TRANSCRIPT_FIRST)
+        prefixes = [body["messages"][-1]["content"].split(" ends ===")[0] for body in fake.bodies]
+    assert len(set(prefixes[:3])) == 3
+    assert len(prefixes) == 15
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_connections": 0}, {"repeats": 0}, {"items": []}, {"timeout": -1.0}, {"price_in": 1.0}]
+)
+def test_settings_that_cannot_be_meant_are_refused_before_anything_is_asked(place: Path, wrong: dict[str, Any]):
+    with FakeJudge() as fake:
+        with pytest.raises(InputError):
+            judge(fake, chats(1), place, **wrong)
+        assert fake.requests == 0
+
+
+def test_a_study_that_cannot_be_written_is_said_so(place: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: object) -> None:
+        raise StudyError("the disk is full")
+
+    monkeypatch.setattr(Study, "write", full)
+    with FakeJudge() as fake, pytest.raises(StudyError, match="full"):
+        judge(fake, chats(2), place, items=SMALL, stop_on_gate=True)
+
+
+def test_a_cancelled_run_leaves_no_task_behind(place: Path):
+    async def scene(fake: FakeJudge) -> int:
+        settings: dict[str, Any] = {"judges": "openai:fake", "base_url": fake.url, "instrument": COACHING}
+        work = asyncio.create_task(api.judge_async(chats(40), place, **settings))
+        await asyncio.sleep(0.5)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        return len(asyncio.all_tasks())
+
+    with FakeJudge(Behaviour(latency=0.2)) as fake:
+        assert asyncio.run(scene(fake)) == 1
+
+
+@pytest.mark.parametrize(("given", "name"), [("a/chats.jsonl", "chats"), ("b/chats.jsonl.gz", "chats"), (".", None)])
+def test_the_study_lies_beside_the_conversations(given: str, name: str | None):
+    assert api.default_study(given).name == f"{name or Path.cwd().name}.study.db"
+
+
+@pytest.mark.parametrize("given", ["*.jsonl", "-"])
+def test_where_there_is_no_one_file_the_place_must_be_said(given: str):
+    with pytest.raises(InputError, match="study"):
+        api.default_study(given)

@@ -99,6 +99,13 @@ def test_the_messages_can_be_read_back_from_the_transcript(messages: list[tuple[
     assert [Turn(restore(user), restore(assistant)) for user, assistant in pairs] == list(turns)
 
 
+@pytest.mark.parametrize("run", ["-", "=", "- ", "-\u200b", " ", "_"])
+def test_long_runs_of_rubbish_before_a_header_do_not_hide_it(run: str) -> None:
+    text = run * 20_000 + "--- Turn 4"
+    assert MARK in neutralise(text, CLOSING)
+    assert restore(neutralise(text, CLOSING)) == text
+
+
 def test_an_assistant_that_opens_leaves_the_first_user_line_empty() -> None:
     assert "--- Turn 1 ---\nUser: \nAssistant: Hello" in transcript((Turn("", "Hello"),))
 

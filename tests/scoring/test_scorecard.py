@@ -132,6 +132,25 @@ def test_only_signals_looking_at_safety_is_screened_and_never_a_pass() -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, failing, rater="signals")).verdict is Verdict.FAIL
 
 
+def test_an_answer_of_signals_on_safety_clears_nothing() -> None:
+    assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater="signals")).verdict is Verdict.SCREENED
+
+
+def test_what_signals_leaves_to_others_on_safety_is_not_open() -> None:
+    card = scorecard(COACHING, LONG, ratings(COACHING, {"CQ8": ABSTAINED, "MT1": ABSTAINED}, rater="signals"))
+    assert card.open == (Slot(None, "MT1"),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"), [("NO", Verdict.UNSAFE), ("YES", Verdict.INCOMPLETE), (ERROR, Verdict.NOT_JUDGED)]
+)
+def test_without_a_weighted_answer_safety_still_decides_and_nothing_passes(
+    answer: str | Outcome, verdict: Verdict
+) -> None:
+    answers = {"CQ8": answer, "CQ9": "NA"}
+    assert scorecard(COACHING, LONG, ratings(COACHING, answers, others=NOT_DUE)).verdict is verdict
+
+
 def test_items_below_their_minimum_of_turns_are_not_due_and_not_missing() -> None:
     short = Case(HERE, turns=2)
     asked = [given for given in ratings(COACHING, {}) if given.item not in {"CP7", "MT4", "MT7"}]

@@ -2,13 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
-from attunement.engine import Progress
+from attunement.engine import Progress, Run
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
 
@@ -31,32 +30,32 @@ class Manner(StrEnum):
         return cls.LIVE if sys.stderr.isatty() else cls.PLAIN
 
 
-async def show_progress(progress: Progress, concurrency: Callable[[], int], manner: Manner) -> None:
-    """Show `progress` until cancelled."""
+async def show_progress(run: Run, manner: Manner) -> None:
+    """Show how `run` goes until cancelled."""
     match manner:
         case Manner.QUIET:
             return
         case Manner.LIVE:
-            await _live(progress, concurrency)
+            await _live(run)
         case _:
             write = _json_line if manner is Manner.JSON else _plain_line
             while True:
                 await asyncio.sleep(_PLAIN_SECONDS)
-                sys.stderr.write(write(progress, concurrency()) + "\n")
+                sys.stderr.write(write(run) + "\n")
                 sys.stderr.flush()
 
 
-async def _live(progress: Progress, concurrency: Callable[[], int]) -> None:
+async def _live(run: Run) -> None:
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
         while True:
-            live.update(_plain_line(progress, concurrency()), refresh=True)
+            live.update(_plain_line(run), refresh=True)
             await asyncio.sleep(_LIVE_SECONDS)
 
 
-def figures(progress: Progress, concurrency: int = 0) -> dict[str, Any]:
+def figures(progress: Progress) -> dict[str, Any]:
     """The counts of a run for machines."""
     return {
         "conversations": progress.conversations,
@@ -74,15 +73,16 @@ def figures(progress: Progress, concurrency: int = 0) -> dict[str, Any]:
         "cost": round(progress.cost, 6),
         "answers_without_a_price": progress.unpriced,
         "seconds": round(progress.elapsed, 3),
-        "open_questions": concurrency,
     }
 
 
-def _json_line(progress: Progress, concurrency: int) -> str:
-    return orjson.dumps(figures(progress, concurrency)).decode()
+def _json_line(run: Run) -> str:
+    now = {"open_questions": run.concurrency(), "waiting_seconds": round(run.waiting(), 1)}
+    return orjson.dumps({**figures(run.progress), **now}).decode()
 
 
-def _plain_line(progress: Progress, concurrency: int) -> str:
+def _plain_line(run: Run) -> str:
+    progress = run.progress
     more = "+" if progress.reading else ""
     parts = [
         f"{progress.conversations_done} of {progress.conversations}{more} conversations",
@@ -95,7 +95,9 @@ def _plain_line(progress: Progress, concurrency: int) -> str:
         parts.append(f"${progress.cost:.2f}")
     if progress.errors:
         parts.append("errors: " + ", ".join(f"{count} {kind}" for kind, count in progress.errors.most_common()))
-    parts.append(f"{concurrency} open")
+    parts.append(f"{run.concurrency()} open")
+    if (waiting := run.waiting()) >= 1:
+        parts.append(f"the server asks to wait {_duration(waiting)}")
     return " · ".join(parts)
 
 

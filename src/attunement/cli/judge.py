@@ -33,7 +33,7 @@ def judge(
     base_url: asking.BaseUrlOption = None,
     temperature: asking.TemperatureOption = 0.0,
     seed: asking.SeedOption = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", help="Seconds for one call.")] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds for one call.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="The longest reply.")] = None,
     logprobs: Annotated[bool, typer.Option("--logprobs", help="Keep the probabilities of the words.")] = False,
     max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="Calls at once, at most.")] = 100,

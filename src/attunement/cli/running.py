@@ -24,7 +24,7 @@ from attunement.errors import StudyError
 from attunement.judges import Judge, hosted, is_dated, shared_family
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
-from attunement.study import Study
+from attunement.study import Study, shown_place
 
 _LOOK_SECONDS = 0.3
 """How long `judge` looks at the input before it starts; `estimate` looks at all of it."""
@@ -47,15 +47,17 @@ def run_and_report(
     warnings = _Warnings()
     result = asyncio.run(_run(warnings.watch(conversations), place, prepared, manner))
     if json:
-        typer.echo(orjson.dumps({"study": str(place), **figures(result.progress), **_ended(result)}).decode())
+        typer.echo(orjson.dumps({"study": shown_place(place), **figures(result.progress), **_ended(result)}).decode())
     elif not quiet:
         for line in (*what_was_read(conversations), *_after(result), *warnings.lines(prepared.participants)):
             _say(line)
     if result.ending.given_up:
-        sys.stderr.write(f"attune: {result.ending.given_up}; what was answered before is kept in {place}\n")
+        sys.stderr.write(
+            f"attune: {result.ending.given_up}; what was answered before is kept in {shown_place(place)}\n"
+        )
         return 2
     if result.ending.interrupted:
-        _say(f"Interrupted. Everything answered is kept in {place}; the same command goes on from there.")
+        _say(f"Interrupted. Everything answered is kept in {shown_place(place)}; the same command goes on from there.")
         return INTERRUPTED
     return 3 if result.progress.errors or result.progress.kept_errors else 0
 
@@ -66,7 +68,7 @@ async def _run(
     shown: list[asyncio.Task[None]] = []
 
     def watch(run: Run) -> None:
-        shown.append(asyncio.create_task(show_progress(run.progress, run.concurrency, manner)))
+        shown.append(asyncio.create_task(show_progress(run, manner)))
         # The first Ctrl-C lets what is in flight come back; the second one is Python's own and ends it at once.
         loop = asyncio.get_running_loop()
 
@@ -96,7 +98,7 @@ def estimates(conversations: Reading, place: str | Path | None, settings: api.Se
 
 def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -> Iterator[str]:
     """The first lines of a run, from a short look at the input where it can be read twice."""
-    yield f"Study: {place}"
+    yield f"Study: {shown_place(place)}"
     if not conversations.rereadable:
         return
     for participant in prepared.participants:
@@ -127,12 +129,9 @@ def _estimate(conversations: Iterable[Conversation], place: str | Path | None, s
 
 
 def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
-    from attunement.engine.budget import REPLY_TOKENS
-
-    replies = found.questions * REPLY_TOKENS
     line = (
         f"{participant.judge.name}: {found.questions:,} questions about {found.conversations:,} conversations, about "
-        f"{found.prompt_tokens:,} tokens in and {replies:,} out"
+        f"{found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out"
     )
     if found.kept:
         line += f"; {found.kept:,} more are in the study already"
@@ -174,7 +173,7 @@ def _after(result: api.Result) -> Iterator[str]:
             yield f"{rater} does not take {parameter}: {instead}."
     if progress.conversations and progress.conversations <= _FEW:
         yield from _verdicts(result)
-    yield f"See the scorecards: attune show {result.place}"
+    yield f"See the scorecards: attune show {shown_place(result.place)}"
 
 
 def _what_to_do(result: api.Result) -> str:

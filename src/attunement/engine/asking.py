@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from attunement.engine.budget import Purse
+from attunement.engine.budget import Purse, Size
 from attunement.engine.limits import Limiter
 from attunement.engine.progress import Progress
 from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, Usage
@@ -28,6 +28,10 @@ so it may happen often; a server that did not answer three times will not."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
+_LONGEST_ASKED = 900.0
+"""Seconds a server may ask us to wait. Beyond that the question ends as an ERROR, which a later run can ask again: a
+quota of the day is nothing to sit out in silence."""
+
 
 @dataclass
 class Channel:
@@ -42,25 +46,32 @@ class Channel:
     calling: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     """The tasks whose request is with the server."""
 
-    async def send(self, request: Request, tokens: int) -> Answer | Failure:
+    async def send(self, request: Request, size: Size, asked: "Asked") -> Answer | Failure:
         """Send one request, when the limits allow it."""
-        await self.limiter.acquire(tokens)
+        if self.closed:
+            raise asyncio.CancelledError
+        await self.limiter.acquire(size.prompt)
         task = asyncio.current_task()
+        reply: Answer | Failure | None = None
+        reserved = 0.0
         try:
             if self.closed:
                 raise asyncio.CancelledError
-            if forbidden := self.purse.take(tokens):
-                return forbidden
+            taken = self.purse.take(size)
+            if isinstance(taken, Failure):
+                return taken
+            reserved = taken
             if task:
                 self.calling.add(task)
+            asked.attempts += 1
             self.progress.calls += 1
             reply = await self.judge.ask(request)
+            return reply
         finally:
             if task:
                 self.calling.discard(task)
             self.limiter.release()
-        self.purse.settle(tokens, reply)
-        return reply
+            self.purse.settle(reserved, reply)
 
 
 class Wishes(NamedTuple):
@@ -103,7 +114,7 @@ async def ask(
     unread = 0
     wished = False
     while True:
-        reply = await _send(request, channel, asked)
+        reply = await _send(request, channel, asked, len(question.items))
         if isinstance(reply, Failure):
             return _failed(asked, reply.kind, reply.detail, fatal=reply.fatal)
         read = read_reply(
@@ -126,21 +137,24 @@ async def ask(
         wish = None if wished else _unmet(question, read, wishes, evidence_holds)
         if wish is None:
             return asked
+        if channel.closed:
+            return asked
         wished = True
         request = _once_more(request, reply, wish)
 
 
-async def _send(request: Request, channel: Channel, asked: Asked) -> Answer | Failure:
+async def _send(request: Request, channel: Channel, asked: Asked, items: int) -> Answer | Failure:
     """One request, sent again after faults that may pass."""
     faults: dict[ErrorKind, int] = {}
-    # About four characters a token; only the pace of requests rests on it.
-    tokens = (len(request.system) + len(request.shared) + len(request.own)) // 4
+    # About four characters a token; only the pace of requests and what is reserved for them rest on it.
+    size = Size((len(request.system) + len(request.shared) + len(request.own)) // 4, items)
     while True:
-        asked.attempts += 1
-        reply = await channel.send(request, tokens)
+        reply = await channel.send(request, size, asked)
         if isinstance(reply, Answer):
             channel.limiter.succeeded()
             asked.usage = Usage(*(sum(pair) for pair in zip(asked.usage, reply.usage, strict=True)))
+            return reply
+        if (reply.retry_after or 0) > _LONGEST_ASKED:
             return reply
         if reply.kind is ErrorKind.RATE_LIMITED:
             channel.limiter.rate_limited(reply.retry_after)
@@ -149,6 +163,8 @@ async def _send(request: Request, channel: Channel, asked: Asked) -> Answer | Fa
         faults[reply.kind] = faults.get(reply.kind, 0) + 1
         if not reply.transient or faults[reply.kind] >= _TRIES.get(reply.kind, 1):
             return reply
+        if channel.closed:
+            raise asyncio.CancelledError
         channel.progress.retries[reply.kind] += 1
         await asyncio.sleep(_wait(faults[reply.kind], reply.retry_after))
 

@@ -10,7 +10,7 @@ from attunement.judges.protocol import Answer, Failure, Usage
 from attunement.ratings import ErrorKind
 
 REPLY_TOKENS = 150
-"""A reply of 300 characters of reasoning with its JSON, for estimates before it is there."""
+"""An answer of 300 characters of reasoning with its JSON, for estimates before it is there."""
 
 
 class Price(NamedTuple):
@@ -40,29 +40,45 @@ class Budget:
         self.reserved = 0.0
 
 
-class Purse(NamedTuple):
+class Size(NamedTuple):
+    """How large a call will be: the tokens of its prompt, about, and how many items are asked."""
+
+    prompt: int
+    items: int
+
+
+class Purse:
     """One judge's access to the budget, at its price."""
 
-    budget: Budget
-    price: Price | None
+    def __init__(self, budget: Budget, price: Price | None) -> None:
+        """`price` is None where it is not known."""
+        self.budget, self.price = budget, price
+        self._answers = 0
+        self._reply_tokens = 0
 
-    def take(self, tokens: int) -> Failure | None:
-        """Reserve a call with a prompt of about `tokens` tokens, or say which limit forbids it."""
+    def take(self, size: Size) -> float | Failure:
+        """Reserve a call and say how much was reserved, or say which limit forbids it."""
         budget = self.budget
         if budget.max_calls is not None and budget.calls >= budget.max_calls:
             return Failure(ErrorKind.SKIPPED, f"not asked: the limit of {budget.max_calls} calls was reached")
-        reserve = self._reserve(tokens)
+        reserve = self._reserve(size)
         if budget.max_cost is not None and budget.spent + budget.reserved + reserve > budget.max_cost:
             return Failure(ErrorKind.BUDGET, f"not asked: the limit of ${budget.max_cost:.2f} was reached")
         budget.calls += 1
         budget.reserved += reserve
-        return None
+        return reserve
 
-    def settle(self, tokens: int, reply: Answer | Failure) -> None:
-        """Replace what was reserved by what the call cost."""
-        self.budget.reserved -= self._reserve(tokens)
-        if self.price and isinstance(reply, Answer):
-            self.budget.spent += self.price.cost(reply.usage)
+    def settle(self, reserved: float, reply: Answer | Failure | None) -> None:
+        """Replace what was reserved by what the call cost; None for a call that was broken off."""
+        self.budget.reserved -= reserved
+        if isinstance(reply, Answer):
+            self._answers += 1
+            self._reply_tokens += reply.usage.completion
+            self.budget.spent += self.price.cost(reply.usage) if self.price else 0.0
 
-    def _reserve(self, tokens: int) -> float:
-        return self.price.cost(Usage(tokens, REPLY_TOKENS)) if self.price else 0.0
+    def _reserve(self, size: Size) -> float:
+        if self.price is None:
+            return 0.0
+        # A model that thinks before it answers writes far more than the answer; the replies so far tell.
+        usual = self._reply_tokens // self._answers if self._answers else 0
+        return self.price.cost(Usage(size.prompt, max(REPLY_TOKENS * size.items, usual)))

@@ -26,17 +26,19 @@ class Estimate:
     prompt_tokens: int = 0
     shared_tokens: int = 0
     """The part of `prompt_tokens` that a prefix cache could serve if transcripts came first."""
+    reply_tokens: int = 0
     gate_questions: int = 0
     gate_tokens: int = 0
+    gate_reply_tokens: int = 0
 
     def cost(self, price: Price, layout: Layout | None = None) -> float:
         """In dollars, in this layout or the one of the run. A cache counts only where it has a price of its own."""
         cached = self.shared_tokens if (layout or self.layout) is Layout.TRANSCRIPT_FIRST else 0
-        return price.cost(Usage(self.prompt_tokens, self.questions * REPLY_TOKENS, cached))
+        return price.cost(Usage(self.prompt_tokens, self.reply_tokens, cached))
 
     def least_with_stop_on_gate(self, price: Price) -> float:
         """In dollars, if the gate of every conversation tripped: the least that stop-on-gate can come down to."""
-        return price.cost(Usage(self.gate_tokens, self.gate_questions * REPLY_TOKENS))
+        return price.cost(Usage(self.gate_tokens, self.gate_reply_tokens))
 
     def add(self, questions: Sequence[Question]) -> None:
         """Count what is to be asked about one conversation."""
@@ -45,6 +47,8 @@ class Estimate:
             tokens = question.tokens()
             self.questions += 1
             self.prompt_tokens += tokens
+            reply = REPLY_TOKENS * len(question.items)
+            self.reply_tokens += reply
             if question.unit.turn in prefixes:
                 self.shared_tokens += prefixes[question.unit.turn]
             else:
@@ -52,6 +56,7 @@ class Estimate:
             if question.about_safety:
                 self.gate_questions += 1
                 self.gate_tokens += tokens
+                self.gate_reply_tokens += reply
 
 
 def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[Study, Rater] | None = None) -> Estimate:

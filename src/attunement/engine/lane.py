@@ -1,6 +1,7 @@
 """One judge's way through a run: a queue of tasks, a fixed pool of workers, a bounded number of open conversations."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -35,6 +36,10 @@ class Lane:
     _opened: dict[int, Opened] = field(default_factory=dict[int, Opened])
     _twins: dict[tuple[str, int], list[Task]] = field(default_factory=dict[tuple[str, int], list[Task]])
     """Prompts that are being asked, with the tasks of other conversations that wait for the same answer."""
+    _expected: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    """How many tasks that are not finished have this prompt."""
+    _given: dict[tuple[str, int], AnswerRecord] = field(default_factory=dict[tuple[str, int], AnswerRecord])
+    """Answers of this run that further tasks with the same prompt will need."""
     _workers: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     _complete: bool = False
 
@@ -49,6 +54,10 @@ class Lane:
         self._workers = [asyncio.create_task(self._worker()) for _ in range(2 * self.channel.limiter.ceiling)]
         await asyncio.gather(*self._workers, return_exceptions=True)
 
+    def expect(self, plan: Plan) -> None:
+        """Note the prompts of `plan` before any answer that comes in meanwhile is let go."""
+        self._expected.update(task.prompt for opened in plan.opened for stage in opened.stages for task in stage)
+
     async def feed(self, plan: Plan) -> None:
         """Open the conversations of `plan` as others are finished."""
         progress = self.channel.progress
@@ -57,7 +66,9 @@ class Lane:
         progress.planned += sum(len(stage) for opened in plan.opened for stage in opened.stages)
         for opened in plan.opened:
             if not opened.stages or opened.key in self._opened:
-                progress.conversations_done += 1
+                progress.passes += 1
+                for task in (task for stage in opened.stages for task in stage):
+                    self._forget(task)
                 continue
             await self._slots.acquire()
             if self.stopped:
@@ -91,11 +102,11 @@ class Lane:
                 self.on_failure(error)
 
     async def _do(self, task: Task) -> None:
-        if task.known is not None:
+        prompt = task.prompt
+        if known := task.known or self._given.get(prompt):
             self.channel.progress.shared += 1
-            await self._keep([], [(task, ratings_of_known(task, self.rater, task.known))])
+            await self._keep([], [(task, ratings_of_known(task, self.rater, known))])
             return
-        prompt = (task.question.hash, task.repeat)
         if prompt in self._twins:
             self._twins[prompt].append(task)
             return
@@ -114,6 +125,8 @@ class Lane:
         progress, price = self.channel.progress, self.channel.purse.price
         cost = price.cost(asked.usage) if price else None
         record = answer_of(task, self.rater, asked, cost)
+        if not asked.error:
+            self._given[task.prompt] = record
         done = [(task, ratings_of(task, self.rater, asked))]
         for twin in twins:
             if asked.error:
@@ -129,7 +142,7 @@ class Lane:
         progress.cached_tokens += asked.usage.cached
         progress.completion_tokens += asked.usage.completion
         progress.cost += cost or 0.0
-        progress.unpriced += cost is None
+        progress.unpriced += cost is None and asked.attempts > 0
         await self._keep([record] if asked.attempts else [], done)
 
     async def _keep(self, answers: list[AnswerRecord], done: list[tuple[Task, list[KeptRating]]]) -> None:
@@ -138,6 +151,7 @@ class Lane:
             await self._finished(task, ratings)
 
     async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
+        self._forget(task)
         opened = self._opened[task.conversation]
         if task.question.about_safety:
             instrument = self.scope.questionnaire.instrument
@@ -158,17 +172,29 @@ class Lane:
                 self._queue.put_nowait(task)
             return
         del self._opened[opened.key]
-        self.channel.progress.conversations_done += 1
+        self.channel.progress.passes += 1
         self._slots.release()
         self._dismiss_if_done()
 
     async def _skip(self, opened: Opened) -> None:
-        """Record that the rest of a conversation was not asked because its gate has tripped."""
-        rest = [task for stage in opened.stages for task in stage if not task.question.about_safety]
-        opened.stages = [[task for stage in opened.stages for task in stage if task.question.about_safety]]
-        opened.stages = [stage for stage in opened.stages if stage]
+        """Record that the rest of a conversation was not asked because its gate has tripped.
+
+        What costs no call stays: safety items, and questions whose answer is known.
+        """
+        left = [task for stage in opened.stages for task in stage]
+        rest = [task for task in left if not (task.known or task.question.about_safety)]
+        stays = [task for task in left if task.known or task.question.about_safety]
+        opened.stages = [stays] if stays else []
         if rest:
             detail = "not asked: a safety criterion has failed (stop-on-gate)"
             ratings = [rating for task in rest for rating in failed(task, self.rater, ErrorKind.SKIPPED, detail)]
             self.channel.progress.errors[ErrorKind.SKIPPED] += len(rest)
             await self.writer.keep([], ratings)
+        for task in rest:
+            self._forget(task)
+
+    def _forget(self, task: Task) -> None:
+        self._expected[task.prompt] -= 1
+        if not self._expected[task.prompt]:
+            del self._expected[task.prompt]
+            self._given.pop(task.prompt, None)

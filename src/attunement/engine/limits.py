@@ -52,6 +52,10 @@ class Limiter:
             self.release()
             raise
 
+    def pause(self) -> float:
+        """Seconds that the server still wants us to wait."""
+        return max(0.0, self._paused_until - monotonic())
+
     def release(self) -> None:
         """The question is no longer with the server."""
         self.in_flight -= 1

@@ -28,6 +28,11 @@ class Task(NamedTuple):
     known: AnswerRecord | None = None
     """The answer, where the same prompt was answered before."""
 
+    @property
+    def prompt(self) -> tuple[str, int]:
+        """What is asked: tasks with the same prompt share an answer."""
+        return self.question.hash, self.repeat
+
 
 @dataclass
 class Opened:
@@ -98,9 +103,11 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
                     found.kept += 1
                     found.kept_errors += any(outcome and outcome.error for outcome in before)
                     opened.tripped |= scope.stop_on_gate and _tripped(question, before)
-        opened.stages = _stages(tasks, scope)
+        opened.stages = [tasks]
         found.opened.append(opened)
     _fill_in_known(found, rater, study)
+    for opened in found.opened:
+        opened.stages = _stages(opened.stages[0], scope)
     return found
 
 
@@ -124,11 +131,22 @@ def _tripped(question: Question, outcomes: Sequence[Outcome | None]) -> bool:
 
 def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
     gate = [task for task in tasks if scope.stop_on_gate and task.question.about_safety]
-    rest = tasks[len(gate) :] if gate else tasks  # safety comes first in `tasks`
+    rest = tasks[len(gate) :]  # safety comes first in `tasks`
     stages = [stage for stage in (gate, rest) if stage]
-    if stages and scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST and len(tasks) > 1:
-        stages[0:1] = [stages[0][:1], stages[0][1:]]
+    if stages and scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST:
+        leaders = _leaders(stages[0])
+        leading = {task.prompt for task in leaders}
+        stages[:1] = [leaders, [task for task in stages[0] if task.prompt not in leading]]
     return [stage for stage in stages if stage]
+
+
+def _leaders(tasks: list[Task]) -> list[Task]:
+    """The first question about each unit: it brings the unit's transcript into the server's cache."""
+    first: dict[int | None, Task] = {}
+    for task in tasks:
+        if task.known is None:
+            first.setdefault(task.question.unit.turn, task)
+    return list(first.values())
 
 
 def _fill_in_known(found: Plan, rater: Rater, study: Study) -> None:

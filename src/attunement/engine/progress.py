@@ -13,8 +13,9 @@ class Progress:
 
     conversations: int = 0
     """Conversations read."""
-    conversations_done: int = 0
-    """Conversations of which nothing is left to ask."""
+    judges: int = 1
+    passes: int = 0
+    """Conversations of which nothing is left to ask a judge, counted for each judge."""
     planned: int = 0
     """Questions found so far that the study had no answer to."""
     kept: int = 0
@@ -35,15 +36,19 @@ class Progress:
     cost: float = 0.0
     unpriced: int = 0
     """Answers of a model whose price is not known."""
-    concurrency: int = 0
     reading: bool = True
     """Whether more conversations may come."""
     started: float = field(default_factory=monotonic)
 
     @property
+    def conversations_done(self) -> int:
+        """Conversations of which nothing is left to ask any judge."""
+        return self.passes // self.judges
+
+    @property
     def done(self) -> int:
         """Questions that are finished, one way or the other."""
-        return self.answered + self.errors.total()
+        return self.answered + self.shared + self.errors.total()
 
     @property
     def elapsed(self) -> float:

@@ -1,14 +1,13 @@
 """Ask everything that is missing, once, and keep what was answered.
 
-One thread reads conversations, plans them and owns the database; the event loop holds a lane of workers for each
-judge. Nothing is materialised beyond the open conversations, so ten million questions cost no more memory than ten.
+One thread reads the input, one plans and owns the database; the event loop holds a lane of workers for each judge.
+Nothing is materialised beyond the open conversations, so ten million questions cost no more memory than ten.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation
@@ -18,13 +17,14 @@ from attunement.engine.lane import Lane
 from attunement.engine.limits import Limiter
 from attunement.engine.plan import Plan, Scope, plan
 from attunement.engine.progress import Progress
+from attunement.engine.reader import Reader
 from attunement.engine.writer import Writer
 from attunement.judges.protocol import Judge
 from attunement.ratings import RaterKind
 from attunement.study import Kept, Study
 
-_BATCH = 32
-"""Conversations that are read, kept and planned at a time."""
+_CAREFUL_START = 2
+"""Open questions at the start where money is limited: until the first replies are there, nobody knows their length."""
 
 
 class Participant(NamedTuple):
@@ -66,7 +66,7 @@ class Run:
 
     def __init__(self, study: Study, scope: Scope, participants: Sequence[Participant], conduct: Conduct) -> None:
         """Prepare a run; nothing is asked yet."""
-        self.progress = Progress()
+        self.progress = Progress(judges=len(participants))
         self.ending = Ending()
         self._study, self._scope = study, scope
         self._database = ThreadPoolExecutor(1, "study")
@@ -77,33 +77,41 @@ class Run:
         study.note_responses(instrument.id, scope.responses)
         self._lanes = [self._lane(participant, conduct.wishes, budget) for participant in participants]
         self._failure: Exception | None = None
-        self._stopping = False
+        self._feeding: asyncio.Task[None] | None = None
 
     async def finish(self, conversations: Iterable[Conversation]) -> Ending:
         """Ask everything about `conversations` that is missing.
 
         What was answered is kept whatever happens; an error, such as a bad line in the input, surfaces afterwards.
         """
+        reader = Reader(conversations)
         writing = asyncio.create_task(self._writer.work())
         working = [asyncio.create_task(lane.work()) for lane in self._lanes]
+        self._feeding = asyncio.create_task(self._feed(reader))
         try:
-            await self._feed(iter(conversations))
-        except Exception as error:
-            self._fail(error)
-        self.progress.reading = False
-        for lane in self._lanes:
-            lane.no_more()
-        await asyncio.gather(*working)
-        self._writer.close()
-        await writing
+            await asyncio.wait([self._feeding])
+            self.progress.reading = False
+            for lane in self._lanes:
+                lane.no_more()
+            await asyncio.gather(*working)
+        except asyncio.CancelledError:
+            self._stop()
+            raise
+        finally:
+            reader.close()
+            self._writer.close()
+            await writing
+            self._database.shutdown(wait=False)
+        self._note_refused()
+        if self._failure:
+            raise self._failure
+        return self.ending
+
+    def _note_refused(self) -> None:
         for lane in self._lanes:
             if refused := dict(lane.channel.judge.refused):
                 self.ending.refused[lane.rater.name] = refused
                 self._study.note_refused(lane.rater, refused)
-        self._database.shutdown()
-        if self._failure:
-            raise self._failure
-        return self.ending
 
     def interrupt(self) -> None:
         """Ask nothing more. What is with a server comes back and is kept."""
@@ -114,6 +122,10 @@ class Run:
         """How many questions are with servers."""
         return sum(lane.channel.limiter.in_flight for lane in self._lanes)
 
+    def waiting(self) -> float:
+        """Seconds until the last of the servers that asked us to wait may be asked again."""
+        return max((lane.channel.limiter.pause() for lane in self._lanes), default=0.0)
+
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
         self._stop()
@@ -123,23 +135,24 @@ class Run:
         self._stop()
 
     def _stop(self) -> None:
-        self._stopping = True
+        if self._feeding:
+            self._feeding.cancel()
         for lane in self._lanes:
             lane.stop()
 
-    async def _feed(self, conversations: Iterator[Conversation]) -> None:
+    async def _feed(self, reader: Reader) -> None:
         loop = asyncio.get_running_loop()
-        while not self._stopping:
-            plans = await loop.run_in_executor(self._database, self._next_plans, conversations)
-            if plans is None:
-                return
-            await asyncio.gather(*(lane.feed(found) for lane, found in zip(self._lanes, plans, strict=True)))
+        try:
+            while batch := await reader.batch():
+                plans = await loop.run_in_executor(self._database, self._plan, batch)
+                for lane, found in zip(self._lanes, plans, strict=True):
+                    lane.expect(found)
+                await asyncio.gather(*(lane.feed(found) for lane, found in zip(self._lanes, plans, strict=True)))
+        except Exception as error:
+            self._fail(error)
 
-    def _next_plans(self, conversations: Iterator[Conversation]) -> list[Plan] | None:
-        """Read and keep a batch, and find for each lane what is left to ask; None at the end."""
-        batch = list(islice(conversations, _BATCH))
-        if not batch:
-            return None
+    def _plan(self, batch: list[Conversation]) -> list[Plan]:
+        """Keep a batch, and find for each lane what is left to ask."""
         self.progress.conversations += len(batch)
         keys = self._study.keep_conversations(batch)
         kept = [Kept(key, conversation) for key, conversation in zip(keys, batch, strict=True)]
@@ -149,6 +162,8 @@ class Run:
         judge = participant.judge
         rater = self._study.keep_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
         limiter = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
+        if budget.max_cost is not None:
+            limiter.limit = min(limiter.limit, _CAREFUL_START)
         channel = Channel(judge, limiter, Purse(budget, participant.price), self.progress)
         return Lane(
             self._scope,

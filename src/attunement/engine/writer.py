@@ -62,7 +62,8 @@ class Writer:
         except Exception as error:
             self._on_failure(error)
             for entry in batch:
-                entry.committed.cancel()
+                if not entry.committed.done():
+                    entry.committed.set_exception(error)
             return
         for entry in batch:
             if not entry.committed.done():  # the worker may be gone after an interruption

@@ -154,8 +154,11 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _looks_refused(text: str) -> bool:
-    """Whether a reply without any JSON declines to answer. Words inside an answer never count."""
-    return "{" not in text and _DECLINES.search(text[:400]) is not None
+    """Whether a reply declines to answer. One that holds JSON or cites a turn has answered, if badly."""
+    return "{" not in text and not _CITES.search(text) and _DECLINES.search(text[:400]) is not None
+
+
+_CITES = re.compile(r"\bturn\s+\d", re.IGNORECASE)
 
 
 _DECLINES = re.compile(

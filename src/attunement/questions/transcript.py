@@ -130,7 +130,8 @@ def _loosely(word: str) -> str:
     return f"[{_INVISIBLE}]*".join(re.escape(letter) for letter in word)
 
 
-_GAP = rf"[\s{_INVISIBLE}]*"
+# Bounded, so that no text takes longer than its length deserves.
+_GAP = rf"[\s{_INVISIBLE}]{{0,40}}"
 _TURN = rf"{_loosely('turn')}{_GAP}\d"
 _ROLES = ("user", "assistant", "system", "developer", "tool", "human", "ai", "bot", "chatbot", "model")
 _ORNAMENT = r"(?:[^\w\n]|_)*"
@@ -143,8 +144,8 @@ _LABEL = re.compile(
 # inside the mark goes: in front of an imitation, but into a token, because a mark in front would leave it alive.
 # Each pattern begins with a plain character, which makes the search for it fast.
 _ANYWHERE = (
-    (rf"-{_GAP}-[-\s{_INVISIBLE}]*{_TURN}", 0),
-    (rf"={_GAP}=[=\s{_INVISIBLE}]*{_loosely('transcript')}", 0),
+    (rf"-{_GAP}-[-\s{_INVISIBLE}]{{0,40}}{_TURN}", 0),
+    (rf"={_GAP}=[=\s{_INVISIBLE}]{{0,40}}{_loosely('transcript')}", 0),
     (rf"<(?:[{_INVISIBLE}]*\||/?(?:start_of_turn|end_of_turn|s|bos|eos|<?/?sys|think)>)", 1),
     (r"\[/?inst\]", 1),
 )

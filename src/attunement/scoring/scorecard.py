@@ -182,7 +182,12 @@ def build(
     failed = tuple(
         slot for slot, outcome in outcomes.items() if _not_met(instrument, instrument.item(slot.item), outcome)
     )
-    open_ = tuple(slot for slot, outcome in outcomes.items() if outcome.state in {State.ERROR, State.ABSTAINED})
+    screening = gate if _only_signals(members) else frozenset[str]()
+    open_ = tuple(
+        slot
+        for slot, outcome in outcomes.items()
+        if outcome.state is State.ERROR or (outcome.state is State.ABSTAINED and slot.item not in screening)
+    )
     unsafe = tuple(slot for slot in failed if slot.item in gate)
     unjudged = tuple(slot for slot in open_ if slot.item in gate and outcomes[slot].state is State.ERROR)
     plain = _Score(instrument, outcomes)
@@ -269,14 +274,11 @@ def _verdict(
     spoken: Sequence[Spoken],
     members: tuple[str, ...],
 ) -> Verdict:
-    abstained = [
-        slot
-        for slot, outcome in outcomes.items()
-        if slot.item in instrument.gate_ids and outcome.state is State.ABSTAINED
-    ]
-    screened = bool(abstained) and all(member.split()[0] == SIGNALS for member in members if member)
+    gate = {slot: outcome for slot, outcome in outcomes.items() if slot.item in instrument.gate_ids}
+    abstained = any(outcome.state is State.ABSTAINED for outcome in gate.values())
+    screened = bool(gate) and _only_signals(members)
     threshold = instrument.scoring.threshold
-    if threshold is None or range_ is None:
+    if threshold is None:
         violated = any(entry.finding.consistency is Consistency.VIOLATED for entry in spoken)
         if unsafe or violated:
             return Verdict.FLAGGED
@@ -287,10 +289,15 @@ def _verdict(
         return Verdict.UNSAFE
     if unjudged:
         return Verdict.NOT_JUDGED
-    if range_.highest < threshold - _TINY:
+    if range_ is not None and range_.highest < threshold - _TINY:
         return Verdict.FAIL
     if screened:
         return Verdict.SCREENED
-    if abstained or range_.lowest < threshold - _TINY:
+    if abstained or range_ is None or range_.lowest < threshold - _TINY:
         return Verdict.INCOMPLETE
     return Verdict.PASS
+
+
+def _only_signals(members: tuple[str, ...]) -> bool:
+    """Whether nobody but the embedded judge looked. Its name may carry a mark: `signals @1a2b3c`."""
+    return bool(members) and all(member.split(" ")[0] == SIGNALS for member in members)

@@ -68,7 +68,16 @@ def test_absent_answers_can_be_said_not_to_be_due(tmp_path: Path) -> None:
         tmp_path / "a.db",
         answers(tmp_path / "answers.csv", [("c0", "Ada", "CQ2", "YES")]),
         *("--conversations", chats(tmp_path / "chats.jsonl", 1)),
-        *("--instrument", "coaching-v1", "--absent", "not-due", "--person", "Ada"),
+        *(
+            "--instrument",
+            "coaching-v1",
+            "--absent",
+            "not-due",
+            "--person",
+            "Ada",
+            "--system",
+            "another",
+        ),
     )
     assert "Kept as not due, as --absent says: 10." in done.stdout
     assert "About safety, which --absent not-due does not excuse: 2 stay missing." in done.stdout

@@ -270,7 +270,7 @@ def test_an_answer_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
 
 def test_ids_of_several_systems_are_told_apart(study: Study, tmp_path: Path) -> None:
     twins = [talk(("Hello", "Hi"), id="c1", system=system) for system in ("a", "b")]
-    with pytest.raises(InputError, match="'c1' may be of 'a', 'b'; say which in a column 'system'"):
+    with pytest.raises(InputError, match="'c1' may be of 'a', 'b'; say which in a column 'system', or with --system"):
         check([table(tmp_path / "a.csv", [row()])], twins, COACHING)
     with pytest.raises(InputError, match="there is no conversation 'c1' of the system 'z'"):
         check([table(tmp_path / "z.csv", [row(model="z")])], twins, COACHING)
@@ -287,6 +287,11 @@ def test_a_long_id_in_digits_is_not_rounded(study: Study, tmp_path: Path) -> Non
     path.write_text('{"id": 12345678901234567891234, "judge": "j", "item": "CQ1", "answer": "YES"}\n')
     keep(check([path], [long], COACHING), study)
     assert [rating.conversation.id for rating in study.ratings()] == [long.id]
+
+
+@pytest.mark.parametrize("repeat", ["-1", "1.5", "x", "1e300", "9" * 400, "99999999999"])
+def test_a_repeat_is_numbered_with_a_number_to_count_with(tmp_path: Path, repeat: str) -> None:
+    assert "which is no number to count with" in refusal(table(tmp_path / "a.csv", [row(repeat=repeat)]))
 
 
 def test_a_reply_is_named_by_its_turn_where_there_are_several(study: Study, tmp_path: Path) -> None:
@@ -498,6 +503,8 @@ def test_an_export_that_does_not_fit_is_refused_by_line(study_place: str, tmp_pa
         ({"outcome": "good"}, "not as Attunement exported it"),
         ({"repeat": "x"}, "not as Attunement exported it"),
         ({"repeat": 1.5}, "not as Attunement exported it"),
+        ({"prompt_tokens": 10**12}, "not as Attunement exported it"),
+        ({"turn": 0}, "bot/c0 has no turn 0"),
         ({"reasoning": 5}, "not as Attunement exported it"),
         ({"evidence": None}, "not as Attunement exported it"),
         ({"rater_kind": "dog"}, "not as Attunement exported it"),

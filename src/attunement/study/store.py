@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, case, delete, exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Responses
@@ -138,6 +138,19 @@ class Study:
         """All raters, in the order in which they joined."""
         with self.reading() as connection:
             return [_rater(row) for row in connection.execute(select(tables.raters).order_by(tables.raters.c.key))]
+
+    def marked(self, mark: Mark) -> dict[str, tuple[int, int]]:
+        """By rater: how many of its answers of the main round carry `mark`, and how many there are."""
+        ratings, raters = tables.ratings.c, tables.raters.c
+        carrying = func.sum(case((ratings.marks.contains(mark.value), 1), else_=0))
+        query = (
+            select(raters.name, carrying, func.count())
+            .where(ratings.rater == raters.key, ratings.round == Round.MAIN, ratings.error.is_(None))
+            .group_by(raters.key, raters.name)
+            .order_by(raters.key)
+        )
+        with self.reading() as connection:
+            return {name: (count, total) for name, count, total in connection.execute(query)}
 
     def responses(self, instrument: str) -> Responses:
         """Which replies of a conversation this instrument is asked about in this study."""

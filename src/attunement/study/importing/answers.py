@@ -11,7 +11,10 @@ from attunement.conversations.readers.record import BadRecord, is_object
 from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Outcome
-from attunement.study.importing.columns import Columns
+from attunement.study.importing.columns import Columns, find
+
+LARGEST = 2**31 - 1
+"""The largest whole number that both databases take."""
 
 
 class Given(NamedTuple):
@@ -37,7 +40,7 @@ def answers(fields: Mapping[str, Any], instrument: Instrument, columns: Columns)
     Raises:
         BadRecord: The row does not say what it is about.
     """
-    found = {what: columns.find(what, fields) for what in _PARTS}
+    found = find(columns, tuple(fields))
     said = {what: None if column is None else fields[column] for what, column in found.items()}
     conversation = _text(said["conversation"])
     if not conversation:
@@ -61,9 +64,6 @@ def answers(fields: Mapping[str, Any], instrument: Instrument, columns: Columns)
             settings={} if temperature in (None, "") else {"temperature": temperature},
             at=_text(said["at"]) or "",
         )
-
-
-_PARTS = ("conversation", "system", "turn", "item", "answer", "rater", "repeat", "reasoning", "at", "temperature")
 
 
 def _values(
@@ -111,7 +111,7 @@ def _score(value: Any) -> int | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return int(number) if number.is_integer() else None
 
@@ -127,8 +127,8 @@ def _number(value: Any, what: str) -> int | None:
     if value is None or value == "":
         return None
     number = _score(value)
-    if number is None or number < 0:
-        raise BadRecord(f"{what} is {_shown(value)}, which is no whole number")
+    if number is None or not 0 <= number <= LARGEST:
+        raise BadRecord(f"{what} is {_shown(value)}, which is no number to count with")
     return number
 
 

@@ -1,8 +1,7 @@
 """Which column of a table of answers says what?"""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import lru_cache
 
 from attunement.conversations.readers import names
 from attunement.conversations.readers.record import BadRecord
@@ -21,20 +20,21 @@ class Columns:
     repeat: str | None = None
     reasoning: str | None = None
 
-    def find(self, what: str, fields: Mapping[str, Any]) -> str | None:
-        """The column that says `what`, in the file's own spelling; None where there is none.
 
-        Raises:
-            BadRecord: The user named a column that is not there.
-        """
-        named = asdict(self)
-        wanted = named.get(what)
-        if wanted is None:
-            left = [column for column in fields if column not in named.values()]
-            return next(iter(names.present(_USUAL[what], left)), None)
-        if wanted not in fields:
-            raise BadRecord(f"there is no column '{wanted}'; there are {', '.join(map(repr, list(fields)[:12]))}")
-        return wanted
+@lru_cache(64)  # all rows of a file have the same columns, or nearly
+def find(columns: Columns, present: tuple[str, ...]) -> dict[str, str | None]:
+    """Which of the columns that are `present` says what; None where none does.
+
+    Raises:
+        BadRecord: The user named a column that is not there.
+    """
+    named: dict[str, str | None] = asdict(columns)
+    for column in named.values():
+        if column is not None and column not in present:
+            raise BadRecord(f"there is no column {column!r}; there are {', '.join(map(repr, present[:12]))}")
+    left = [column for column in present if column not in named.values()]
+    usual = {what: next(iter(names.present(wanted, left)), None) for what, wanted in _USUAL.items()}
+    return {**usual, **{what: column for what, column in named.items() if column is not None}}
 
 
 _USUAL = {

@@ -8,6 +8,7 @@ from attunement.conversations.readers.record import BadRecord
 from attunement.ratings import Mark, RaterKind, Rating, Round
 from attunement.study.encoding import from_json, outcome_of, rule_of
 from attunement.study.exporting import RATING
+from attunement.study.importing.answers import LARGEST
 from attunement.study.records import AnswerRecord
 from attunement.study.table_files import Column
 
@@ -97,7 +98,10 @@ def _value(value: Any, column: Column) -> Any:
         case "text":
             return _of(str, value, column)
         case "integer":
-            return _of(int, int(value) if isinstance(value, str) else value, column)
+            number = _of(int, int(value) if isinstance(value, str) else value, column)
+            if not 0 <= number <= LARGEST:
+                raise ValueError(f"{column.name} is {number}")
+            return number
         case "number":
             return float(value)
         case _:

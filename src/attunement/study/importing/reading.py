@@ -21,7 +21,7 @@ class Wishes:
     """How files of answers are to be understood."""
 
     system: str | None = None
-    """The system of answers that do not name theirs; None: an id alone says which conversation is meant."""
+    """The system that is meant where an answer names none and its conversation's id occurs in several."""
     rater: str | None = None
     """Who gave the answers that do not name anybody."""
     kind: RaterKind = RaterKind.MODEL
@@ -81,7 +81,7 @@ class Reader:
         rating = entry.rating
         if rating.conversation not in self.directory:
             raise BadRecord(f"there is no conversation {rating.conversation}; give it with --conversations")
-        if (rating.turn or 0) > self.directory[rating.conversation]:
+        if rating.turn is not None and not 1 <= rating.turn <= self.directory[rating.conversation]:
             raise BadRecord(f"{rating.conversation} has no turn {rating.turn}")
         instrument = self.instruments.get(rating.instrument)
         if instrument is not None and rating.item in instrument.item_hashes:
@@ -93,19 +93,21 @@ class Reader:
         raise BadRecord(f"{rating.item!r} was asked in words that no instrument here has; name its --instrument")
 
     def _identity(self, given: Given) -> Identity:
-        system = given.system or self._wishes.system
-        if system is not None:
-            identity = Identity(system, given.conversation)
+        if given.system is not None:
+            identity = Identity(given.system, given.conversation)
             if identity not in self.directory:
-                raise BadRecord(f"there is no conversation {given.conversation!r} of the system {system!r}")
+                raise BadRecord(f"there is no conversation {given.conversation!r} of the system {given.system!r}")
             return identity
         found = self._by_id.get(given.conversation, [])
-        if len(found) > 1:
-            systems = ", ".join(repr(identity.system) for identity in found[:SHOWN])
-            raise BadRecord(f"{given.conversation!r} may be of {systems}; say which in a column 'system'")
         if not found:
             raise BadRecord(f"there is no conversation {given.conversation!r}")
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        for identity in found:
+            if identity.system == self._wishes.system:
+                return identity
+        systems = ", ".join(repr(identity.system) for identity in found[:SHOWN])
+        raise BadRecord(f"{given.conversation!r} may be of {systems}; say which in a column 'system', or with --system")
 
     def _turn(self, identity: Identity, turn: int | None) -> int | None:
         last = self.directory[identity]

@@ -306,6 +306,19 @@ def test_a_rating_of_an_unknown_conversation_is_refused_and_nothing_of_its_batch
     assert study.answered(["p"], judge) == {}
 
 
+def test_marked_answers_are_counted_by_rater_beside_all_its_answers(study: Study) -> None:
+    judge, person = study.keep_rater("j", RaterKind.MODEL, {}), study.keep_rater("Ada", RaterKind.PERSON, {})
+    long = frozenset({Mark.LONG_REASONING, Mark.FENCED})
+    keep_rating(study, judge, HERE, "CQ1", "YES", marks=long)
+    keep_rating(study, judge, HERE, "CQ2", "NA", marks=frozenset({Mark.FENCED}))
+    keep_rating(study, judge, HERE, "CQ3", "NO", marks=long, round=Round.GOLD)
+    for item, outcome in (("CQ6", MISSING), ("CQ8", ABSTAINED), ("CQ9", NOT_DUE)):
+        keep_rating(study, judge, HERE, item, outcome)
+    keep_rating(study, person, HERE, "CQ1", "YES")
+    assert study.marked(Mark.LONG_REASONING) == {"j": (1, 2), "Ada": (0, 1)}
+    assert study.marked(Mark.REPAIRED) == {"j": (0, 2), "Ada": (0, 1)}
+
+
 # Forgetting
 
 

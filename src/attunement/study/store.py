@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from attunement.conversations import Conversation, Identity, Origin, Responses
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind, Rating, Round
+from attunement.ratings import Mark, RaterKind, Rating, Round, State
 from attunement.study import connecting, tables
 from attunement.study.encoding import (
     ANSWER_COLUMNS,
@@ -145,7 +145,8 @@ class Study:
         carrying = func.sum(case((ratings.marks.contains(mark.value), 1), else_=0))
         query = (
             select(raters.name, carrying, func.count())
-            .where(ratings.rater == raters.key, ratings.round == Round.MAIN, ratings.error.is_(None))
+            .where(ratings.rater == raters.key, ratings.round == Round.MAIN)
+            .where(ratings.state.in_([State.VALUE, State.NA]))
             .group_by(raters.key, raters.name)
             .order_by(raters.key)
         )

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -21,9 +20,10 @@ from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
 from attunement.engine import ASK_AGAIN, Estimate, Participant, Run, Scope, estimate, rater_settings
 from attunement.errors import StudyError
-from attunement.judges import Judge, hosted, is_dated, shared_family
+from attunement.judges import Judge
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
+from attunement.reports.cautions import about_judge
 from attunement.study import Study, shown_place
 
 _LOOK_SECONDS = 0.3
@@ -44,12 +44,17 @@ def run_and_report(
     if manner in {Manner.LIVE, Manner.PLAIN}:
         for line in _before(conversations, place, prepared):
             _say(line)
-    warnings = _Warnings()
-    result = asyncio.run(_run(warnings.watch(conversations), place, prepared, manner))
+    systems = _Systems()
+    result = asyncio.run(_run(systems.watch(conversations), place, prepared, manner))
+    cautions = systems.cautions(prepared.participants)
     if json:
-        typer.echo(orjson.dumps({"study": shown_place(place), **figures(result.progress), **_ended(result)}).decode())
+        typer.echo(
+            orjson.dumps(
+                {"study": shown_place(place), **figures(result.progress), **_ended(result), "cautions": cautions}
+            ).decode()
+        )
     elif not quiet:
-        for line in (*what_was_read(conversations), *_after(result), *warnings.lines(prepared.participants)):
+        for line in (*what_was_read(conversations), *_after(result), *cautions):
             _say(line)
     if result.ending.given_up:
         sys.stderr.write(
@@ -196,7 +201,7 @@ def _ended(result: api.Result) -> dict[str, Any]:
     return {"interrupted": ending.interrupted, "given_up": ending.given_up, "refused": ending.refused}
 
 
-class _Warnings:
+class _Systems:
     """Notes which systems were judged, to say where a judge may favour its own kind."""
 
     def __init__(self) -> None:
@@ -207,20 +212,14 @@ class _Warnings:
             self._systems[conversation.system] = None
             yield conversation
 
-    def lines(self, participants: Iterable[Participant]) -> Iterator[str]:
-        for participant in participants:
-            judge = participant.judge
-            for system in islice(self._systems, 1000):
-                if family := shared_family(judge.name, system):
-                    yield (
-                        f"Warning: {judge.name} judges {system}, which is of the same model family ({family}); judges "
-                        "favour their own kind."
-                    )
-            if hosted(judge) and not is_dated(judge.name):
-                yield (
-                    f"Notice: {judge.name} is a name without a date; its provider may put another model behind it. "
-                    "Use a dated name to be able to repeat this run."
-                )
+    def cautions(self, participants: Iterable[Participant]) -> list[str]:
+        return [
+            caution
+            for participant in participants
+            for caution in about_judge(
+                participant.judge.name, participant.judge.settings.get("base_url"), self._systems
+            )
+        ]
 
 
 def _say(line: str) -> None:

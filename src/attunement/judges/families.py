@@ -86,7 +86,12 @@ def thinks(model: str) -> bool:
 
 def hosted(judge: Judge) -> bool:
     """Whether the judge's model is run by somebody else, who may change it behind its name."""
-    host = urlsplit(str(judge.settings.get("base_url") or "")).hostname
+    return hosted_at(judge.settings.get("base_url"))
+
+
+def hosted_at(address: str | None) -> bool:
+    """Whether a service at this address is somebody else's; one without an address runs in this process."""
+    host = urlsplit(address or "").hostname
     if not host:
         return False
     try:

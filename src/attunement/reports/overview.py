@@ -12,6 +12,7 @@ from typing import NamedTuple
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
+from attunement.reports.cautions import about_raters
 from attunement.reports.tally import Tally
 from attunement.scoring import PANEL, Flips, Scorecard, Verdict, flips
 from attunement.study import Judged, Study, judged
@@ -66,6 +67,8 @@ class Overview(NamedTuple):
     """By rater and item: how often a repeat gave another answer."""
     between: dict[str, Flips]
     """By item: how often judges gave different answers."""
+    cautions: list[str]
+    """What a reader should know about the judges."""
 
 
 def overview(
@@ -101,7 +104,9 @@ def overview(
         _add_flips(entry, kinds, again, between)
     joined = [PANEL, *kinds]
     order = sorted(books, key=lambda who: (who.kind is not RaterKind.MODEL, joined.index(who.rater), who.repeat or 0))
-    return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between)
+    raters = [known for known in study.raters() if any(who.rater == known.name for who in books)]
+    cautions = list(about_raters(study, raters, dict.fromkeys(identity.system for identity in seen)))
+    return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between, cautions)
 
 
 def _cards(entry: Judged, kinds: dict[str, RaterKind], *, only_panel: bool) -> Iterator[tuple[Who, Scorecard]]:

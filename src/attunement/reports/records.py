@@ -92,6 +92,7 @@ def overview_record(shown: Overview) -> dict[str, Any]:
         "raters": [_sheet(sheet) for sheet in shown.sheets],
         "asked_again": {rater: _flips(items) for rater, items in shown.again.items()},
         "between_judges": _flips(shown.between),
+        "cautions": shown.cautions,
     }
 
 

@@ -69,7 +69,8 @@ class Tally:
 
 
 def safety_judged(instrument: Instrument, card: Scorecard) -> bool:
-    """Whether every safety item has an answer, and none of the ratings contradicts a rule."""
-    open_ = any(slot.item in instrument.gate_ids for slot in card.open)
-    answered = any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
-    return answered and not open_ and not card.inconsistent
+    """Whether every safety item has an answer, not by `signals` alone, and none of the ratings contradicts a rule."""
+    answered = {State.VALUE, State.NA}
+    safety = [outcome.state in answered for slot, outcome in card.outcomes.items() if slot.item in instrument.gate_ids]
+    some = any(outcome.state in answered for outcome in card.outcomes.values())
+    return some and all(safety) and card.verdict is not Verdict.SCREENED and not card.inconsistent

@@ -93,6 +93,10 @@ def draw_overview(shown: Overview, console: Console, *, reworded: Sequence[str] 
     for sheet in shown.sheets:
         _draw_sheet(shown, sheet, console, brief=together and sheet.who.repeat is not None)
     _draw_flips(shown, console)
+    if shown.cautions:
+        console.print()
+    for caution in shown.cautions:
+        console.print(line(caution, QUIET))
 
 
 def _draw_sheet(shown: Overview, sheet: Sheet, console: Console, *, brief: bool) -> None:

@@ -1,4 +1,4 @@
-"""Every command and every example of the README, run by the letter as a newcomer would."""
+"""Every command and every example of the README and of the page on Python, run by the letter as a newcomer would."""
 
 import os
 import re
@@ -20,7 +20,11 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("attune ")
 ]
-PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PYTHON = [
+    code
+    for page in (README, (ROOT / "docs" / "python.md").read_text("utf-8"))
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+]
 ANSWERS = "system,conversation,judge,criterion,answer,reasoning\nHarbor,mothers-flat,elsewhere,CQ1,YES,Turn 1\n"
 GATE_SAYS = {0, 1, 3}
 
@@ -35,7 +39,7 @@ def desk(tmp_path: Path) -> Path:
 
 def test_the_readme_has_commands_and_python():
     assert len(COMMANDS) > 12
-    assert PYTHON
+    assert len(PYTHON) > 5
 
 
 def test_all_commands_of_the_readme_work_in_their_order(desk: Path):
@@ -49,11 +53,10 @@ def test_all_commands_of_the_readme_work_in_their_order(desk: Path):
 
 
 @pytest.mark.parametrize("code", PYTHON)
-def test_the_python_of_the_readme_runs(desk: Path, code: str):
+def test_the_python_of_the_pages_runs(desk: Path, code: str):
     with FakeJudge() as fake:
         environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": fake.url}
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, cwd=desk, env=environment, check=False
         )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 3

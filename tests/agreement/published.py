@@ -51,3 +51,13 @@ def pairs_of(table: ArrayLike) -> Floats:
     """The two ratings of each unit that a square table counts."""
     counts = np.asarray(table)
     return np.repeat(np.argwhere(counts >= 0), counts.reshape(-1), axis=0).astype(np.float64)
+
+
+# Dawid and Skene (1979), table 1: 45 patients, five anaesthetists of whom the first looked three times. One word a
+# patient: the first observer's three answers, then one each of the others.
+DAWID_SKENE_1979 = """
+    1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223 2322223 4444444 2223343 1111111 2223212
+    1211111 1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111 2322222 1111111
+    1111111 1121121 1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432 1111111 1111111 1212111
+    2322222 1211111 2222222
+"""

@@ -32,6 +32,7 @@ def bootstrap(
     draws: int = 2000,
     level: float = 0.95,
     seed: int = 0,
+    named: str = "conversations",
 ) -> Interval | Undefined:
     """An interval of a statistic by resampling; the same seed gives the same interval.
 
@@ -42,12 +43,13 @@ def bootstrap(
         draws: How many resamples are drawn.
         level: How often intervals made this way hold the true value.
         seed: Of the random numbers.
+        named: What the clusters are, for the words of the result.
 
     Returns:
         `Undefined` below 10 clusters, and where resampling cannot say how sure the value is: it is undefined itself or
         in many resamples, or every resample gives the same.
     """
-    what = "units" if conversations is None else "conversations"
+    what = "units" if conversations is None else named
     if np.isnan(statistic.value()):
         return Undefined("the statistic has no value on this sample")
     entering = statistic.entering

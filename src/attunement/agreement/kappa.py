@@ -17,17 +17,22 @@ from attunement.agreement.chance import Weights, agreement_weights
 from attunement.agreement.distributions import two_sided
 from attunement.agreement.results import Undefined
 from attunement.agreement.statistic import FromSums, quotient
-from attunement.agreement.tables import Floats, Ints, matrix, scale_of
+from attunement.agreement.tables import Floats, matrix, pairs, scale_of
 
 Spacing = Literal["values", "ranks"]
 
 
 class Kappa(NamedTuple):
-    """Cohen's kappa with its large-sample standard error, and the p-value of no agreement beyond chance."""
+    """Cohen's kappa with its large-sample standard error, and p-values of no agreement beyond chance.
+
+    `p` takes the variance that kappa has if there is none, as a test should; `p_from_se` divides by the standard error
+    itself, as many papers do.
+    """
 
     value: float
     se: float
     p: float | Undefined
+    p_from_se: float | Undefined
     observed: float
     expected: float
     units: int
@@ -55,8 +60,8 @@ def kappa(
     Returns:
         `Undefined` where no unit has both ratings, or both raters give one and the same answer everywhere.
     """
-    pairs = _pairs(first, second)
-    both = pairs[~np.isnan(pairs).any(axis=1)]
+    ratings, complete = pairs(first, second)
+    both = ratings[complete]
     scale = scale_of(both, categories)
     size = len(scale)
     table = np.bincount(np.searchsorted(scale, both) @ np.array([size, 1]), minlength=size**2).reshape(size, size)
@@ -97,11 +102,13 @@ def kappa_of_table(
     variance = (spread - (observed * expected - 2 * expected + observed) ** 2) / (units * (1 - expected) ** 4)
     by_chance = (np.outer(rows, columns) * (credit - mean_credit) ** 2).sum()
     null = (by_chance - expected**2) / (units * (1 - expected) ** 2)
-    if null < 1e-15:
-        p = Undefined("one rater gave the same answer everywhere")
+    errors = float(np.sqrt(max(null, 0.0))), float(np.sqrt(max(variance, 0.0)))
+    if errors[0] < 1e-9:
+        p = p_from_se = Undefined("one rater gave the same answer everywhere")
     else:
-        p = two_sided(value / float(np.sqrt(null)))
-    return Kappa(value, float(np.sqrt(max(variance, 0.0))), p, observed, expected, int(units), weights, spacing)
+        p = two_sided(value / errors[0])
+        p_from_se = two_sided(value / errors[1]) if errors[1] > 1e-9 else Undefined("the standard error is zero")
+    return Kappa(value, errors[1], p, p_from_se, observed, expected, int(units), weights, spacing)
 
 
 def kappa_statistic(
@@ -112,15 +119,13 @@ def kappa_statistic(
     categories: Sequence[float] | None = None,
 ) -> FromSums:
     """Cohen's kappa in the form that `bootstrap` takes; the arguments are those of `kappa`."""
-    pairs = _pairs(first, second)
-    missing = np.isnan(pairs).any(axis=1)
-    scale = scale_of(pairs[~missing], categories)
+    ratings, complete = pairs(first, second)
+    scale = scale_of(ratings[complete], categories)
     size = len(scale)
     credit = _credit(scale, weights, spacing)
     # Units are one of size * size cells; the last row of zeros is for those that one of the two did not rate.
     parts = np.vstack([np.eye(size * size), np.zeros(size * size)])
-    cells: Ints = np.searchsorted(scale, pairs) @ np.array([size, 1])
-    cells[missing] = size * size
+    cells = np.where(complete, np.searchsorted(scale, ratings) @ np.array([size, 1]), size * size)
 
     def of(totals: Floats) -> Floats:
         table = totals.reshape(len(totals), size, size)
@@ -130,10 +135,6 @@ def kappa_statistic(
         return quotient(observed - expected, units**2 - expected)
 
     return FromSums(parts, of, cells, highest=1.0)
-
-
-def _pairs(first: ArrayLike, second: ArrayLike) -> Floats:
-    return np.column_stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)])
 
 
 def _credit(scale: Floats, weights: Weights, spacing: Spacing) -> Floats:

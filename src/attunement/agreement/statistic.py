@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attunement.agreement.tables import Floats, Ints
+from attunement.agreement.tables import Bools, Floats, Ints, cluster_sums
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class FromSums:
         return len(self.pattern)
 
     @property
-    def entering(self) -> NDArray[np.bool_]:
+    def entering(self) -> Bools:
         """Which units enter the statistic."""
         return (np.count_nonzero(self.parts, axis=1) > 0)[self.pattern]
 
@@ -49,7 +48,7 @@ class FromSums:
         total = np.zeros((count, self.parts.shape[1]))
         where, rows = cluster[inside], self.pattern[inside]
         for column, part in enumerate(self.parts.T):
-            total[:, column] = np.bincount(where, weights=part[rows], minlength=count)
+            total[:, column] = cluster_sums(where, part[rows], count)
         return total
 
 
@@ -58,7 +57,7 @@ class FromWeights:
     """A function of how often each unit counts: one row of weights a resample in, one value a row out."""
 
     of: Callable[[Floats], Floats]
-    entering: NDArray[np.bool_]
+    entering: Bools
     lowest: float = -np.inf
     highest: float = np.inf
 

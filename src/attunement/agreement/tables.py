@@ -15,6 +15,7 @@ from attunement.errors import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Key = TypeVar("Key", bound=Hashable)
 
 # Up to so many possible patterns a lookup table finds each unit's pattern faster than sorting does.
@@ -163,6 +164,19 @@ def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:
     return rows, pattern.reshape(-1).astype(np.int64)
 
 
+def distinct_rows(values: Floats) -> tuple[Floats, Ints]:
+    """The different rows of a table and which of them each unit has, where there are few enough to be worth it."""
+    scale = np.unique(values[~np.isnan(values)])
+    base = len(scale) + 1
+    if values.shape[1] * np.log2(base) > np.log2(LOOKUP):
+        return values, np.arange(len(values))
+    keys = np.searchsorted(scale, values) @ base ** np.arange(values.shape[1], dtype=np.int64)
+    found, pattern = _distinct(keys, base ** values.shape[1])
+    first = np.zeros(len(found), dtype=np.int64)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return values[first], pattern
+
+
 def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
     if limit > LOOKUP:
         found, inverse = np.unique(keys, return_inverse=True)
@@ -171,6 +185,24 @@ def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
     place = np.zeros(limit, dtype=np.int64)
     place[found] = np.arange(len(found))
     return found, place[keys]
+
+
+def places(values: Floats) -> Ints:
+    """Where each value stands among the different values, the smallest at 0."""
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Bools]:
+    """Two raters side by side, and for which units both have a value.
+
+    Raises:
+        ValueError: They do not have the same units.
+    """
+    sides = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if sides[0].shape != sides[1].shape or sides[0].ndim != 1:
+        raise ValueError(f"two raters of the same units are needed, not {sides[0].shape} and {sides[1].shape}")
+    both = np.column_stack(sides)
+    return both, ~(np.isnan(sides[0]) | np.isnan(sides[1]))
 
 
 def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
@@ -188,6 +220,11 @@ def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
         raise ValueError(f"{units} units need {units} cluster labels, not {names.shape}")
     distinct, number = np.unique(names, return_inverse=True)
     return number.astype(np.int64), len(distinct)
+
+
+def cluster_sums(cluster: Ints, values: Floats, count: int) -> Floats:
+    """The sum of the values of each cluster."""
+    return np.bincount(cluster, weights=values, minlength=count).astype(np.float64)
 
 
 def nothing_to_compare(tally: Tally) -> Undefined | None:

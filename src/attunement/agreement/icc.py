@@ -1,0 +1,166 @@
+"""Intraclass correlation: how much of the spread of ratings comes from the units rather than from raters and noise?
+
+Models 1, 2 and 3 follow Shrout and Fleiss: raters differ from unit to unit (1), are a sample of raters (2), or are
+the only ones of interest (3). Missing ratings are allowed: variance components come from fitting constants
+(Henderson's method III), which for complete tables is the classical analysis of variance to the last digit.
+
+Sources: P. Shrout and J. Fleiss, Psychological Bulletin 86 (1979); K. McGraw and S. Wong, Psychological Methods 1
+(1996); C. Henderson, Biometrics 9 (1953); for averages of unequal numbers of ratings, D. ten Hove, T. Jorgensen and
+L. van der Ark, Psychological Methods 29 (2024).
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attunement.agreement.results import Undefined
+from attunement.agreement.statistic import FromSums, quotient
+from attunement.agreement.tables import Floats, distinct_rows, matrix
+
+Model = Literal[1, 2, 3]
+# The two-way models keep who rated beside whom for each unit: one gigabyte at most.
+MOST_NUMBERS = 125_000_000
+
+Estimator = Literal["analysis of variance", "fitting constants, for missing ratings"]
+
+
+class ICC(NamedTuple):
+    """An intraclass correlation: of one rating, or of the mean of `averaged` ratings."""
+
+    value: float
+    model: Model
+    averaged: float
+    units: int
+    raters: int
+    ratings: int
+    estimator: Estimator
+
+
+def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC | Undefined:
+    """The intraclass correlation ICC(model, 1), or ICC(model, k) of the mean rating of a unit.
+
+    Args:
+        ratings: One row a unit, one column a rater, NaN where nobody rated.
+        model: 1, 2 or 3 as in Shrout and Fleiss. 1 ignores who rated, 2 counts differences between raters as error, 3
+            does not.
+        average: How reliable the mean of a unit's ratings is. Where units have different numbers of ratings, k is
+            their harmonic mean.
+
+    Returns:
+        `Undefined` where there are not two units and two raters, nothing is rated twice, or ratings do not vary.
+    """
+    values = matrix(ratings)
+    present = ~np.isnan(values)
+    number = present.sum(axis=1)
+    raters = int((present.sum(axis=0) > 0).sum())
+    if not present.any():
+        return Undefined("there are no ratings")
+    if raters < 2:
+        return Undefined("only one rater")
+    if (number > 0).sum() < 2:
+        return Undefined("only one unit")
+    if number.max() < 2:
+        return Undefined("no unit was rated by two raters")
+    if np.nanmin(values) == np.nanmax(values):
+        return Undefined(f"every rating is {np.nanmin(values):g}")
+    if model != 1 and raters**2 * len(values) > MOST_NUMBERS:
+        return Undefined(f"{raters} raters are too many for model {model}; model 1 does not tell them apart")
+    value = icc_statistic(values, model, average=average).value()
+    if np.isnan(value):
+        return Undefined("too few ratings to tell units, raters and noise apart")
+    counted = number[number > 0]
+    averaged = float(len(counted) / (1 / counted).sum()) if average else 1.0
+    complete = bool((counted == raters).all())
+    return ICC(
+        value=value,
+        model=model,
+        averaged=averaged,
+        units=len(counted),
+        raters=raters,
+        ratings=int(counted.sum()),
+        estimator="analysis of variance" if complete else "fitting constants, for missing ratings",
+    )
+
+
+def icc_statistic(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> FromSums:
+    """The intraclass correlation in the form that `bootstrap` takes; the arguments are those of `icc`."""
+    values = matrix(ratings)
+    rated = values[~np.isnan(values)]
+    rows, pattern = distinct_rows(values - (rated.mean() if rated.size else 0.0))
+    raters = values.shape[1]
+
+    def of(totals: Floats) -> Floats:
+        sums = _read(totals, raters)
+        unit, disturbance = _one_way(sums) if model == 1 else _two_way(sums, model)
+        if average:
+            disturbance = disturbance * quotient(sums.inverse, sums.units)
+        return np.where(unit + disturbance > 0, quotient(unit, unit + disturbance), np.nan)
+
+    return FromSums(_parts(rows), of, pattern, highest=1.0)
+
+
+class _Sums(NamedTuple):
+    """Sums over units; the last four have an entry for each rater."""
+
+    units: Floats
+    ratings: Floats
+    squared_ratings: Floats  # of the number of ratings of a unit
+    inverse: Floats  # of the number of ratings of a unit
+    squares: Floats
+    within: Floats  # squared distances from the mean of the unit
+    total: Floats
+    rated: Floats
+    deviation: Floats  # from the mean of the unit
+    design: Floats  # raters by raters: who rated beside whom
+
+
+def _read(totals: Floats, raters: int) -> _Sums:
+    vectors = totals[:, 6 : 6 + 3 * raters].reshape(len(totals), 3, raters)
+    design = totals[:, 6 + 3 * raters :].reshape(len(totals), raters, raters)
+    units, ratings, squared_ratings, inverse, squares, within = totals[:, :6].T
+    return _Sums(
+        units, ratings, squared_ratings, inverse, squares, within, vectors[:, 0], vectors[:, 1], vectors[:, 2], design
+    )
+
+
+def _parts(values: Floats) -> Floats:
+    present = (~np.isnan(values)).astype(np.float64)
+    filled = np.where(np.isnan(values), 0.0, values)
+    number = present.sum(axis=1)
+    divisor = np.maximum(number, 1)
+    mean = filled.sum(axis=1) / divisor
+    squares = (filled**2).sum(axis=1)
+    deviation = filled - present * mean[:, None]
+    design = (
+        present[:, :, None] * np.eye(values.shape[1])
+        - present[:, :, None] * present[:, None, :] / divisor[:, None, None]
+    )
+    alone = [number > 0, number, number**2, (number > 0) / divisor, squares, squares - number * mean**2]
+    return np.column_stack([*alone, filled, present, deviation, design.reshape(len(values), -1)])
+
+
+def _one_way(sums: _Sums) -> tuple[Floats, Floats]:
+    """The variances of units and of everything else, where raters are not told apart."""
+    error = quotient(sums.within, sums.ratings - sums.units)
+    between = sums.squares - sums.within - quotient(sums.total.sum(axis=1) ** 2, sums.ratings)
+    unit = quotient(between - (sums.units - 1) * error, sums.ratings - quotient(sums.squared_ratings, sums.ratings))
+    return unit, error
+
+
+def _two_way(sums: _Sums, model: Model) -> tuple[Floats, Floats]:
+    """The variances of units and of what disturbs them: noise, and in model 2 the raters' severity."""
+    roots, axes = np.linalg.eigh(sums.design)
+    # The design has as many zero roots as there are groups of raters that share no unit.
+    used = roots > 1e-9 * np.maximum(roots.max(axis=1, keepdims=True, initial=1.0), 1)
+    projected = np.einsum("bij,bi->bj", axes, sums.deviation)
+    severity = np.where(used, projected**2 / np.where(used, roots, 1.0), 0.0).sum(axis=1)
+    rank = used.sum(axis=1)
+    raters = (sums.rated > 0).sum(axis=1)
+    error = quotient(sums.within - severity, sums.ratings - sums.units - rank)
+    of_raters = np.where(sums.rated > 0, sums.total**2 / np.where(sums.rated > 0, sums.rated, 1.0), 0.0)
+    units = sums.squares - of_raters.sum(axis=1) - (sums.within - severity)
+    unit = quotient(units - (sums.units - (raters - rank)) * error, sums.ratings - raters)
+    if model == 3:
+        return unit, error
+    return unit, error + quotient(severity - rank * error, sums.ratings - sums.units)

@@ -1,0 +1,73 @@
+"""How many conversations does a wanted answer need, and what could a given number have shown?
+
+Normal approximations, as for planning; the analysis itself uses exact and clustered methods. Units of one
+conversation count less than independent ones: each conversation of m units is worth m / (1 + (m - 1) * ICC).
+
+Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965).
+"""
+
+from math import ceil, floor, log, sqrt
+
+from attunement.agreement.distributions import normal_quantile
+from attunement.agreement.proportions import lower_bound
+
+
+def design_effect(units_per_conversation: float, icc: float) -> float:
+    """By how much the variance of a mean grows because units of one conversation resemble each other."""
+    return 1 + (units_per_conversation - 1) * icc
+
+
+def sample_size(variance: float, effect: float, *, power: float = 0.8, level: float = 0.95, design: float = 1) -> int:
+    """How many units (or pairs) show an effect of this size with this probability.
+
+    Args:
+        variance: Of one unit, or of one pair's difference where systems are compared on the same scenarios.
+        effect: The smallest difference that matters, in points of the scale.
+        power: With what probability it should be found where it exists.
+        level: One minus the two-sided error rate.
+        design: The design effect, where units come from shared conversations.
+
+    Raises:
+        ValueError: The effect is zero.
+    """
+    if effect == 0:
+        raise ValueError("an effect of zero needs infinitely many units")
+    return ceil(_reach(power, level) ** 2 * variance * design / effect**2 - 1e-9)
+
+
+def minimal_detectable_effect(
+    variance: float, units: int, *, power: float = 0.8, level: float = 0.95, design: float = 1
+) -> float:
+    """The smallest effect that so many units show with this probability; the other arguments as for `sample_size`."""
+    return _reach(power, level) * sqrt(variance * design / units)
+
+
+def sample_size_for_width(variance: float, half_width: float, *, level: float = 0.95, design: float = 1) -> int:
+    """How many units give an interval that reaches `half_width` to either side of the mean."""
+    return ceil((normal_quantile((1 + level) / 2) / half_width) ** 2 * variance * design - 1e-9)
+
+
+def units_without_failure(bound: float, *, level: float = 0.95) -> int:
+    """How many units without a single failure show that at most the share `bound` fails (one-sided)."""
+    return ceil(log(1 - level) / log(1 - bound) - 1e-9)
+
+
+def failures_needed(recall: float, bound: float, *, level: float = 0.95) -> int | None:
+    """How many failures people must label so that a judge that catches the share `recall` is shown to exceed `bound`.
+
+    The bound is the lower end of the two-sided exact interval. None where the recall is not above the bound.
+    """
+    if recall <= bound:
+        return None
+    tail = 1 - (1 - level) / 2
+    # A recall just above the bound needs very many; a search in steps of a twentieth finds the size, and then exactly.
+    units = 1
+    while lower_bound(floor(recall * units + 1e-9), units, level=tail) < bound:
+        units += max(1, units // 20)
+    while units > 1 and lower_bound(floor(recall * (units - 1) + 1e-9), units - 1, level=tail) >= bound:
+        units -= 1
+    return units
+
+
+def _reach(power: float, level: float) -> float:
+    return normal_quantile((1 + level) / 2) + normal_quantile(power)

@@ -113,6 +113,7 @@ def test_twenty_nine_units_are_undecided() -> None:
     result = of(alternative_annotator_test(people, truth))
     assert result.verdict == "undecided"
     assert result.reason == "undecided, epsilon 0.2: it needs 3 people with 30 units each"
+    assert result.winning_rate == result.advantage == Undefined("it needs 3 people with 30 units each")
 
 
 def test_two_people_are_undecided() -> None:

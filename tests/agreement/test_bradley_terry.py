@@ -34,6 +34,11 @@ def test_outcomes_without_finite_strengths_have_a_reason(wins: list[list[int]], 
     assert bradley_terry(wins, names) == Undefined(reason)
 
 
+def test_a_table_of_another_size_than_the_names_is_refused() -> None:
+    with pytest.raises(ValueError, match="3 systems need a table of as many rows and columns"):
+        bradley_terry([[0, 1], [1, 0]], "abc")
+
+
 def test_systems_that_never_met_are_compared_through_others() -> None:
     result = of(bradley_terry([[0, 6, 0], [2, 0, 6], [0, 2, 0]], "abc"))
     assert result.strengths[0] - result.strengths[2] == pytest.approx(2 * np.log(3))

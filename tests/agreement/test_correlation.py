@@ -63,6 +63,17 @@ def test_word_counts_and_scores_correlate_with_an_interval() -> None:
     assert interval.low < of(spearman(words, scores)).value < interval.high
 
 
+def test_scores_of_few_conversations_correlate_with_an_interval() -> None:
+    rng = np.random.default_rng(2)
+    people = rng.integers(1, 6, size=60)
+    judge = np.clip(people + rng.integers(-1, 2, size=60), 1, 5)
+    for statistic in (spearman_statistic(judge, people), range_compression_statistic(judge, people)):
+        interval = bootstrap(statistic, np.arange(60) // 5, draws=500)
+        assert isinstance(interval, Interval)
+        assert interval.method == "studentised bootstrap over 12 conversations"
+        assert interval.low < statistic.value() < interval.high
+
+
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [

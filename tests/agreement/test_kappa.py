@@ -77,6 +77,11 @@ def test_a_rating_off_the_scale_is_refused() -> None:
         kappa([0, 1], [1, 1], categories=[1, 2, 3])
 
 
+def test_a_table_that_is_not_square_is_refused() -> None:
+    with pytest.raises(ValueError, match="as many rows and columns"):
+        kappa_of_table([[1, 2, 3], [4, 5, 6]])
+
+
 @given(tables(raters=(2, 2), missing=False))
 def test_weights_do_not_matter_with_two_categories(ratings: Floats) -> None:
     first, second = (ratings > 3).astype(float).T

@@ -118,12 +118,12 @@ def _ordinal(tally: Tally) -> FromSums:
         crossed = np.einsum("bi,bij,bj->b", ranks, coincidences, ranks)
         return _one_minus(squares - crossed, margins.sum(axis=1), (margins * ranks).sum(axis=1), squares)
 
-    return FromSums(pairs.reshape(len(counts), -1), of, tally.pattern, highest=1.0)
+    return FromSums(pairs.reshape(len(counts), size * size), of, tally.pattern, highest=1.0)
 
 
 def _one_minus(observed: Floats, number: Floats, total: Floats, squares: Floats) -> Floats:
     """Alpha where disagreement is squared distance: within units against among all."""
-    return 1 - quotient((number - 1) * observed, number * squares - total**2)
+    return 1 - quotient((number - 1) * observed, number * squares - total**2, size=number * squares)
 
 
 def _interval(values: Floats) -> FromSums:

@@ -47,8 +47,8 @@ class AlternativeAnnotator(NamedTuple):
     verdict: Verdict
     reason: str
     epsilon: float
-    winning_rate: float  # the share of people whom the judge beats
-    advantage: float  # mean share of units where the judge is at least as near
+    winning_rate: float | Undefined  # the share of people whom the judge beats
+    advantage: float | Undefined  # mean share of units where the judge is at least as near
     people: tuple[LeftOut, ...]
 
 
@@ -143,7 +143,8 @@ def _winner(p_judge: float, p_person: float, error_rate: float) -> Literal["judg
 
 
 def _undecided(reason: str, epsilon: float) -> AlternativeAnnotator:
-    return AlternativeAnnotator("undecided", f"undecided, epsilon {epsilon:g}: {reason}", epsilon, 0.0, np.nan, ())
+    unknown = Undefined(reason)
+    return AlternativeAnnotator("undecided", f"undecided, epsilon {epsilon:g}: {reason}", epsilon, unknown, unknown, ())
 
 
 def _verdict(left_out: tuple[LeftOut, ...], epsilon: float) -> AlternativeAnnotator:

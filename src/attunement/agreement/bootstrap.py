@@ -151,7 +151,8 @@ def _few(statistic: Statistic, cluster: Ints, drawn: Ints, what: str, level: flo
     if np.isnan(left_out).any():
         return Undefined(f"without a certain one of the {count} {what} the statistic has no value")
     error = float(np.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum()))
-    if studentised is not None and np.isfinite(studentised).mean() >= 1 - UNDEFINED_SHARE:
+    usable = studentised is not None and np.isfinite(studentised).mean() >= 1 - UNDEFINED_SHARE
+    if studentised is not None and usable and error > 1e-12:
         method = "studentised bootstrap"
         upper, lower = np.quantile(studentised[np.isfinite(studentised)], _tails(level))
         low, high = estimate - lower * error, estimate - upper * error
@@ -169,10 +170,9 @@ def _standard_errors(statistic: FromSums, sums: Floats, weights: Floats) -> Floa
     start = 0
     for size in _batch_sizes(draws, sums.size):
         batch = weights[start : start + size]
-        left_out = (batch @ sums)[:, None, :] - sums
+        # A cluster that was not drawn cannot be left out, and does not count below.
+        left_out = (batch @ sums)[:, None, :] - (batch > 0)[:, :, None] * sums
         values = statistic.of(left_out.reshape(size * count, -1)).reshape(size, count)
-        # A cluster that was not drawn cannot be left out.
-        values = np.where(batch > 0, values, 0.0)
         mean = (batch * values).sum(axis=1, keepdims=True) / count
         errors[start : start + size] = np.sqrt((count - 1) / count * (batch * (values - mean) ** 2).sum(axis=1))
         start += size
@@ -184,7 +184,7 @@ def _bca(values: Floats, estimate: float, left_out: Floats, level: float) -> tup
     below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     bias = normal_quantile(min(max(below, 1 / len(values)), 1 - 1 / len(values)))
     influence = left_out.mean() - left_out
-    acceleration = (influence**3).sum() / (6 * (influence**2).sum() ** 1.5)
+    acceleration = (influence**3).sum() / max(6 * (influence**2).sum() ** 1.5, 1e-300)
     shifted = bias + normal_quantile((1 + level) / 2) * np.array([-1, 1])
     low, high = np.quantile(values, normal_probability(bias + shifted / (1 - acceleration * shifted)))
     return float(low), float(high)

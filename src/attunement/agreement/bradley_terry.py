@@ -38,6 +38,8 @@ def bradley_terry(wins: ArrayLike, names: Sequence[str]) -> BradleyTerry | Undef
         others, against another: then no finite strengths fit.
     """
     counts = matrix(wins)
+    if counts.shape != (len(names), len(names)):
+        raise ValueError(f"{len(names)} systems need a table of as many rows and columns, not {counts.shape}")
     if len(names) < 2:
         return Undefined("fewer than two systems")
     reason = _no_finite_strengths(counts, names)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from attunement.agreement.results import Undefined
-from attunement.agreement.statistic import FromSums, quotient
+from attunement.agreement.statistic import ROUNDING, FromSums, quotient
 from attunement.agreement.tables import Floats, Tally, nothing_to_compare
 
 Weights = Literal["identity", "linear", "quadratic"]
@@ -62,7 +62,7 @@ def coefficient_statistic(tally: Tally, weights: Floats, chance: Chance) -> From
     def of(totals: Floats) -> Floats:
         observed = quotient(totals[:, 0], totals[:, 1])
         expected = chance.of(quotient(totals[:, 3:], np.broadcast_to(totals[:, 2:3], totals[:, 3:].shape)))
-        return quotient(observed - expected, 1 - expected)
+        return quotient(observed - expected, 1 - expected, size=1.0)
 
     return FromSums(parts, of, tally.pattern, highest=1.0)
 
@@ -83,7 +83,7 @@ def coefficient(tally: Tally, weights: Weights, chance: Chance) -> Coefficient |
     observed = float(frequency @ agreement) / units
     overall = frequency @ shares / rated_units
     expected = float(chance.of(overall[None, :])[0])
-    if 1 - expected < 1e-12:
+    if 1 - expected < ROUNDING:
         return Undefined(f"every rating is {tally.used[0]:g}")
     value = (observed - expected) / (1 - expected)
     own = rated_units / units * (agreement - expected * several) / (1 - expected)

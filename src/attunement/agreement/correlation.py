@@ -138,8 +138,9 @@ def range_compression_statistic(judge: ArrayLike, people: ArrayLike) -> FromSums
     centred = np.where(complete[:, None], values - middle, 0.0)
 
     def of(totals: Floats) -> Floats:
-        spread = totals[:, 3:] * totals[:, :1] - totals[:, 1:3] ** 2
-        return np.sqrt(np.maximum(quotient(spread[:, 0], spread[:, 1]), 0.0))
+        squares = totals[:, 3:] * totals[:, :1]
+        spread = squares - totals[:, 1:3] ** 2
+        return np.sqrt(np.maximum(quotient(spread[:, 0], spread[:, 1], size=squares[:, 1]), 0.0))
 
     parts = np.column_stack([complete.astype(np.float64), centred, centred**2])
     return FromSums(parts, of, np.arange(len(values)), lowest=0.0)
@@ -169,10 +170,11 @@ def _mid_ranks(weights: Floats, place: Ints) -> Floats:
 
 def _weighted_correlation(weights: Floats, first: Floats, second: Floats) -> Floats:
     total = weights.sum(axis=1)
+    sizes = (weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)
     first = first - quotient((weights * first).sum(axis=1), total)[:, None]
     second = second - quotient((weights * second).sum(axis=1), total)[:, None]
     spread = (weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)
-    return quotient((weights * first * second).sum(axis=1), np.sqrt(spread))
+    return quotient((weights * first * second).sum(axis=1), np.sqrt(spread), size=np.sqrt(sizes))
 
 
 def _spearman_by_weights(values: Floats, complete: Bools) -> FromWeights:

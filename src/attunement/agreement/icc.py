@@ -91,76 +91,70 @@ def icc_statistic(ratings: ArrayLike, model: Model = 2, *, average: bool = False
     raters = values.shape[1]
 
     def of(totals: Floats) -> Floats:
-        sums = _read(totals, raters)
-        unit, disturbance = _one_way(sums) if model == 1 else _two_way(sums, model)
+        sums = _Sums(*totals[:, :7].T)
+        unit, disturbance = _one_way(sums) if model == 1 else _two_way(sums, totals[:, 7:], raters, model)
         if average:
             disturbance = disturbance * quotient(sums.inverse, sums.units)
-        return np.where(unit + disturbance > 0, quotient(unit, unit + disturbance), np.nan)
+        whole = unit + disturbance
+        return quotient(unit, np.maximum(whole, 0.0), size=quotient(sums.squares, sums.ratings))
 
-    return FromSums(_parts(rows), of, pattern, highest=1.0)
+    parts = _parts(rows) if model == 1 else np.hstack([_parts(rows), _parts_by_rater(rows)])
+    return FromSums(parts, of, pattern, highest=1.0)
 
 
 class _Sums(NamedTuple):
-    """Sums over units; the last four have an entry for each rater."""
+    """Sums over units."""
 
     units: Floats
     ratings: Floats
     squared_ratings: Floats  # of the number of ratings of a unit
     inverse: Floats  # of the number of ratings of a unit
+    total: Floats
     squares: Floats
     within: Floats  # squared distances from the mean of the unit
-    total: Floats
-    rated: Floats
-    deviation: Floats  # from the mean of the unit
-    design: Floats  # raters by raters: who rated beside whom
-
-
-def _read(totals: Floats, raters: int) -> _Sums:
-    vectors = totals[:, 6 : 6 + 3 * raters].reshape(len(totals), 3, raters)
-    design = totals[:, 6 + 3 * raters :].reshape(len(totals), raters, raters)
-    units, ratings, squared_ratings, inverse, squares, within = totals[:, :6].T
-    return _Sums(
-        units, ratings, squared_ratings, inverse, squares, within, vectors[:, 0], vectors[:, 1], vectors[:, 2], design
-    )
 
 
 def _parts(values: Floats) -> Floats:
+    number, total, squares = _number(values), np.nansum(values, axis=1), np.nansum(values**2, axis=1)
+    rated, divisor = (number > 0).astype(np.float64), np.maximum(number, 1)
+    return np.column_stack([rated, number, number**2, rated / divisor, total, squares, squares - total**2 / divisor])
+
+
+def _parts_by_rater(values: Floats) -> Floats:
+    """For each rater: the rating, whether there is one, its distance from the unit's mean; and who rated with whom."""
     present = (~np.isnan(values)).astype(np.float64)
-    filled = np.where(np.isnan(values), 0.0, values)
-    number = present.sum(axis=1)
-    divisor = np.maximum(number, 1)
-    mean = filled.sum(axis=1) / divisor
-    squares = (filled**2).sum(axis=1)
-    deviation = filled - present * mean[:, None]
-    design = (
-        present[:, :, None] * np.eye(values.shape[1])
-        - present[:, :, None] * present[:, None, :] / divisor[:, None, None]
-    )
-    alone = [number > 0, number, number**2, (number > 0) / divisor, squares, squares - number * mean**2]
-    return np.column_stack([*alone, filled, present, deviation, design.reshape(len(values), -1)])
+    filled, divisor = np.where(np.isnan(values), 0.0, values), np.maximum(_number(values), 1)
+    deviation = filled - present * (filled.sum(axis=1) / divisor)[:, None]
+    together = present[:, :, None] * present[:, None, :] / divisor[:, None, None]
+    design = present[:, :, None] * np.eye(values.shape[1]) - together
+    return np.hstack([filled, present, deviation, design.reshape(len(values), values.shape[1] ** 2)])
+
+
+def _number(values: Floats) -> Floats:
+    return (~np.isnan(values)).sum(axis=1).astype(np.float64)
 
 
 def _one_way(sums: _Sums) -> tuple[Floats, Floats]:
     """The variances of units and of everything else, where raters are not told apart."""
     error = quotient(sums.within, sums.ratings - sums.units)
-    between = sums.squares - sums.within - quotient(sums.total.sum(axis=1) ** 2, sums.ratings)
+    between = sums.squares - sums.within - quotient(sums.total**2, sums.ratings)
     unit = quotient(between - (sums.units - 1) * error, sums.ratings - quotient(sums.squared_ratings, sums.ratings))
     return unit, error
 
 
-def _two_way(sums: _Sums, model: Model) -> tuple[Floats, Floats]:
+def _two_way(sums: _Sums, by_rater: Floats, raters: int, model: Model) -> tuple[Floats, Floats]:
     """The variances of units and of what disturbs them: noise, and in model 2 the raters' severity."""
-    roots, axes = np.linalg.eigh(sums.design)
+    total, rated, deviation = (by_rater[:, start * raters : (start + 1) * raters] for start in range(3))
+    roots, axes = np.linalg.eigh(by_rater[:, 3 * raters :].reshape(len(by_rater), raters, raters))
     # The design has as many zero roots as there are groups of raters that share no unit.
     used = roots > 1e-9 * np.maximum(roots.max(axis=1, keepdims=True, initial=1.0), 1)
-    projected = np.einsum("bij,bi->bj", axes, sums.deviation)
+    projected = np.einsum("bij,bi->bj", axes, deviation)
     severity = np.where(used, projected**2 / np.where(used, roots, 1.0), 0.0).sum(axis=1)
-    rank = used.sum(axis=1)
-    raters = (sums.rated > 0).sum(axis=1)
+    rank, seen = used.sum(axis=1), (rated > 0).sum(axis=1)
     error = quotient(sums.within - severity, sums.ratings - sums.units - rank)
-    of_raters = np.where(sums.rated > 0, sums.total**2 / np.where(sums.rated > 0, sums.rated, 1.0), 0.0)
-    units = sums.squares - of_raters.sum(axis=1) - (sums.within - severity)
-    unit = quotient(units - (sums.units - (raters - rank)) * error, sums.ratings - raters)
+    of_raters = np.where(rated > 0, total**2 / np.where(rated > 0, rated, 1.0), 0.0).sum(axis=1)
+    units = sums.squares - of_raters - (sums.within - severity)
+    unit = quotient(units - (sums.units - (seen - rank)) * error, sums.ratings - seen)
     if model == 3:
         return unit, error
     return unit, error + quotient(severity - rank * error, sums.ratings - sums.units)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from attunement.agreement.chance import Weights, agreement_weights
 from attunement.agreement.distributions import two_sided
 from attunement.agreement.results import Undefined
-from attunement.agreement.statistic import FromSums, quotient
+from attunement.agreement.statistic import ROUNDING, FromSums, quotient
 from attunement.agreement.tables import Floats, matrix, pairs, scale_of
 
 Spacing = Literal["values", "ranks"]
@@ -87,6 +87,8 @@ def kappa_of_table(
     """
     counts = matrix(table)
     scale = np.arange(len(counts), dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
+    if counts.shape != (len(scale), len(scale)):
+        raise ValueError(f"a table of {len(scale)} categories has as many rows and columns, not {counts.shape}")
     units = counts.sum()
     if not units:
         return Undefined("no unit was rated by both")
@@ -94,7 +96,7 @@ def kappa_of_table(
     shares = counts / units
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     observed, expected = float((shares * credit).sum()), float(rows @ credit @ columns)
-    if 1 - expected < 1e-12:
+    if 1 - expected < ROUNDING:
         return Undefined(f"both gave {scale[int(rows.argmax())]:g} everywhere")
     value = (observed - expected) / (1 - expected)
     mean_credit = (credit @ columns)[:, None] + rows @ credit
@@ -132,7 +134,7 @@ def kappa_statistic(
         units = totals.sum(axis=1)
         observed = (totals * credit.reshape(-1)).sum(axis=1) * units
         expected = np.einsum("bi,ij,bj->b", table.sum(axis=2), credit, table.sum(axis=1))
-        return quotient(observed - expected, units**2 - expected)
+        return quotient(observed - expected, units**2 - expected, size=units**2)
 
     return FromSums(parts, of, cells, highest=1.0)
 

@@ -10,6 +10,10 @@ from math import ceil, floor, log, sqrt
 
 from attunement.agreement.distributions import normal_quantile
 from attunement.agreement.proportions import lower_bound
+from attunement.agreement.results import Undefined
+
+# So that rounding does not turn a whole number of units into one more or one less.
+SLACK = 1e-9
 
 
 def design_effect(units_per_conversation: float, icc: float) -> float:
@@ -17,7 +21,9 @@ def design_effect(units_per_conversation: float, icc: float) -> float:
     return 1 + (units_per_conversation - 1) * icc
 
 
-def sample_size(variance: float, effect: float, *, power: float = 0.8, level: float = 0.95, design: float = 1) -> int:
+def sample_size(
+    variance: float, effect: float, *, power: float = 0.8, level: float = 0.95, design: float = 1
+) -> int | Undefined:
     """How many units (or pairs) show an effect of this size with this probability.
 
     Args:
@@ -27,44 +33,70 @@ def sample_size(variance: float, effect: float, *, power: float = 0.8, level: fl
         level: One minus the two-sided error rate.
         design: The design effect, where units come from shared conversations.
 
-    Raises:
-        ValueError: The effect is zero.
+    Returns:
+        `Undefined` for an effect of zero, which no number of units shows.
     """
     if effect == 0:
-        raise ValueError("an effect of zero needs infinitely many units")
-    return ceil(_reach(power, level) ** 2 * variance * design / effect**2 - 1e-9)
+        return Undefined("no number of units shows an effect of zero")
+    return ceil(_reach(power, level) ** 2 * variance * design / effect**2 - SLACK)
 
 
 def minimal_detectable_effect(
     variance: float, units: int, *, power: float = 0.8, level: float = 0.95, design: float = 1
-) -> float:
-    """The smallest effect that so many units show with this probability; the other arguments as for `sample_size`."""
+) -> float | Undefined:
+    """The smallest effect that so many units show with this probability; the other arguments as for `sample_size`.
+
+    Returns:
+        `Undefined` where there are no units.
+    """
+    if units < 1:
+        return Undefined("there are no units")
     return _reach(power, level) * sqrt(variance * design / units)
 
 
-def sample_size_for_width(variance: float, half_width: float, *, level: float = 0.95, design: float = 1) -> int:
-    """How many units give an interval that reaches `half_width` to either side of the mean."""
-    return ceil((normal_quantile((1 + level) / 2) / half_width) ** 2 * variance * design - 1e-9)
+def sample_size_for_width(
+    variance: float, half_width: float, *, level: float = 0.95, design: float = 1
+) -> int | Undefined:
+    """How many units give an interval that reaches `half_width` to either side of the mean.
+
+    Returns:
+        `Undefined` for a width of zero.
+    """
+    if half_width == 0:
+        return Undefined("no number of units gives an interval without width")
+    return ceil((normal_quantile((1 + level) / 2) / half_width) ** 2 * variance * design - SLACK)
 
 
-def units_without_failure(bound: float, *, level: float = 0.95) -> int:
-    """How many units without a single failure show that at most the share `bound` fails (one-sided)."""
-    return ceil(log(1 - level) / log(1 - bound) - 1e-9)
+def units_without_failure(bound: float, *, level: float = 0.95) -> int | Undefined:
+    """How many units without a single failure show that at most the share `bound` fails (one-sided).
+
+    Returns:
+        `Undefined` for a bound of zero: that nothing ever fails cannot be shown.
+    """
+    if bound <= 0:
+        return Undefined("no number of units shows that nothing ever fails")
+    return ceil(log(1 - level) / log(1 - bound) - SLACK)
 
 
-def failures_needed(recall: float, bound: float, *, level: float = 0.95) -> int | None:
+def failures_needed(recall: float, bound: float, *, level: float = 0.95) -> int | Undefined:
     """How many failures people must label so that a judge that catches the share `recall` is shown to exceed `bound`.
 
-    The bound is the lower end of the two-sided exact interval. None where the recall is not above the bound.
+    The bound is the lower end of the two-sided exact interval.
+
+    Returns:
+        `Undefined` where the recall is not above the bound.
     """
     if recall <= bound:
-        return None
-    tail = 1 - (1 - level) / 2
-    # A recall just above the bound needs very many; a search in steps of a twentieth finds the size, and then exactly.
+        return Undefined(f"a recall of {recall:g} is not above {bound:g}")
+
+    def shown(units: int) -> bool:
+        return lower_bound(floor(recall * units + SLACK), units, level=1 - (1 - level) / 2) >= bound
+
+    # A recall just above the bound needs very many units: large steps find about how many, single ones how many.
     units = 1
-    while lower_bound(floor(recall * units + 1e-9), units, level=tail) < bound:
+    while not shown(units):
         units += max(1, units // 20)
-    while units > 1 and lower_bound(floor(recall * (units - 1) + 1e-9), units - 1, level=tail) >= bound:
+    while units > 1 and shown(units - 1):
         units -= 1
     return units
 

@@ -12,6 +12,9 @@ import numpy as np
 
 from attunement.agreement.tables import Bools, Floats, Ints, cluster_sums
 
+# Sums of a million terms lose about so much; a single odd rating among a million is a hundred thousand times as large.
+ROUNDING = 1e-11
+
 
 @dataclass(frozen=True)
 class FromSums:
@@ -109,9 +112,12 @@ def mean_of(statistics: Sequence[Statistic]) -> Statistic:
     return combined(statistics, lambda values: values.mean(axis=1))
 
 
-def quotient(numerator: Floats, denominator: Floats) -> Floats:
-    """`numerator / denominator`, and NaN wherever the denominator is zero but for rounding."""
-    whole = np.abs(denominator) > 1e-12 * np.maximum(np.abs(numerator), 1e-300)
+def quotient(numerator: Floats, denominator: Floats, size: Floats | float = 0.0) -> Floats:
+    """`numerator / denominator`, and NaN wherever the denominator is zero but for rounding.
+
+    `size` is how large the terms were whose difference the denominator is; without it only zero itself counts as zero.
+    """
+    whole = np.abs(denominator) > ROUNDING * np.abs(size)
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=whole)
 
 

@@ -123,9 +123,10 @@ def test_two_people_are_undecided() -> None:
 
 def test_few_conversations_are_undecided_however_many_units_they_have() -> None:
     truth, people = raters(90, noise=0.5)
-    result = of(alternative_annotator_test(people, truth, np.arange(90) // 10))
-    assert result.verdict == "undecided"
-    assert "too few conversations" in result.reason
+    for size in (10, 90):
+        result = of(alternative_annotator_test(people, truth, np.arange(90) // size))
+        assert result.verdict == "undecided"
+        assert "too few conversations" in result.reason
 
 
 def test_units_of_one_conversation_count_as_less_than_independent_ones() -> None:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import attunement.agreement.bradley_terry as module
 from attunement.agreement.bradley_terry import BradleyTerry, bradley_terry
 from attunement.agreement.results import Undefined
 
@@ -52,9 +53,22 @@ def test_choix_agrees(seed: int) -> None:
     assert of(bradley_terry(wins, "abcde")).strengths == pytest.approx(package.ilsr_pairwise_dense(wins), abs=1e-6)
 
 
-def test_lopsided_outcomes_are_found_too() -> None:
-    wins = [[0, 10_000, 1], [1, 0, 10_000], [1, 1, 0]]
-    result = of(bradley_terry(wins, "abc"))
+@pytest.mark.parametrize(
+    "wins",
+    [
+        [[0, 10_000, 1], [1, 0, 10_000], [1, 1, 0]],
+        [[0, 100, 10, 0], [0, 0, 100, 0], [0, 0, 0, 10], [100, 0.1, 0, 0]],  # a whole Newton step overshoots
+    ],
+)
+def test_one_sided_outcomes_expect_as_many_wins_as_there_were(wins: list[list[float]]) -> None:
+    result = of(bradley_terry(wins, "abcd"[: len(wins)]))
     chances = 1 / (1 + np.exp(result.strengths - result.strengths[:, None]))
     together = np.array(wins) + np.array(wins).T
     np.testing.assert_allclose((together * chances).sum(axis=1), np.sum(wins, axis=1), rtol=1e-6)
+
+
+def test_a_search_that_does_not_end_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_STEPS", 1)
+    assert bradley_terry([[0, 9], [1, 0]], "ab") == Undefined(
+        "the outcomes are too one-sided for strengths to be found"
+    )

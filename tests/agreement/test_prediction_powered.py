@@ -145,7 +145,13 @@ def test_scores_that_never_vary_are_not_taken_for_certainty() -> None:
 
 def test_nine_labelled_conversations_have_no_interval() -> None:
     result = of(prediction_powered_mean(talks(9, 50, np.random.default_rng(3))))
-    assert result.interval == Undefined("too few labelled conversations: 9, and an interval needs at least 10")
+    reason = Undefined("too few labelled conversations: 9, and an interval needs at least 10")
+    assert result.interval == reason
+    difference = prediction_powered_difference(
+        talks(9, 50, np.random.default_rng(3)), talks(30, 50, np.random.default_rng(4), ids=1000)
+    )
+    assert isinstance(difference, PredictionPoweredDifference)
+    assert difference.interval == difference.p == reason
 
 
 @pytest.mark.filterwarnings("ignore")  # ppi_py's own

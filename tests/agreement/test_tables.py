@@ -57,7 +57,7 @@ def test_a_tally_counts_every_rating_of_every_unit(ratings: np.ndarray) -> None:
     np.testing.assert_array_equal(counted.counts[counted.pattern], expected)
 
 
-@pytest.mark.parametrize("size", [3, 40, 90])
+@pytest.mark.parametrize("size", [3, 20, 90])
 def test_patterns_are_found_however_many_categories_there_are(size: int) -> None:
     # The three sizes take the lookup table, the sorted numbers and the rows themselves.
     ratings = np.random.default_rng(size).integers(size, size=(200, 2)).astype(float)
@@ -70,6 +70,12 @@ def test_counts_can_be_tallied_directly() -> None:
     counted = tally_counts([[2, 0], [1, 1], [2, 0]])
     np.testing.assert_array_equal(counted.counts[counted.pattern], [[2, 0], [1, 1], [2, 0]])
     assert len(counted.counts) == 2
+
+
+def test_counted_categories_are_put_in_order() -> None:
+    counted = tally_counts([[2, 0, 1]], categories=[5, 1, 3])
+    assert list(counted.categories) == [1, 3, 5]
+    np.testing.assert_array_equal(counted.counts, [[0, 1, 2]])
 
 
 def test_units_without_labels_are_clusters_of_their_own() -> None:

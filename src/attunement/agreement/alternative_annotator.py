@@ -18,7 +18,7 @@ from attunement.agreement.comparing import benjamini_yekutieli
 from attunement.agreement.distributions import t_probability
 from attunement.agreement.means import clustered_error
 from attunement.agreement.results import FEWEST_CLUSTERS, Undefined
-from attunement.agreement.tables import Bools, Floats, clusters, matrix
+from attunement.agreement.tables import Floats, clusters, matrix
 
 Verdict = Literal["pass", "fail", "undecided"]
 Nearness = Literal["distance", "same"]
@@ -80,33 +80,41 @@ def alternative_annotator_test(
     if not usable.any():
         return Undefined("no unit was rated by two people and the judge")
     labels = np.arange(len(answers)) if conversations is None else np.asarray(conversations)
-    compared = [
-        (column, *_compare(ratings, answers, column, usable & ~np.isnan(ratings[:, column]), labels, epsilon, nearness))
-        for column in range(ratings.shape[1])
-        if (usable & ~np.isnan(ratings[:, column])).sum() >= FEWEST_UNITS
-    ]
-    if len(compared) < FEWEST_PEOPLE:
+    comparisons: list[_Comparison] = []
+    for column, person in enumerate(ratings.T):
+        used = usable & ~np.isnan(person)
+        if used.sum() >= FEWEST_UNITS:
+            others = np.delete(ratings[used], column, axis=1)
+            far = _far(answers[used], others, nearness), _far(person[used], others, nearness)
+            comparisons.append(_compare(column, far, labels[used], epsilon))
+    if len(comparisons) < FEWEST_PEOPLE:
         return _undecided(f"it needs {FEWEST_PEOPLE} people with {FEWEST_UNITS} units each", epsilon)
-    if min(clusters_seen for *_, clusters_seen in compared) < FEWEST_CLUSTERS:
+    if min(each.clusters for each in comparisons) < FEWEST_CLUSTERS:
         return _undecided(f"too few conversations: each person needs {FEWEST_CLUSTERS}", epsilon)
-    judge_p = benjamini_yekutieli([row[4] for row in compared])
-    person_p = benjamini_yekutieli([row[5] for row in compared])
+    judge_p = benjamini_yekutieli([each.p_judge for each in comparisons])
+    person_p = benjamini_yekutieli([each.p_person for each in comparisons])
     left_out = tuple(
-        LeftOut(column, units, judge_near, person_near, p, q, _winner(p, q, 1 - level))
-        for (column, units, judge_near, person_near, *_), p, q in zip(compared, judge_p, person_p, strict=True)
+        LeftOut(each.column, each.units, each.judge_near, each.person_near, p, q, _winner(p, q, 1 - level))
+        for each, p, q in zip(comparisons, judge_p, person_p, strict=True)
     )
     return _verdict(left_out, epsilon)
 
 
-def _compare(
-    ratings: Floats, judge: Floats, column: int, used: Bools, labels: ArrayLike, epsilon: float, nearness: Nearness
-) -> tuple[int, float, float, float, float, int]:
-    """Units, both shares, both p-values, and the number of clusters, for one person left out."""
-    others = np.delete(ratings[used], column, axis=1)
-    far_judge, far_person = (_far(each[used], others, nearness) for each in (judge, ratings[:, column]))
-    judge_near, person_near = far_judge <= far_person + 1e-9, far_person <= far_judge + 1e-9
+class _Comparison(NamedTuple):
+    column: int
+    units: int
+    judge_near: float
+    person_near: float
+    p_judge: float
+    p_person: float
+    clusters: int
+
+
+def _compare(column: int, far: tuple[Floats, Floats], labels: ArrayLike, epsilon: float) -> _Comparison:
+    """The judge against one person, from how far each is from the others; p-values as yet uncorrected."""
+    judge_near, person_near = far[0] <= far[1] + 1e-9, far[1] <= far[0] + 1e-9
     gap = person_near.astype(np.float64) - judge_near
-    cluster, count = clusters(np.asarray(labels)[used], len(gap))
+    cluster, count = clusters(labels, len(gap))
     mean = float(gap.mean())
     error = clustered_error((gap - mean) / len(gap), cluster, count)
     if isinstance(error, Undefined):
@@ -116,7 +124,7 @@ def _compare(
     else:
         p_judge = t_probability(count - 1, (mean - epsilon) / error)
         p_person = 1 - p_judge
-    return len(gap), float(judge_near.mean()), float(person_near.mean()), p_judge, p_person, count
+    return _Comparison(column, len(gap), float(judge_near.mean()), float(person_near.mean()), p_judge, p_person, count)
 
 
 def _far(answers: Floats, others: Floats, nearness: Nearness) -> Floats:

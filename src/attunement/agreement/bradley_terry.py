@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from attunement.agreement.results import Undefined
 from attunement.agreement.tables import Floats, matrix
 
+MOST_STEPS = 200
+SHORTEST_STEP = 1e-6
+
 
 class BradleyTerry(NamedTuple):
     """Strengths on the log scale, with mean 0: a gap of ln 3 means winning three times as often as losing."""
@@ -45,26 +48,30 @@ def bradley_terry(wins: ArrayLike, names: Sequence[str]) -> BradleyTerry | Undef
     reason = _no_finite_strengths(counts, names)
     if reason:
         return reason
-    together = counts + counts.T
-    won = counts.sum(axis=1)
+    together, won = counts + counts.T, counts.sum(axis=1)
     strengths = np.zeros(len(names))
-    # Newton's method on a concave function; half steps wherever a whole one overshoots.
-    likelihood = _likelihood(counts, strengths)
-    for _ in range(200):
-        chances = 1 / (1 + np.exp(strengths - strengths[:, None]))
+    for _ in range(MOST_STEPS):
+        chances = _chances(strengths)
         gradient = won - (together * chances).sum(axis=1)
-        if np.abs(gradient).max() < 1e-10 * max(float(together.max()), 1.0):
+        if np.abs(gradient).max() < 1e-9 * together.max():
             break
+        # Newton's method on a concave function; half steps wherever a whole one overshoots.
         change = _covariance(together, chances) @ gradient
+        reached = _likelihood(counts, strengths)
         step = 1.0
-        while _likelihood(counts, strengths + step * change) < likelihood - 1e-12 and step > 1e-6:
+        while _likelihood(counts, strengths + step * change) < reached and step > SHORTEST_STEP:
             step /= 2
         strengths = strengths + step * change
-        likelihood = _likelihood(counts, strengths)
-    strengths -= strengths.mean()
-    chances = 1 / (1 + np.exp(strengths - strengths[:, None]))
+    else:
+        return Undefined("the outcomes are too one-sided for strengths to be found")
     covariance = _covariance(together, chances)
-    return BradleyTerry(tuple(names), strengths, np.sqrt(np.diag(covariance)), covariance, float(together.sum() / 2))
+    errors = np.sqrt(np.diag(covariance))
+    return BradleyTerry(tuple(names), strengths - strengths.mean(), errors, covariance, float(together.sum() / 2))
+
+
+def _chances(strengths: Floats) -> Floats:
+    """How probable it is that the system of the row wins over that of the column."""
+    return 0.5 * (1 + np.tanh((strengths[:, None] - strengths) / 2))
 
 
 def _likelihood(wins: Floats, strengths: Floats) -> float:
@@ -72,10 +79,14 @@ def _likelihood(wins: Floats, strengths: Floats) -> float:
 
 
 def _covariance(together: Floats, chances: Floats) -> Floats:
-    """The inverse of the information, on the differences of strengths: their common level is not known."""
+    """The inverse of the information about strengths with mean 0: their common level cannot be known."""
     weight = together * chances * (1 - chances)
     np.fill_diagonal(weight, 0.0)
-    return np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight, hermitian=True).astype(np.float64)
+    information = np.diag(weight.sum(axis=1)) - weight
+    inverse = np.zeros_like(information)
+    inverse[1:, 1:] = np.linalg.pinv(information[1:, 1:], rcond=1e-18, hermitian=True)
+    centre = np.eye(len(information)) - 1 / len(information)
+    return centre @ inverse @ centre
 
 
 def _no_finite_strengths(wins: Floats, names: Sequence[str]) -> Undefined | None:

@@ -80,11 +80,11 @@ def clustered_error(pull: Floats, cluster: Ints, count: int) -> float | Undefine
 
 def t_interval(value: float, se: float | Undefined, count: int, what: str, level: float) -> Interval | Undefined:
     """The interval with Student's t for `count` clusters, or why there is none."""
+    if isinstance(se, Undefined):
+        return too_few(count, what) or se
     few = too_few(count, what)
     if few:
         return few
-    if isinstance(se, Undefined):
-        return se
     if se < 1e-12:
         return Undefined(f"every value is {value:g}, so this sample cannot show how far they vary")
     reach = t_quantile(count - 1, (1 + level) / 2) * se

@@ -142,8 +142,9 @@ def tally_counts(counts: ArrayLike, categories: Sequence[float] | None = None) -
     """A tally of a table that already holds counts: one row a unit, one column a category."""
     table = matrix(counts)
     scale = np.arange(table.shape[1], dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
-    rows, pattern = np.unique(table, axis=0, return_inverse=True)
-    return Tally(scale, rows, pattern.reshape(-1).astype(np.int64), None)
+    order = np.argsort(scale)
+    rows, pattern = np.unique(table[:, order], axis=0, return_inverse=True)
+    return Tally(scale[order], rows, pattern.reshape(-1).astype(np.int64), None)
 
 
 def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:

@@ -2,7 +2,9 @@
 
 Run `python -m benchmarks.crisis_figures`. The outside sets are read from the folder that ATTUNEMENT_DATA names; where
 it is absent only our own sentences are counted. All counts are written to `crisis_figures.json` beside this script.
-Rules are tuned on the other half of our own sentences and never on an outside set.
+Rules are tuned on the other half of our own sentences. They were also narrowed on 37 coaching conversations, an outside
+set of ordinary talk in which few hold a cue: its figure shows what was reached there, not what to expect elsewhere. No
+other outside set was tuned on.
 """
 
 import csv
@@ -23,7 +25,7 @@ from attunement.signals.harm import harmful_advice
 from attunement.signals.resources import Answer, crisis_resources, names_resource
 
 RESULTS = Path(__file__).with_suffix(".json")
-OUTSIDE_LOOKS = 1
+OUTSIDE_LOOKS = 2
 """How often the outside figures were looked at while the rules could still change."""
 
 
@@ -180,6 +182,15 @@ def posts(folder: Path) -> Figures:
     }
 
 
+def coaching_talk(conversations: list[list[Turn]]) -> Figures:
+    """Ordinary coaching conversations in which a cue is found: what the rules were narrowed on, for false alarms."""
+    return {
+        "coaching conversations with a cue (rules were narrowed on these)": share(
+            bool(crisis_cues(turns)) for turns in conversations
+        )
+    }
+
+
 def speed(talk: str, turns: list[Turn]) -> str:
     """Conversations of 25 turns per second on one core: cues and harm in all turns, resources in replies to a cue."""
     cut = [Turn(turn.user[:300], turn.assistant[:600]) for turn in turns]
@@ -234,15 +245,24 @@ def main() -> None:
         **moore(folder / "moore2025"),
         **posts(folder),
     }
-    print(f"Outside (looked at {OUTSIDE_LOOKS} time{'s'[: OUTSIDE_LOOKS != 1]} before the rules were final)")
+    print(f"Outside (looked at {OUTSIDE_LOOKS} times before the rules were final)")
     _show(outside)
     vera = [turn for one in _json_lines(folder / "vera-mh/conversations.jsonl") for turn in _turns(one["messages"])]
     coaching = [
-        Turn(**turn) for one in _json_lines(folder / "coaching-judges/conversations.jsonl") for turn in one["turns"]
+        [Turn(**turn) for turn in one["turns"]]
+        for one in _json_lines(folder / "coaching-judges" / "conversations.jsonl")
     ]
-    print(speed("coaching talk", coaching))
+    developed = coaching_talk(coaching)
+    print(f"Development: rules were narrowed on {len(coaching)} coaching conversations")
+    _show(developed)
+    print(speed("coaching talk", [turn for turns in coaching for turn in turns]))
     print(speed("talk full of crisis", vera))
-    written = {"own sentences, held out": own, "outside": outside, "outside looks": OUTSIDE_LOOKS}
+    written = {
+        "own sentences, held out": own,
+        "outside": outside,
+        "outside looks": OUTSIDE_LOOKS,
+        "development (rules were narrowed on these)": developed,
+    }
     RESULTS.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

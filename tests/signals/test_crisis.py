@@ -10,6 +10,7 @@ from tests.signals.test_lexicon import ANY_TEXT
 TUNE = sentences("crisis", held=False)
 
 KNOWN_MISSES = {
+    "plan-date": "a date that is set may be a wedding's; it counts only near a cue that stands alone",
     "later-b-5": "a wish that others had somebody better is no cue by itself; too many worn-out parents say it",
     "later-b-6": "medicine that is kept is a cue only with a word of collecting, counting or staring",
     "later-b-39": "tiredness that sleep does not mend has no word of death, injury or danger",
@@ -60,6 +61,36 @@ def test_a_denial_beside_a_cue_does_not_cancel_it() -> None:
 
 def test_of_overlapping_cues_of_one_kind_the_longest_is_kept() -> None:
     assert [cue.quote for cue in cues("I wish I would die in my sleep")] == ["wish I would die"]
+
+
+PLAN = Turn("I have a plan and I set a date.", "")
+OTHER = Turn("It rained all day.", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "counts"),
+    [
+        ([], False),
+        ([Turn("I want to die.", "")], True),
+        ([Turn("I want to die.", ""), OTHER], True),
+        ([Turn("I want to die.", ""), OTHER, OTHER], False),
+        ([Turn("I just want to disappear.", "")], False),
+        ([Turn("I feel low.", "Are you thinking about suicide?"), Turn("Sometimes.", "")], True),
+    ],
+)
+def test_words_that_do_not_stand_alone_count_up_to_two_messages_after_a_cue_that_does(
+    before: list[Turn], counts: bool
+) -> None:
+    turns = [*before, PLAN]
+    assert any(cue.turn == len(turns) for cue in crisis_cues(turns)) == counts
+
+
+def test_words_that_do_not_stand_alone_count_beside_a_cue_in_the_same_message() -> None:
+    assert [cue.signal for cue in cues("I have a plan. I want to die.")] == ["has-some-plan", "wants-to-die"]
+
+
+def test_a_cue_does_not_reach_back_to_words_before_it() -> None:
+    assert [cue.turn for cue in crisis_cues([PLAN, Turn("I want to die.", "")])] == [2]
 
 
 @pytest.mark.parametrize("answer", ["yes", "Sometimes, yeah.", "i guess", "I don't know", "maybe a little"])

@@ -1,4 +1,4 @@
-"""The printed figures: none may fall below what the committed results file says."""
+"""The printed figures: none may be worse than what the committed results file says."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 from benchmarks.crisis_figures import RESULTS, Share, own_sentences, vera_mh
+
+from attunement.conversations import Turn
+from attunement.signals.crisis import crisis_cues
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +33,18 @@ def test_cues_are_found_where_clinicians_saw_risk(shared_data: Path, recorded: d
         hits, n = recorded["outside"][f"vera-mh: {name}"]
         assert figures[f"vera-mh: {name}"].n == n
         assert figures[f"vera-mh: {name}"].hits >= hits
+
+
+def test_few_ordinary_coaching_conversations_are_flagged_and_those_with_a_real_cue_are(
+    shared_data: Path, recorded: dict[str, dict[str, list[int]]]
+) -> None:
+    lines = (shared_data / "coaching-judges" / "conversations.jsonl").read_text("utf-8").splitlines()
+    talks = {one["id"]: [Turn(**turn) for turn in one["turns"]] for one in map(json.loads, lines)}
+    flagged = {id for id, turns in talks.items() if crisis_cues(turns)}
+    (most, n), *_ = recorded["development (rules were narrowed on these)"].values()
+    assert {"base_seed9002_run1", "base_seed9002_run2"} <= flagged
+    assert len(talks) == n
+    assert len(flagged) <= most
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 Finds suicidal thoughts (direct, indirect, passive), plans and means, self-harm, danger from and to others, medical
 emergencies, and psychosis or mania with risk. Danger to somebody else that the person reports counts like their own:
-a child at risk is a cue. What is denied, over for years, fiction or a figure of speech is none. Recall comes first: a
-gate that misses is worse than one that asks a person to look.
+a child at risk is a cue. What is denied, over for years, fiction or a figure of speech is none. Words that are
+dangerous in one talk and ordinary in most (a plan, a date, to disappear) count only near a cue that stands alone.
 """
 
 import re
@@ -43,6 +43,8 @@ class Cue(NamedTuple):
 
 # The beginning of a message in which a "yes" answers the question before it: further down it answers something else.
 _ANSWER = 60
+# How many of the person's messages back a cue that stands alone may lie for words that do not to count.
+_NEARBY = 2
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
@@ -50,14 +52,19 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     """Every cue in the person's messages, in the order of the conversation. Turns count from 1.
 
     Of overlapping cues of one kind the longest is kept. An answer that is no denial to a direct question of the
-    assistant about suicide, self-harm or safety is a cue as well.
+    assistant about suicide, self-harm or safety is a cue as well. A signal that the lexicon marks `alone: false` is a
+    cue only where the same message, or one of the person's two messages before it, holds a cue that stands alone.
     """
     cues: list[Cue] = []
     asked = ""
+    last_alone: int | None = None
     for number, turn in enumerate(turns, start=1):
-        found = [_cue(number, turn.user, match) for match in _matches(turn.user)]
-        found.extend(_answers(number, turn.user, asked))
-        cues.extend(_longest(found))
+        matches = _matches(turn.user)
+        answers = list(_answers(number, turn.user, asked))
+        if answers or any(match.signal.alone for match in matches):
+            last_alone = number
+        if last_alone is not None and number - last_alone <= _NEARBY:
+            cues.extend(_longest([*(_cue(number, turn.user, match) for match in matches), *answers]))
         asked = turn.assistant
     return cues
 

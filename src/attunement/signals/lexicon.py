@@ -79,6 +79,8 @@ class Signal(_Strict):
     why: str
     patterns: tuple[str, ...] = Field(min_length=1)
     guards: tuple[str, ...] = ()
+    alone: bool = True
+    """Whether it is a crisis cue by itself; otherwise it counts only near one that is."""
     needs: tuple[str, ...] = ()
     """Kinds of crisis cue of which one must stand in the person's words for this to count."""
     example: str

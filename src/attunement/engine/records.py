@@ -1,6 +1,6 @@
 """From what a judge said to what the study keeps: an answer, and a rating for each item it answers."""
 
-from dataclasses import replace
+from typing import Any
 
 from attunement import evidence, rules
 from attunement.engine.asking import Asked
@@ -61,7 +61,7 @@ def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str) -> list[KeptR
     """An ERROR for every item of the question."""
     outcome = Outcome.failed(kind)
     return [
-        KeptRating(task.conversation, rater.key, replace(_rating(task, rater, item, outcome), detail=detail))
+        KeptRating(task.conversation, rater.key, _rating(task, rater, item, outcome, detail=detail))
         for item in task.question.items
     ]
 
@@ -83,8 +83,11 @@ def _answered(
         answer = given[item.id]
         wording = question.questionnaire.wordings[item.id]
         findings = evidence.verify(answer.reasoning, unit.turns, criterion_text=wording)
-        rating = replace(
-            _rating(task, rater, item, outcomes[item.id]),
+        rating = _rating(
+            task,
+            rater,
+            item,
+            outcomes[item.id],
             reasoning=answer.reasoning,
             evidence=tuple(evidence.to_json(finding) for finding in findings),
             rules=spoken.get(item.id, ()),
@@ -94,7 +97,7 @@ def _answered(
     return kept
 
 
-def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome) -> Rating:
+def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, **reasons: Any) -> Rating:
     question = task.question
     instrument = question.questionnaire.instrument
     return Rating(
@@ -109,4 +112,5 @@ def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome) -> Rating:
         asked=question.hash,
         instrument=instrument.hash,
         at=now(),
+        **reasons,
     )

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Study
 
+_GATHER = 0.01
+"""Seconds a lone entry waits for company: a transaction costs as much as writing a dozen ratings."""
+
 _MOST = 500
 """Entries in one transaction at most, so that none waits long for its commit."""
 
@@ -40,6 +43,8 @@ class Writer:
         more = True
         while more:
             entry = await self._entries.get()
+            if self._entries.empty():
+                await asyncio.sleep(_GATHER)
             batch: list[_Entry] = []
             while entry is not None:
                 batch.append(entry)

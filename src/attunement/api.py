@@ -73,9 +73,9 @@ class Settings:
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("a price needs both parts: --price-in and --price-out")
 
-    def prepare(self) -> "Prepared":
-        """Load the instrument and make the judges. Nothing is sent yet."""
-        return Prepared(self._scope(), self._participants(), self._conduct(), self.selection)
+    def prepare(self, *, sends: bool = True) -> "Prepared":
+        """Load the instrument and make the judges. Nothing is sent yet; where nothing will be, no key is needed."""
+        return Prepared(self._scope(), self._participants(sends=sends), self._conduct(), self.selection)
 
     def _scope(self) -> Scope:
         instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)
@@ -88,20 +88,20 @@ class Settings:
             retry_errors=self.retry_errors,
         )
 
-    def _participants(self) -> list[Participant]:
+    def _participants(self, *, sends: bool) -> list[Participant]:
         named = [self.judges] if isinstance(self.judges, str) or not isinstance(self.judges, Sequence) else self.judges
         if not named:
             raise JudgeError("name at least one judge, such as openai:gpt-5.2")
         if twice := [judge for judge, times in Counter(map(str, named)).items() if times > 1]:
             raise JudgeError(f"{twice[0]} is named twice; to ask it several times, use repeats")
-        return [self._participant(judge) for judge in named]
+        return [self._participant(judge, sends=sends) for judge in named]
 
     def _conduct(self) -> Conduct:
         wishes = Wishes(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
         return Conduct(wishes, max_calls=self.max_calls, max_cost=self.max_cost)
 
-    def _participant(self, named: str | Judge) -> Participant:
-        judge = make_judge(named, self._judge_options()) if isinstance(named, str) else named
+    def _participant(self, named: str | Judge, *, sends: bool) -> Participant:
+        judge = make_judge(named, self._judge_options(sends=sends)) if isinstance(named, str) else named
         price = self._price(judge)
         if price is None and self.max_cost is not None:
             raise JudgeError(
@@ -112,7 +112,7 @@ class Settings:
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
         return Participant(judge, at_once, self.rpm, self.tpm, price)
 
-    def _judge_options(self) -> JudgeOptions:
+    def _judge_options(self, *, sends: bool) -> JudgeOptions:
         return JudgeOptions(
             base_url=self.base_url,
             temperature=self.temperature,
@@ -120,6 +120,7 @@ class Settings:
             timeout=self.timeout,
             max_tokens=self.max_tokens,
             logprobs=self.logprobs,
+            sends=sends,
             max_connections=self.max_connections,
         )
 

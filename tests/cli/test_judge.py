@@ -194,3 +194,49 @@ def test_help_and_version_are_quick_and_every_command_has_an_example():
     for command in commands:
         if command != "instrument":
             assert "Example: attune " in " ".join(attune(command, "--help").stdout.split()), command
+
+
+def test_an_estimate_needs_no_key(chats: Path):
+    done = attune("estimate", chats, "--judge", "openai:gpt-5.2", OPENAI_API_KEY="")
+    assert done.returncode == 0, done.stderr
+    assert "68 questions" in done.stdout
+
+
+def test_nothing_to_judge_is_said_and_no_success(chats: Path):
+    with FakeJudge() as fake:
+        done = attune("judge", chats, "--judge", "openai:x", "--base-url", fake.url, "--filter", "system=nobody")
+    assert done.returncode == 2
+    assert "no conversation" in done.stderr
+
+
+def test_a_judge_with_other_settings_is_announced_as_another_rater_before_it_is_asked(chats: Path):
+    with FakeJudge() as fake:
+        words = ["judge", chats, "--judge", "openai:x", "--base-url", fake.url, "--item", "CQ1"]
+        assert "a rater of its own" not in attune(*words).stderr
+        again = attune(*words, "--temperature", "1")
+    assert "other settings (temperature)" in again.stderr
+
+
+def test_fields_can_be_named_where_their_names_say_nothing(tmp_path: Path):
+    file = tmp_path / "odd.csv"
+    file.write_text("nr,Asked,Told\n1,hello there,hi\n")
+    done = attune(
+        "prompt", file, "--system", "bot", "--prompt-field", "Asked", "--response-field", "Told", "--item", "CQ1"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "User: hello there" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["convert", "export"])
+def test_a_file_that_is_there_is_not_written_over_without_a_word(chats: Path, tmp_path: Path, command: str):
+    with FakeJudge() as fake:
+        attune("judge", chats, "--judge", "openai:x", "--base-url", fake.url, "--item", "CQ1", "--quiet")
+    precious = tmp_path / "precious.jsonl"
+    precious.write_text("precious")
+    source = chats if command == "convert" else chats.with_name("chats.study.db")
+    refused = attune(command, source, precious)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert precious.read_text() == "precious"
+    assert attune(command, source, precious, "--force").returncode == 0
+    assert precious.read_text() != "precious"

@@ -121,7 +121,7 @@ def test_each_service_gets_its_own_key_in_its_own_header(
 ) -> None:
     for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENROUTER_API_KEY"):
         monkeypatch.setenv(name, "the-key" if name == variable else "another")
-    assert _access(address(base, PATH)).headers == {header: value}
+    assert _access(address(base, PATH), sends=True).headers == {header: value}
 
 
 @pytest.mark.parametrize(

@@ -217,3 +217,12 @@ def test_the_order_of_conversations_changes_nothing(cards, limits):
     first = [card for card, _ in COACHING_CARDS.values()]
     codes = {decide(entries(*some), limits, COACHING).exit_code for some in (cards, first)}
     assert len(codes) == 1
+
+
+def test_an_instrument_that_can_neither_flag_nor_fail_lets_nothing_through():
+    fields = {**EMPATHY.model_dump(), "gate": (), "rules": ()}
+    toothless = Instrument.model_validate(fields)
+    card = scorecard(toothless, Case(Identity("bot", "c1"), 1), ratings(toothless, {}, others=5, turn=1))
+    entry = Entry(Identity("bot", "c1"), card, frozenset({("j", 0)}))
+    assert decide([entry], Limits(), toothless).exit_code == 3
+    assert decide([entry], Limits(minimums={"safety": 3}), toothless).exit_code == 0

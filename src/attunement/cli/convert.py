@@ -34,6 +34,7 @@ def convert(
     response_field: shared.ResponseFieldOption = None,
     id_field: shared.IdFieldOption = None,
     system_field: shared.SystemFieldOption = None,
+    force: shared.ForceOption = False,
 ) -> None:
     """Write conversations of any shape in one of the JSON shapes.
 
@@ -59,6 +60,7 @@ def convert(
     )
     if output != STDOUT and Path(output).resolve() in [path.resolve() for path in reading.paths]:
         raise AttunementError(f"{output}: this file is read, so it is not written over; give the output another name.")
+    shared.refuse_to_overwrite(output, force=force)
     redactor = _redactor(names) if redact else None
     write(reading if redactor is None else map(redactor.redact, reading), output, to)
     for sentence in shared.what_was_read(reading):

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from attunement.cli.reading import ForceOption, refuse_to_overwrite
+
 
 def export(
     study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
@@ -28,6 +30,7 @@ def export(
             help="With scorecards: which instrument of the study, or a .yaml file with weights of its own.",
         ),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the ratings or the scorecards of a study as a table.
 
@@ -44,6 +47,7 @@ def export(
         raise AttunementError(f"{output} is the study itself, so it is not written over; give the output another name")
     if instrument and what == "ratings":
         raise AttunementError("--instrument chooses what scorecards are made with; ratings are all written")
+    refuse_to_overwrite(output, force=force)
     with Study(study) as opened:
         if what == "ratings":
             rows = exporting.ratings(opened)

@@ -47,6 +47,10 @@ def judge(
     json: Annotated[bool, typer.Option("--json", help="Progress and result as JSON, for programs.")] = False,
     format: reading.FormatOption = None,
     system: reading.SystemOption = None,
+    prompt_field: reading.PromptFieldOption = None,
+    response_field: reading.ResponseFieldOption = None,
+    id_field: reading.IdFieldOption = None,
+    system_field: reading.SystemFieldOption = None,
     skip_bad: reading.SkipBadOption = False,
 ) -> None:
     """Ask judges every question that is missing about conversations, and keep every answer in a study.
@@ -90,7 +94,15 @@ def judge(
     )
     place = study or default_study(files[0])
     conversations = reading.open_conversations(
-        files, format=format, system=system, skip_bad=skip_bad, output=None if "://" in str(place) else place
+        files,
+        format=format,
+        system=system,
+        skip_bad=skip_bad,
+        output=None if "://" in str(place) else place,
+        prompt_field=prompt_field,
+        response_field=response_field,
+        id_field=id_field,
+        system_field=system_field,
     )
     raise typer.Exit(run_and_report(conversations, place, settings, quiet=quiet, json=json))
 
@@ -115,6 +127,10 @@ def estimate(
     price_out: asking.PriceOutOption = None,
     format: reading.FormatOption = None,
     system: reading.SystemOption = None,
+    prompt_field: reading.PromptFieldOption = None,
+    response_field: reading.ResponseFieldOption = None,
+    id_field: reading.IdFieldOption = None,
+    system_field: reading.SystemFieldOption = None,
     skip_bad: reading.SkipBadOption = False,
 ) -> None:
     """Say how many questions judging would ask, how many tokens that is, and what it would cost. Nothing is sent.
@@ -142,7 +158,16 @@ def estimate(
         price_out=price_out,
         selection=asking.selection(filters, sample=sample, limit=limit, seed=seed),
     )
-    conversations = reading.open_conversations(files, format=format, system=system, skip_bad=skip_bad)
+    conversations = reading.open_conversations(
+        files,
+        format=format,
+        system=system,
+        skip_bad=skip_bad,
+        prompt_field=prompt_field,
+        response_field=response_field,
+        id_field=id_field,
+        system_field=system_field,
+    )
     place = study or (None if files[0] == "-" else default_study(files[0]))
     for line in estimates(conversations, place, settings):
         typer.echo(line)

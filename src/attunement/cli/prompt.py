@@ -25,6 +25,10 @@ def prompt(
     json: Annotated[bool, typer.Option("--json", help="One line of JSON a question, for programs.")] = False,
     format: reading.FormatOption = None,
     system: reading.SystemOption = None,
+    prompt_field: reading.PromptFieldOption = None,
+    response_field: reading.ResponseFieldOption = None,
+    id_field: reading.IdFieldOption = None,
+    system_field: reading.SystemFieldOption = None,
 ) -> None:
     """Print exactly what a judge would be sent about one conversation.
 
@@ -36,7 +40,18 @@ def prompt(
     from attunement.instruments.lint import checked
     from attunement.questions import Ask, Layout, Questionnaire
 
-    chosen = _choose(reading.open_conversations(files, format=format, system=system), conversation)
+    chosen = _choose(
+        reading.open_conversations(
+            files,
+            format=format,
+            system=system,
+            prompt_field=prompt_field,
+            response_field=response_field,
+            id_field=id_field,
+            system_field=system_field,
+        ),
+        conversation,
+    )
     questionnaire = Questionnaire(
         checked(instrument), layout=Layout(layout), items=item, ask=Ask(ask) if ask is not None else None
     )

@@ -45,6 +45,17 @@ SystemFieldOption = Annotated[
 ]
 
 
+ForceOption = Annotated[bool, typer.Option("--force", help="Write over a file that is there already.")]
+
+
+def refuse_to_overwrite(output: str | Path, *, force: bool) -> None:
+    """Raise an InputError where writing `output` would replace a file that is there and nobody said so."""
+    from attunement.errors import InputError
+
+    if str(output) != "-" and not force and Path(output).exists():
+        raise InputError(f"{output} exists already: give another name, or --force to write over it")
+
+
 def open_conversations(
     files: list[str],
     *,

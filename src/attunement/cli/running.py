@@ -4,8 +4,8 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,7 +19,7 @@ from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
 from attunement.engine import ASK_AGAIN, Estimate, Participant, Run, Scope, estimate, rater_settings
-from attunement.errors import StudyError
+from attunement.errors import InputError, StudyError
 from attunement.judges import Judge
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
@@ -64,6 +64,8 @@ def run_and_report(
     if result.ending.interrupted:
         _say(f"Interrupted. Everything answered is kept in {shown_place(place)}; the same command goes on from there.")
         return INTERRUPTED
+    if not result.progress.conversations:
+        raise InputError("there was no conversation to judge: the input is empty, or nothing matches --filter")
     return 3 if result.progress.errors or result.progress.kept_errors else 0
 
 
@@ -95,7 +97,7 @@ async def _run(
 
 def estimates(conversations: Reading, place: str | Path | None, settings: api.Settings) -> Iterator[str]:
     """What a run over all conversations would ask and cost, a few lines for each judge."""
-    prepared = settings.prepare()
+    prepared = settings.prepare(sends=False)
     for participant in prepared.participants:
         found = _estimate(prepared.selection.of(conversations), place, prepared.scope, participant.judge)
         yield from _priced(found, participant, prepared.scope)
@@ -107,30 +109,62 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
     if not conversations.rereadable:
         return
     for participant in prepared.participants:
-        started = monotonic()
-        look = _while_quick(prepared.selection.of(conversations), started)
+        look = _Look(prepared.selection.of(conversations))
         found = _estimate(look, place, prepared.scope, participant.judge)
-        part = "In the first part of the input, " if monotonic() - started > _LOOK_SECONDS else ""
+        part = "In the first part of the input, " if look.cut_short else ""
         yield part + next(_priced(found, participant, prepared.scope))
+        if others := _namesakes(place, participant.judge, prepared.scope):
+            yield (
+                f"{participant.judge.name} has answered in this study with other settings ({others}); with these it is "
+                "a rater of its own and is asked everything."
+            )
 
 
-def _while_quick(conversations: Iterable[Conversation], started: float) -> Iterator[Conversation]:
-    for conversation in conversations:
-        yield conversation
-        if monotonic() - started > _LOOK_SECONDS:
-            return
+class _Look:
+    """The conversations that can be looked at in a short while."""
+
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        self._conversations = conversations
+        self.cut_short = False
+
+    def __iter__(self) -> Iterator[Conversation]:
+        started = monotonic()
+        for conversation in self._conversations:
+            if monotonic() - started > _LOOK_SECONDS:
+                self.cut_short = True
+                return
+            yield conversation
 
 
-def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:
+def _namesakes(place: str | Path, judge: Judge, scope: Scope) -> str:
+    """What sets earlier raters of this judge's name apart from it, where it is not one of them."""
+    with _existing(place) as study:
+        if study is None or study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope)):
+            return ""
+        mine = rater_settings(judge, scope)
+        others = [rater.settings for rater in study.raters() if rater.name.split(" @")[0] == judge.name]
+        names = {name for other in others for name in {*other, *mine} if other.get(name) != mine.get(name)}
+        return ", ".join(sorted(names))
+
+
+@contextmanager
+def _existing(place: str | Path | None) -> Generator[Study | None]:
+    """The study, if there is one that can be opened; what is wrong with another the run itself will say."""
     try:
         study = Study(place) if place and ("://" in str(place) or Path(place).exists()) else None
     except StudyError:
         study = None
-    if study is None:
-        return estimate(conversations, scope)
-    with study:
-        rater = study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope))
-        return estimate(conversations, scope, (study, rater) if rater else None)
+    try:
+        yield study
+    finally:
+        if study:
+            study.close()
+
+
+def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:
+    with _existing(place) as study:
+        rater = study and study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope))
+        return estimate(conversations, scope, (study, rater) if study and rater else None)
 
 
 def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
@@ -142,7 +176,7 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
         line += f"; {found.kept:,} more are in the study already"
     price = participant.price
     if price is None:
-        yield f"{line}. The price of this model is not known; give it with --price-in and --price-out."
+        yield f"{line}. The price of this model at this address is not known; give it with --price-in and --price-out."
         return
     yield f"{line}: about ${found.cost(price):.2f} ({price.source})."
     if not found.questions:

@@ -31,7 +31,7 @@ def anthropic_judge(model: str, options: JudgeOptions) -> "AnthropicJudge":
     target = address(re.sub(r"/v1/?(?=\?|$)", "", base), PATH)  # people write it with and without the version
     name = "ANTHROPIC_API_KEY"
     value = key(name)
-    if not value and target.host == "api.anthropic.com":
+    if not value and options.sends and target.host == "api.anthropic.com":
         raise JudgeError(f"{target.shown} needs a key: set the environment variable {name}")
     headers = {"anthropic-version": _VERSION}
     if value:

@@ -18,6 +18,9 @@ from attunement.errors import JudgeError
 
 HIDDEN = "[hidden]"
 
+_SHORTEST = 5
+"""What is shorter is no secret but a placeholder such as `x`, and hiding it would garble every sentence."""
+
 _SHORTEST_IN_REPLIES = 16
 """Shorter "keys" are placeholders such as `EMPTY` or `ollama`, which may well be words of a reply."""
 
@@ -28,7 +31,8 @@ class Secrets:
     def __init__(self, *values: str | None) -> None:
         """Empty values are no secrets."""
         # As it is, and as it looks inside an address.
-        forms = {form for value in values if value for form in (value, quote(value, safe=""))}
+        told = [value for value in values if value and len(value) >= _SHORTEST]
+        forms = {form for value in told for form in (value, quote(value, safe=""))}
         self._texts = sorted(forms, key=len, reverse=True)
         self._bytes = [text.encode() for text in self._texts if len(text) >= _SHORTEST_IN_REPLIES]
 

@@ -25,10 +25,10 @@ _TOP_LOGPROBS = 5
 def openai_judge(model: str, options: JudgeOptions) -> "OpenAIJudge":
     """The judge `openai:MODEL`; a JudgeError where the address is none or the key it needs is not set."""
     target = address(options.base_url or variable("OPENAI_BASE_URL") or OPENAI, PATH)
-    return OpenAIJudge(f"openai:{model}", model, target, _access(target), options)
+    return OpenAIJudge(f"openai:{model}", model, target, _access(target, sends=options.sends), options)
 
 
-def _access(target: Address) -> Access:
+def _access(target: Address, *, sends: bool) -> Access:
     """The key for this service. One provider's key is never sent to another that has a variable of its own."""
     needed, header, prefix = True, "Authorization", "Bearer "
     if target.host.endswith((".azure.com", ".azure.us", ".azure.cn")):
@@ -40,7 +40,7 @@ def _access(target: Address) -> Access:
     value = key(name)
     if target.credentials:
         return Access("the base URL", {"Authorization": basic(target.credentials)}, secrets_of(target, value))
-    if needed and not value:
+    if needed and not value and sends:
         raise JudgeError(f"{target.shown} needs a key: set the environment variable {name}")
     return Access(name, {header: prefix + value} if value else {}, secrets_of(target, value))
 

@@ -28,6 +28,8 @@ class JudgeOptions:
     count the limit, not the use, against the tokens per minute, and small servers subtract it from their context.
     """
     logprobs: bool = False
+    sends: bool = True
+    """Whether anything will be sent; an estimate needs no key."""
     max_connections: int = 100
 
     def reply_limit(self, model: str) -> int:

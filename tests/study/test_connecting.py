@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from attunement.errors import StudyError
 from attunement.ratings import RaterKind
-from attunement.study import AnswerRecord, Study, judged, shown_place, tables
+from attunement.study import AnswerRecord, Study, judged, migrations, shown_place, tables
 from tests.postgres import Server
 from tests.study.samples import COACHING, fill, talks
 
@@ -104,7 +104,7 @@ def test_a_newer_study_is_refused_and_not_touched(study_place: str) -> None:
         connection.execute(tables.about.update().where(tables.about.c.name == "schema").values(value="99"))
     before = Path(study_place).read_bytes() if "://" not in study_place else b""
     sentence = refusal(study_place)
-    assert "newer Attunement (study version 99, this one knows 1)" in sentence
+    assert f"newer Attunement (study version 99, this one knows {migrations.current()})" in sentence
     if before:
         assert Path(study_place).read_bytes() == before
 
@@ -174,6 +174,8 @@ def test_reading_a_damaged_file_gives_records_or_one_sentence_and_changes_nothin
     for share, noise in wrong:
         start = int(share * size)
         content[start : start + len(noise)] = noise
+    # A study whose header asks for another kind of journal, as a copy made by SQLite does, is a sound one.
+    assume(content[18:20] == b"\x02\x02" or not set(content[18:20]) <= {1, 2})
     place.write_bytes(content[:size])
     with contextlib.suppress(StudyError):
         read_all(place)

@@ -7,7 +7,6 @@ from attunement.errors import StudyError
 from attunement.study import Study, migrations
 from tests.study.samples import COACHING, fill
 
-
 STEPS = list(migrations.STEPS)
 
 

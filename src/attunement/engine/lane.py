@@ -67,6 +67,7 @@ class Lane:
         for opened in plan.opened:
             if not opened.stages or opened.key in self._opened:
                 progress.passes += 1
+                self._note_if_finished(opened)
                 for task in (task for stage in opened.stages for task in stage):
                     self._forget(task)
                 continue
@@ -153,6 +154,7 @@ class Lane:
     async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
         self._forget(task)
         opened = self._opened[task.conversation]
+        opened.flawless &= not any(kept.rating.outcome.error for kept in ratings)
         if task.question.about_safety:
             instrument = self.scope.questionnaire.instrument
             opened.tripped |= any(
@@ -172,6 +174,7 @@ class Lane:
                 self._queue.put_nowait(task)
             return
         del self._opened[opened.key]
+        self._note_if_finished(opened)
         self.channel.progress.passes += 1
         self._slots.release()
         self._dismiss_if_done()
@@ -186,12 +189,17 @@ class Lane:
         stays = [task for task in left if task.known or task.question.about_safety]
         opened.stages = [stays] if stays else []
         if rest:
+            opened.flawless = False
             detail = "not asked: a safety criterion has failed (stop-on-gate)"
             ratings = [rating for task in rest for rating in failed(task, self.rater, ErrorKind.SKIPPED, detail)]
             self.channel.progress.errors[ErrorKind.SKIPPED] += len(rest)
             await self.writer.keep([], ratings)
         for task in rest:
             self._forget(task)
+
+    def _note_if_finished(self, opened: Opened) -> None:
+        if opened.flawless and opened.questions and not opened.stages:
+            self.writer.finished(self.rater, self.scope.digest, opened.key, opened.questions)
 
     def _forget(self, task: Task) -> None:
         self._expected[task.prompt] -= 1

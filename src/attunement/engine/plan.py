@@ -5,8 +5,10 @@ one question opens a conversation so that the others find its prefix in the serv
 waits for the safety criteria.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from attunement.conversations import Conversation, Responses, UnitKind, units
@@ -43,6 +45,10 @@ class Opened:
     stages: list[list[Task]]
     tripped: bool = False
     """Whether an answer the study has already trips the gate."""
+    questions: int = 0
+    """Everything that is asked about it, what the study has included."""
+    flawless: bool = True
+    """Whether no question has ended in an ERROR."""
     left: int = 0
     """Tasks of the present stage that are not finished."""
 
@@ -57,6 +63,12 @@ class Scope:
     stop_on_gate: bool = False
     retry_errors: bool = False
     """Ask only what ended in an ERROR before."""
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of what is asked of each conversation, whether a run stops early or not."""
+        parts = f"{self.questionnaire.digest} {self.responses} {self.repeats}"
+        return hashlib.sha256(parts.encode()).hexdigest()
 
     def questions(self, conversation: Conversation) -> list[Question]:
         """All questions about a conversation, safety first."""
@@ -84,16 +96,26 @@ class Plan:
 
 def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Plan:
     """Look up what the rater has answered of `batch` and arrange the rest."""
+    found = Plan()
+    finished = study.finished([kept.key for kept in batch], rater, scope.digest)
+    found.kept = sum(finished.values())
+    found.opened = [Opened(kept.key, kept.conversation, []) for kept in batch if kept.key in finished]
+    _look_through([kept for kept in batch if kept.key not in finished], scope, rater, study, found)
+    return found
+
+
+def _look_through(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study, found: Plan) -> None:
+    """Find what is left to ask of conversations that are not known to be finished."""
     done: dict[tuple[int, int | None, str, str, int], Outcome] = {
         (row.conversation, row.turn, row.item, row.asked, row.repeat): row.outcome
         for row in study.rated([kept.key for kept in batch], rater)
     }
-    found = Plan()
     for kept in batch:
         opened = Opened(kept.key, kept.conversation, [])
         tasks: list[Task] = []
         for question in scope.questions(kept.conversation):
             for repeat in range(scope.repeats):
+                opened.questions += 1
                 before = [
                     done.get((kept.key, question.unit.turn, item.id, question.hash, repeat)) for item in question.items
                 ]
@@ -101,14 +123,18 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
                     tasks.append(Task(kept.key, question, repeat))
                 elif not scope.retry_errors or all(before):
                     found.kept += 1
-                    found.kept_errors += any(outcome and outcome.error for outcome in before)
+                    failed = any(outcome and outcome.error for outcome in before)
+                    found.kept_errors += failed
+                    opened.flawless &= not failed
                     opened.tripped |= scope.stop_on_gate and _tripped(question, before)
+                else:
+                    opened.flawless = False  # nothing is known of it, and nothing is asked
         opened.stages = [tasks]
         found.opened.append(opened)
     _fill_in_known(found, rater, study)
     for opened in found.opened:
-        opened.stages = _stages(opened.stages[0], scope)
-    return found
+        if opened.stages:
+            opened.stages = _stages(opened.stages[0], scope)
 
 
 def _to_ask(before: Sequence[Outcome | None], *, retry_errors: bool) -> bool:

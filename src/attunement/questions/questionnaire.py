@@ -167,6 +167,12 @@ class Questionnaire:
         self._templates = [Template(text) for text in self._texts]
         self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
 
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that can be asked: another one means that a unit may get other questions."""
+        items = [(self._prepared((item,)).digest.hex(), item.minimum_turns) for item in self.items]
+        return hashlib.sha256(orjson.dumps([self.together, items])).hexdigest()
+
     def questions(self, unit: Unit) -> Iterator[Question]:
         """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
         sheet = _Sheet(unit, self._closing)

@@ -25,7 +25,7 @@ from attunement.study.tables import about, metadata
 _MAGIC = b"SQLite format 3\x00"
 _OURS = 0x41747475
 """The application id ("Attu") in the header of a study file, and the lock under which PostgreSQL is written."""
-_PAGE_AT, _OURS_AT = slice(16, 18), slice(68, 72)
+_PAGE_AT, _JOURNAL_AT, _OURS_AT = slice(16, 18), slice(18, 20), slice(68, 72)
 _HEADER = 100
 _WAIT = 60
 """Seconds to wait for another process that is writing; a transaction of ours takes a fraction of one."""
@@ -165,6 +165,8 @@ def _check_file(path: Path, *, create: bool) -> None:
         )
     if int.from_bytes(start[_OURS_AT], "big") != _OURS:
         raise StudyError(f"{path} is a database of something else; it was not changed")
+    if not set(start[_JOURNAL_AT]) <= {1, 2}:  # SQLite would quietly write the right ones when it opens the file
+        raise StudyError(f"{path} is damaged (in its first bytes); use a copy of it, if there is one")
     page = int.from_bytes(start[_PAGE_AT], "big") or 1
     if path.stat().st_size % (65536 if page == 1 else page) and not Path(f"{path}-wal").exists():
         raise StudyError(f"{path} is damaged (it ends in the middle of a page); use a copy of it, if there is one")

@@ -6,7 +6,7 @@ never changed; only an ERROR may be replaced by what a later run learns.
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -300,6 +300,26 @@ class Study:
                     columns.where(own)
                 ).all():
                     yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(state, value, error))
+
+    def finished(self, conversations: Sequence[int], rater: Rater, scope: str) -> dict[int, int]:
+        """Which of these conversations need no look, as all of `scope` is answered, and in how many questions."""
+        table = tables.finished.c
+        found: dict[int, int] = {}
+        with self.reading() as connection:
+            for chunk in _chunks(conversations):
+                own = (table.rater == rater.key) & (table.scope == scope) & table.conversation.in_(chunk)
+                rows = connection.execute(select(table.conversation, table.questions).where(own))
+                found.update((conversation, questions) for conversation, questions in rows)
+        return found
+
+    def note_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
+        """Record that all of `scope` is answered for these conversations, each with so many questions."""
+        rows = [
+            {"conversation": conversation, "rater": rater, "scope": scope, "questions": count}
+            for conversation, count in questions.items()
+        ]
+        with self.writing() as connection:
+            connection.execute(self._insert(tables.finished).on_conflict_do_nothing(), rows)
 
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
         """The answers this rater has given to these prompts, by prompt hash and repeat. Errors are no answers."""

@@ -115,6 +115,17 @@ answers = Table(
     UniqueConstraint("prompt", "rater", "repeat"),
 )
 
+finished = Table(
+    "finished",
+    metadata,
+    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), primary_key=True),
+    Column("rater", Integer, ForeignKey("raters.key"), primary_key=True),
+    Column("scope", Text, primary_key=True),  # hash of everything a run asks
+    Column("questions", Integer, nullable=False),
+)
+"""Conversations about which everything a run asks was answered without an ERROR: the next run need not look. Ratings
+are the record; without a row here they are looked through."""
+
 ratings = Table(
     "ratings",
     metadata,

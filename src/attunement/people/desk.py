@@ -1,0 +1,99 @@
+"""What comes next for a rater?"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from sqlalchemy import case, func, select
+
+from attunement.people.assigned import next_assignment
+from attunement.people.errors import GoneError
+from attunement.people.projects import lacks_escalation, record, state_of
+from attunement.people.records import Assignment, Member, MemberState, Project, ProjectState, Work
+from attunement.ratings import Round
+from attunement.study import Study, now
+from attunement.study import tables_people as tables
+from attunement.study.encoding import to_json
+
+
+class Step(StrEnum):
+    """What comes next for a rater."""
+
+    CLOSED = "closed"
+    """The coordinator has not yet said what to do when a person may be in danger."""
+    PROFILE = "profile"
+    WELCOME = "welcome"
+    HELD = "held"
+    PAUSED = "paused"
+    TASK = "task"
+    DONE = "done"
+
+
+class Progress(NamedTuple):
+    """How far a rater is, in the practice or in the work."""
+
+    done: int
+    total: int
+
+
+def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Assignment | None]:
+    """What the rater does next; with the assignment where it is one."""
+    if member.profile is None:
+        return Step.PROFILE, None
+    if lacks_escalation(study, project):
+        return Step.CLOSED, None
+    if member.began is None:
+        return Step.WELCOME, None
+    if member.state is MemberState.HELD:
+        return Step.HELD, None
+    assignment = next_assignment(study, member)
+    if assignment is None:
+        return Step.DONE, None
+    # A unit that was opened may be finished while the project is paused.
+    if assignment.opened is None and state_of(study, project).state is ProjectState.PAUSED:
+        return Step.PAUSED, None
+    return Step.TASK, assignment
+
+
+def progress(study: Study, member: Member, assignment: Assignment | None) -> Progress:
+    """How far the rater is in the part that `assignment` belongs to; without one, in the work."""
+    table = tables.assignments.c
+    own = (table.member == member.key) & (table.state != Work.WITHDRAWN)
+    practising = assignment is not None and assignment.round is Round.CALIBRATION
+    if assignment is not None and practising:
+        own = own & (table.round == Round.CALIBRATION) & (table.attempt == assignment.attempt)
+    else:
+        own = own & (table.round != Round.CALIBRATION)
+    done = func.sum(case((table.state == Work.OPEN, 0), else_=1))
+    with study.reading() as connection:
+        finished, total = connection.execute(select(done, func.count()).where(own)).one()
+    return Progress(finished or 0, total)
+
+
+def state_profile(study: Study, project: Project, member: Member, profile: Mapping[str, Any]) -> None:
+    """Keep what a rater says about themselves. From the first submission on it stays, because reports rest on it."""
+    if member.rater is not None:
+        raise GoneError("what you said about yourself stands with your ratings and cannot be changed any more")
+    with study.writing() as connection:
+        query = tables.members.update().where(tables.members.c.key == member.key)
+        connection.execute(query.values(profile=to_json(dict(profile))))
+        record(connection, project, "profile", member=member, content=profile)
+
+
+def begin(study: Study, project: Project, member: Member) -> None:
+    """Keep that the rater read what to expect and went on."""
+    with study.writing() as connection:
+        query = tables.members.update().where(tables.members.c.key == member.key, tables.members.c.began.is_(None))
+        if connection.execute(query.values(began=now())).rowcount:
+            record(connection, project, "began", member=member)
+
+
+def open_unit(study: Study, project: Project, member: Member, assignment: Assignment, *, warned: bool = False) -> None:
+    """Keep when the rater first saw the unit, and whether it came with a warning."""
+    if assignment.opened is not None:
+        return
+    table = tables.assignments
+    with study.writing() as connection:
+        first = table.update().where(table.c.key == assignment.key, table.c.opened.is_(None))
+        if connection.execute(first.values(opened=now())).rowcount:
+            record(connection, project, "opened", member=member, assignment=assignment.key, content={"warned": warned})

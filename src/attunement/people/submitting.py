@@ -1,0 +1,211 @@
+"""What happens when a rater sets an answer, hands a unit in, leaves it out, or calls for help?
+
+Each answer is kept as it is set. What was handed in becomes ordinary ratings of the study in the same transaction, and
+stays as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from attunement import rules
+from attunement.errors import InputError
+from attunement.people import answers
+from attunement.people.answers import Change, Draft, Missing
+from attunement.people.assigned import find_assignment, read_drafts
+from attunement.people.calibration import settle
+from attunement.people.errors import GoneError
+from attunement.people.projects import insert_into, record
+from attunement.people.records import Assignment, Member, Project, Task, Work
+from attunement.ratings import RaterKind, Rating, Round
+from attunement.study import Rater, Study, now
+from attunement.study import tables as kept
+from attunement.study import tables_people as tables
+from attunement.study.encoding import rating_row, to_json
+
+
+class Submitted(NamedTuple):
+    """What came of submitting: kept, or what is missing."""
+
+    missing: tuple[Missing, ...]
+    ratings: int = 0
+
+
+def save(study: Study, project: Project, member: Member, task: Task, changes: Sequence[Change]) -> None:
+    """Keep answers as they are set. An older change than the one that is kept does nothing.
+
+    Raises:
+        InputError: A change does not fit what was asked; then none is kept.
+        GoneError: The unit was submitted, or given to somebody else.
+    """
+    drafts = [answers.read(change, project.instrument, task.unit, task.items) for change in changes]
+    with study.writing() as connection:
+        assignment = _still_open(connection, member, task.assignment)
+        for draft in drafts:
+            row = _draft_row(draft, assignment)
+            upsert = insert_into(connection, tables.drafts).values(row)
+            news = {name: upsert.excluded[name] for name in row if name not in {"assignment", "item"}}
+            later = upsert.excluded.number >= tables.drafts.c.number
+            done = connection.execute(
+                upsert.on_conflict_do_update(index_elements=["assignment", "item"], set_=news, where=later)
+            )
+            if done.rowcount:
+                content = {name: row[name] for name in ("item", "state", "value", "comment", "evidence")}
+                record(connection, project, "set", member=member, assignment=assignment.key, content=content)
+
+
+def flag(study: Study, project: Project, member: Member, assignment: Assignment, *, flagged: bool) -> None:
+    """Mark a unit for the coordinator to look at, or take the mark back."""
+    with study.writing() as connection:
+        _still_open(connection, member, assignment)
+        query = tables.assignments.update().where(tables.assignments.c.key == assignment.key)
+        connection.execute(query.values(flagged=flagged))
+        record(connection, project, "flag", member=member, assignment=assignment.key, content={"flagged": flagged})
+
+
+def submit(study: Study, project: Project, member: Member, task: Task) -> Submitted:
+    """Hand a unit in. Where something is missing it says what, and nothing changes.
+
+    A second submission of the same unit does nothing: what was handed in stays.
+    """
+    if task.assignment.state is Work.SUBMITTED:
+        return Submitted(())
+    rater = _rater(study, project, member) if task.assignment.unit.conversation is not None else None
+    with study.writing() as connection:
+        assignment = _still_open(connection, member, task.assignment)
+        drafts = read_drafts(connection, assignment)
+        lacking = answers.missing(project.instrument, task.items, drafts)
+        if lacking:
+            return Submitted(tuple(lacking))
+        made = [] if rater is None else _ratings(connection, project, rater, task, drafts)
+        if made:
+            connection.execute(kept.ratings.insert(), made)
+        _finish(connection, assignment, Work.SUBMITTED)
+        record(connection, project, "submitted", member=member, assignment=assignment.key)
+        if assignment.round is Round.CALIBRATION:
+            settle(connection, project, member, assignment)
+    return Submitted((), len(made))
+
+
+def skip(study: Study, project: Project, member: Member, assignment: Assignment, *, reason: str, text: str) -> None:
+    """Leave a unit out, with a reason. What was set so far stays as a draft and becomes no rating."""
+    if assignment.round is Round.CALIBRATION:
+        raise InputError("a practice example cannot be skipped")
+    with study.writing() as connection:
+        current = _still_open(connection, member, assignment)
+        _finish(connection, current, Work.SKIPPED)
+        content = {"reason": reason, "text": text}
+        record(connection, project, "skipped", member=member, assignment=current.key, content=content)
+
+
+def warn(study: Study, project: Project, member: Member, assignment: Assignment, *, public: str, text: str) -> str:
+    """Tell the coordinator that a person may be in danger; returns when it was kept.
+
+    The page names the notice, so that one that is sent again because the network failed is kept once.
+    """
+    at = now()
+    row = {
+        "project": project.key,
+        "member": member.key,
+        "assignment": assignment.key,
+        "public": public,
+        "at": at,
+        "text": text,
+    }
+    with study.writing() as connection:
+        new = connection.execute(insert_into(connection, tables.notices).values(row).on_conflict_do_nothing()).rowcount
+        if new:
+            record(connection, project, "urgent", member=member, assignment=assignment.key, content={"text": text})
+    return at
+
+
+def _still_open(connection: Connection, member: Member, assignment: Assignment) -> Assignment:
+    current = find_assignment(connection, member, assignment.public)
+    if current is None or current.state is not Work.OPEN:
+        done = current is not None and current.state in {Work.SUBMITTED, Work.SKIPPED}
+        raise GoneError(
+            "this unit was handed in already" if done else "this unit is not yours any more: go on with the next one"
+        )
+    return current
+
+
+def _finish(connection: Connection, assignment: Assignment, state: Work) -> None:
+    query = tables.assignments.update().where(tables.assignments.c.key == assignment.key)
+    connection.execute(query.values(state=state, done=now()))
+
+
+def _rater(study: Study, project: Project, member: Member) -> Rater:
+    """The member as a rater of the study, made at the first submission.
+
+    The random name stands in the settings, so that two people with one name never become one rater.
+    """
+    if member.rater is not None:
+        return next(rater for rater in study.raters() if rater.key == member.rater)
+    settings = {"person": member.public, "round": project.number, **(member.profile or {})}
+    rater = study.keep_rater(member.name, RaterKind.PERSON, settings)
+    with study.writing() as connection:
+        query = tables.members.update().where(tables.members.c.key == member.key)
+        connection.execute(query.values(rater=rater.key))
+    return rater
+
+
+def _ratings(
+    connection: Connection, project: Project, rater: Rater, task: Task, drafts: Mapping[str, Draft]
+) -> list[dict[str, Any]]:
+    """The rows of the ratings that a unit amounts to."""
+    instrument, unit, assignment = project.instrument, task.unit, task.assignment
+    outcomes = {item: draft.outcome for item, draft in drafts.items() if draft.outcome is not None}
+    spoken = rules.apply(instrument, unit, outcomes)
+    earlier = _times_rated(connection, rater, task)
+    key = assignment.unit.conversation
+    if key is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    for item in task.items:
+        wording = instrument.item_hashes[item]
+        rating = Rating(
+            conversation=unit.conversation.identity,
+            turn=unit.turn,
+            item=item,
+            outcome=outcomes[item],
+            rater=rater.name,
+            rater_kind=RaterKind.PERSON,
+            repeat=earlier.get(wording, 0),
+            round=assignment.round,
+            reasoning=drafts[item].comment.strip(),
+            evidence=answers.findings(drafts[item], unit),
+            rules=spoken.get(item, ()),
+            item_hash=wording,
+            asked=wording,
+            instrument=instrument.hash,
+            at=now(),
+        )
+        rows.append(rating_row(rating, key, rater.key))
+    return rows
+
+
+def _times_rated(connection: Connection, rater: Rater, task: Task) -> dict[str, int]:
+    """How often this rater rated the same words of the unit before in the same kind of round, by wording."""
+    table = kept.ratings.c
+    query = (
+        select(table.asked, func.max(table.repeat) + 1)
+        .where(table.conversation == task.assignment.unit.conversation, table.rater == rater.key)
+        .where(table.turn == (task.unit.turn or 0), table.round == task.assignment.round)
+        .group_by(table.asked)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _draft_row(draft: Draft, assignment: Assignment) -> dict[str, Any]:
+    outcome = draft.outcome
+    return {
+        "assignment": assignment.key,
+        "item": draft.item,
+        "number": draft.number,
+        "state": outcome and outcome.state.value,
+        "value": None if outcome is None or outcome.value is None else str(outcome.value),
+        "at": now(),
+        "comment": draft.comment,
+        "evidence": to_json(draft.evidence),
+    }

@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import convert, export, forget, gate, import_, instrument, judge, prompt, show, stats
+from attunement.cli import (
+    convert,
+    demo,
+    examples,
+    export,
+    forget,
+    gate,
+    import_,
+    instrument,
+    judge,
+    prompt,
+    show,
+    stats,
+)
 from attunement.errors import AttunementError
 
 app = typer.Typer(
@@ -21,6 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo.demo)
 app.command()(judge.judge)
 app.command()(judge.estimate)
 app.command()(show.show)
@@ -31,6 +45,7 @@ app.command()(convert.convert)
 app.command()(export.export)
 app.command("import")(import_.import_)
 app.command()(forget.forget)
+app.command()(examples.examples)
 app.add_typer(instrument.app, name="instrument")
 
 

@@ -1,0 +1,91 @@
+"""`attune demo`: the main job on the bundled conversations, with the commands that do it."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from attunement.cli import asking
+from attunement.cli.examples import STUDIES, FolderOption, OneJudgeOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_KEYS = {"OPENAI_API_KEY": "openai:MODEL", "ANTHROPIC_API_KEY": "anthropic:MODEL"}
+
+
+def demo(
+    context: typer.Context,
+    judge: OneJudgeOption = "signals",
+    folder: FolderOption = Path("attunement-demo"),
+    base_url: asking.BaseUrlOption = None,
+) -> None:
+    """Show the main job on bundled conversations: judge them, score them, check the judge.
+
+    Each step prints the command that does it, so that you can do the same with your own files. The embedded judge
+    `signals` needs no key and no network. Everything is kept in a folder; the same command again asks nothing twice.
+
+    Example: attune demo
+    """
+    from attunement.reports import planted
+
+    def files(instrument: str) -> list[str]:
+        return [_short(planted.folder() / name) for name in planted.FILES[instrument]]
+
+    def study(instrument: str) -> str:
+        return _short(folder / STUDIES[instrument])
+
+    asked = ["--judge", judge, *(["--base-url", base_url] if base_url else [])]
+    folder.mkdir(parents=True, exist_ok=True)
+    step = _Steps(context)
+    step("What is in the files", ["stats", *files("coaching-v1")])
+    for instrument, told in (("coaching-v1", "Judge whole conversations"), ("empathy-v2", "Judge single replies")):
+        last = ["--responses", "last"] if instrument == "empathy-v2" else []
+        step(told, ["judge", *files(instrument), "-i", instrument, *last, *asked, "--study", study(instrument)])
+        step("The scorecards", ["show", study(instrument)])
+    step("The gate: may this go on?", ["gate", study("coaching-v1")])
+    step("What this judge sees: planted faults", ["examples", *asked, "--folder", _short(folder)])
+    _say_more(judge)
+
+
+class _Steps:
+    """Says what comes, prints the command, and runs it in this process."""
+
+    def __init__(self, context: typer.Context) -> None:
+        self._command = context.find_root().command
+        self._number = 0
+
+    def __call__(self, title: str, words: "Sequence[str]") -> None:
+        self._number += 1
+        typer.secho(f"\n{self._number}. {title}", bold=True)
+        typer.secho(f"$ attune {shlex.join(words)}\n", dim=True)
+        sys.stdout.flush()
+        code = self._command.main(list(words), prog_name="attune", standalone_mode=False) or 0
+        sys.stdout.flush()
+        if code in _EXITS:
+            typer.secho(f"(exit code {code}: {_EXITS[code]})", dim=True)
+        elif code:
+            raise typer.Exit(code)
+
+
+_EXITS = {1: "something failed or is unsafe", 3: "something was not judged, or needs a person"}
+
+
+def _say_more(judge: str) -> None:
+    known = [name for key, name in _KEYS.items() if os.environ.get(key)]
+    if judge == "signals" and known:
+        typer.echo(f"\nYou have a key in the environment: the same with an LLM judge is attune demo --judge {known[0]}")
+    elif judge == "signals":
+        typer.echo("\nWith a key in OPENAI_API_KEY, the same with an LLM judge is: attune demo --judge openai:MODEL")
+    typer.echo("With your own conversations: attune judge FILE --instrument coaching-v1 --judge NAME")
+
+
+def _short(path: Path) -> str:
+    """The path as one would type it here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,97 @@
+"""How does the check of a judge on the bundled conversations look on a terminal?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from attunement.instruments import Instrument
+from attunement.ratings import Outcome, State
+from attunement.reports.planted import Check, Planted
+from attunement.reports.terminal import QUIET, heading, line, phrase
+from attunement.reports.wording import Answer, Phrase, Tone, answer_phrase, share_words
+from attunement.scoring import Verdict
+
+
+def draw_check(checks: Sequence[tuple[Instrument, Check]], rater: str, console: Console) -> None:
+    """Print which planted faults were seen, half by half, and what became of the clean conversations."""
+    for held, title in ((True, "Faults that no rule of ours was tuned on"), (False, "The other half")):
+        console.print(heading(title))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for column in ("planted fault", "in", "", "what the judge answered"):
+            table.add_column(column, overflow="fold")
+        for instrument, check in checks:
+            for planted in (each for each in check.planted if each.fault.held is held):
+                kind, where = planted.fault.kind.replace("_", " "), str(planted.conversation)
+                answers = "; ".join(_answers(instrument, planted, rater))
+                table.add_row(kind, line(where), phrase(_seen(planted)), line(answers, QUIET))
+        console.print(table)
+    for sentence in sentences(checks):
+        console.print(line(sentence))
+
+
+def sentences(checks: Sequence[tuple[Instrument, Check]]) -> list[str]:
+    """The result in words; the half that no rule was tuned on comes first."""
+    planted = [each for _, check in checks for each in check.planted]
+    clean = [each for _, check in checks for each in check.clean]
+    held = [each.seen for each in planted if each.fault.held]
+    tuned = [each.seen for each in planted if not each.fault.held]
+    flagged = [str(each.conversation) for each in clean if each.flags]
+    passed = sum(each.verdict is Verdict.PASS for each in clean)
+    return [
+        f"Planted faults seen: {share_words(sum(held), len(held))} in the half that no rule of ours was tuned on, "
+        f"{share_words(sum(tuned), len(tuned))} in the other half.",
+        f"Clean conversations: {len(clean)}. Safety flags raised on them: "
+        + (f"{len(flagged)} ({', '.join(flagged)})" if flagged else "none")
+        + f". Called PASS: {passed or 'none'}.",
+        "A fault counts as seen if the judge failed one of the items that can show it; its reasons are not read.",
+    ]
+
+
+def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict[str, Any]:
+    """The check for programs."""
+    return {
+        "judge": rater,
+        "planted": [
+            {
+                "id": planted.fault.id,
+                "kind": planted.fault.kind,
+                "instrument": instrument.id,
+                "conversation": planted.conversation._asdict(),
+                "half": "held" if planted.fault.held else "tuned",
+                "seen": planted.seen,
+                "answers": {item: str(outcome) for item, outcome in planted.answers.items()},
+            }
+            for instrument, check in checks
+            for planted in check.planted
+        ],
+        "clean": [
+            {
+                "conversation": clean.conversation._asdict(),
+                "instrument": instrument.id,
+                "verdict": clean.verdict.value,
+                "flags": [slot._asdict() for slot in clean.flags],
+            }
+            for instrument, check in checks
+            for clean in check.clean
+        ],
+    }
+
+
+def _seen(planted: Planted) -> Phrase:
+    if planted.seen:
+        return Phrase("seen", Tone.MET)
+    return Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
+
+
+def _answers(instrument: Instrument, planted: Planted, rater: str) -> list[str]:
+    return [f"{item}: {_words(instrument, item, outcome, rater)}" for item, outcome in planted.answers.items()]
+
+
+def _words(instrument: Instrument, item: str, outcome: Outcome, rater: str) -> str:
+    # Where NA is not valid it counts as a failure, but a judge that gives it has not seen the fault.
+    if outcome.state is State.NA:
+        return Answer.NA.value
+    return answer_phrase(instrument, instrument.item(item), outcome, rater).words

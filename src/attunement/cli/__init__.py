@@ -19,6 +19,7 @@ from attunement.cli import (
     import_,
     instrument,
     judge,
+    plan,
     prompt,
     show,
     stats,
@@ -39,6 +40,7 @@ app.command()(judge.judge)
 app.command()(judge.estimate)
 app.command()(show.show)
 app.command()(gate.gate)
+app.command()(plan.plan)
 app.command()(prompt.prompt)
 app.command()(stats.stats)
 app.command()(convert.convert)

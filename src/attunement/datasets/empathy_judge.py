@@ -1,0 +1,124 @@
+"""Scores that one LLM judge gave to 600 replies three times: how constant is a judge that is asked again?
+
+There are no people in this set. The files come in pairs: the replies of a system, and what the judge said about them.
+The items are those of the built-in empathy-v2, so the answers are kept under it.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from attunement.agreement.alpha import Alpha, alpha
+from attunement.agreement.tables import table
+from attunement.conversations import Conversation, Identity, Turn
+from attunement.datasets import asking
+from attunement.datasets.folder import some_folder
+from attunement.datasets.model import Answer, Count, Figures, Loaded, Part, Table, Who
+from attunement.errors import InputError
+from attunement.instruments import Instrument
+from attunement.instruments.loading import load
+from attunement.ratings import RaterKind, State
+
+_END = "_judge.jsonl"
+_HINT = f"it should hold pairs of files NAME.jsonl (replies) and NAME{_END} (scores)"
+_ITEMS = ("emotion", "validation", "helpfulness", "safety")
+_OVERALL = "overall"
+_PUBLISHED = {"emotion": "0.942", "validation": "0.936", "helpfulness": "0.956", "safety": "0.911", _OVERALL: "0.899"}
+
+
+def read(folder: Path) -> Loaded:
+    """Read all pairs of files in the folder.
+
+    Raises:
+        InputError: There is no such pair, or a record is not as expected.
+    """
+    some_folder(folder, _HINT)
+    judged = sorted(folder.glob(f"*{_END}"))
+    if not judged:
+        raise InputError(f"{folder} has no file *{_END}: {_HINT}")
+    instrument = load("empathy-v2")
+    conversations: dict[Identity, Conversation] = {}
+    raters: dict[str, Who] = {}
+    answers: list[Answer] = []
+    for path in judged:
+        replies = path.with_name(path.name.removesuffix(_END) + ".jsonl")
+        for place, record in _records(replies, ["id", "model", "user_statement", "response"]):
+            # The same sample occurs once for each system, so only the two together name a reply.
+            identity = Identity(str(record["model"]), str(record["id"]))
+            if identity in conversations:
+                raise InputError(f"{place}: {identity} stands there for the second time")
+            turn = Turn(str(record["user_statement"]), str(record["response"]))
+            conversations[identity] = Conversation(
+                id=identity.id, system=identity.system, turns=(turn,), metadata={"scenario": identity.id}
+            )
+        for place, record in _records(path, ["sample_id", "model", "repeat_idx", "judge_model", "scores", _OVERALL]):
+            identity = Identity(str(record["model"]), str(record["sample_id"]))
+            if identity not in conversations:
+                raise InputError(f"{place}: {identity} was scored, but its reply is not in {replies.name}")
+            name = str(record["judge_model"])
+            settings = {"imported_from": "empathy-judge", "temperature": record.get("judge_temp")}
+            raters.setdefault(name, Who(name, RaterKind.MODEL, settings))
+            answers += _answers(identity, name, record, place, instrument=instrument)
+    part = Part("Empathy in a single reply", instrument, list(conversations.values()), answers)
+    notes = ["No person rated anything in this set: it shows how constant a judge is, not whether it is right."]
+    return Loaded([part], list(raters.values()), notes, lambda: _figures(answers))
+
+
+def _answers(
+    identity: Identity, rater: str, record: dict[str, Any], place: str, *, instrument: Instrument
+) -> Iterator[Answer]:
+    given = {**record["scores"], _OVERALL: record[_OVERALL]}
+    if missing := [item for item in (*_ITEMS, _OVERALL) if item not in given]:
+        raise InputError(f"{place}: there is no score for {missing[0]!r}")
+    for item in (*_ITEMS, _OVERALL):
+        outcome, detail = asking.on_scale(str(given[item]), instrument)
+        yield Answer(
+            identity,
+            item,
+            rater,
+            outcome,
+            repeat=int(record["repeat_idx"]),
+            turn=1,
+            reasoning=str(record.get("notes") or "") if not detail else "",
+            detail=detail,
+        )
+
+
+def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not path.exists():
+        raise InputError(f"{path} is not there: {_HINT}")
+    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), start=1):
+        place = f"{path}, line {number}"
+        try:
+            record: Any = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{place}: this is no JSON ({error})") from error
+        if not isinstance(record, dict) or any(key not in record for key in keys):
+            raise InputError(f"{place}: a record with {', '.join(keys)} is expected")
+        yield place, cast(dict[str, Any], record)
+
+
+def _figures(answers: Sequence[Answer]) -> Figures:
+    body: list[list[str]] = []
+    for item, published in _PUBLISHED.items():
+        used = [answer for answer in answers if answer.item == item and answer.outcome.state is State.VALUE]
+        values = table(
+            [answer.conversation for answer in used],
+            [answer.repeat for answer in used],
+            [float(answer.outcome.value or 0) for answer in used],
+        ).values
+        result = alpha(values)
+        ours = f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
+        body.append([item, str(len(values)), str(values.shape[1]), ours, published])
+    return Figures(
+        tables=[
+            Table(
+                "The judge with itself: ordinal alpha over repeats",
+                ["item", "replies", "repeats", "ours", "known"],
+                body,
+                ["A judge that always says the same is constant and may still be wrong."],
+            )
+        ],
+        counts=[Count("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],
+    )

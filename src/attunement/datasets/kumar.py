@@ -1,0 +1,339 @@
+"""Kumar et al. (2025): 200 supportive conversations in four sets, rated by three experts, a crowd and three LLMs.
+
+Each set has its own dimensions and its own scale, so each becomes a part with an instrument of its own. What the crowd
+said is loaded where single whole answers are in the folder; averages are no answers on a scale, and are only used for
+the published figures.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from attunement.conversations import Conversation, Identity, Origin
+from attunement.conversations.readers.names import Side
+from attunement.conversations.readers.talk import weave
+from attunement.datasets import asking
+from attunement.datasets.folder import Row, by_key, number, some_folder, table
+from attunement.datasets.kumar_figures import Ratings, figures
+from attunement.datasets.model import Answer, Loaded, Part, Who
+from attunement.errors import InputError
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind
+
+SOURCE = (
+    "Kumar et al. (2025), github.com/aakriti1kumar/replication-data-and-code-when-LLMs-reliable-empathic-communication"
+)
+EXPERTS = ("expert1", "expert2", "expert3")
+MODELS = {"gemini": "gemini-2.5-pro", "gpt": "gpt-4o", "claude": "claude-3.7-sonnet"}
+CROWD = "crowd"
+_HINT = "it should be a clone of Kumar et al. with the folders annotations and original_data"
+
+
+class _Set(NamedTuple):
+    """One of the four sets: where it lies, what identifies a conversation, what was asked."""
+
+    name: str  # as in the table of published figures
+    system: str
+    folder: str
+    keys: tuple[str, ...]
+    lowest: int
+    levels: Sequence[str]
+    items: Mapping[str, tuple[str, str]]
+
+
+_SETS = (
+    _Set(
+        "Empathetic Dialogues",
+        "empathetic_dialogues",
+        "empatheticdialogues",
+        ("conv_id",),
+        1,
+        asking.EXTENT,
+        {
+            "empathy": (
+                "Understands and shares the feelings",
+                "How much do the replies take up what the person feels?",
+            ),
+            "relevance": ("Stays with what was said", "How well do the replies fit what the person talks about?"),
+            "fluency": ("Reads easily", "How easy to understand and how natural is the language of the replies?"),
+        },
+    ),
+    _Set(
+        "EPITOME",
+        "epitome",
+        "epitome",
+        ("sp_id",),
+        0,
+        asking.PRESENCE,
+        {
+            "level_emotional_reactions": (
+                "Shows warmth or concern",
+                "How strongly does the reply show an emotion of its own, such as warmth, compassion or concern?",
+            ),
+            "level_interpretations": (
+                "Says what it has understood",
+                "How strongly does the reply put into words what the person feels or has gone through?",
+            ),
+            "level_explorations": (
+                "Asks further",
+                "How strongly does the reply try to learn more about what the person feels or has gone through?",
+            ),
+        },
+    ),
+    _Set(
+        "Lend an Ear",
+        "lend_an_ear",
+        "lend_an_ear",
+        ("conversation_id",),
+        1,
+        asking.EXTENT,
+        {
+            "validating_emotions": (
+                "Treats the feelings as understandable",
+                "How much do the replies tell the person that what they feel makes sense?",
+            ),
+            "encouraging_elaboration": (
+                "Invites the person to say more",
+                "How much do the replies invite the person to tell more?",
+            ),
+            "demonstrating_understanding": (
+                "Shows that it has understood",
+                "How much do the replies play back what the person said so that the understanding shows?",
+            ),
+            "advice_giving": ("Gives advice", "How much do the replies tell the person what to do?"),
+            "self_oriented": ("Talks about itself", "How much do the replies turn to the speaker's own life?"),
+            "dismissing_emotions": ("Brushes feelings aside", "How much do the replies play the feelings down?"),
+        },
+    ),
+    _Set(
+        "Perceived Empathy",
+        "perceived_empathy",
+        "perceived_empathy",
+        ("id",),
+        1,
+        asking.AGREEMENT,
+        {
+            f"m_{word}": (title, f"How far would the person say of the reply: {statement}?")
+            for word, title, statement in (
+                ("understood", "Made me feel understood", "it understood me"),
+                ("validated", "Made me feel validated", "it treated my feelings as valid"),
+                ("affirmed", "Made me feel affirmed", "it took my side"),
+                ("seen", "Made me feel seen", "it saw me as I am"),
+                ("accepted", "Made me feel accepted", "it accepted me"),
+                ("caredfor", "Made me feel cared for", "it cared about me"),
+                ("emotional", "Shared the emotion", "it felt with me"),
+                ("practical", "Was of practical help", "it gave me something practical to go on"),
+                ("motivation", "Was meant to help", "it wanted to help me"),
+            )
+        },
+    ),
+)
+
+
+def read(folder: Path) -> Loaded:
+    """Read a clone of the repository, or a copy of its folders `annotations` and `original_data`.
+
+    Raises:
+        InputError: A file or a column is missing, or a conversation is rated in one file and not in another.
+    """
+    some_folder(folder, _HINT)
+    some_folder(folder / "annotations", _HINT)
+    parts: list[Part] = []
+    ratings: dict[str, Ratings] = {}
+    raters = [Who(expert, RaterKind.PERSON, _known("expert")) for expert in EXPERTS]
+    raters += [Who(name, RaterKind.MODEL, {"imported_from": "kumar2025"}) for name in MODELS.values()]
+    averages = 0
+    for chosen in _SETS:
+        instrument = asking.scores(
+            f"kumar2025-{chosen.system.replace('_', '-')}",
+            f"{chosen.name} (Kumar et al. 2025)",
+            chosen.items,
+            chosen.levels,
+            lowest=chosen.lowest,
+            source=SOURCE,
+        )
+        given = _given(folder, chosen)
+        conversations = _CONVERSATIONS[chosen.system](folder, chosen, given["expert1"])
+        answers = [
+            _answer(row, item, _name(file), Identity(chosen.system, key[0]), instrument)
+            for file, rows in given.items()
+            if file != CROWD
+            for key, row in rows.items()
+            for item in chosen.items
+        ]
+        people, crowd = _crowd(folder, chosen, given[CROWD], instrument)
+        averages += sum(len(rows) * len(chosen.items) for rows in [given[CROWD]] if not crowd)
+        raters += [who for who in people if who.name not in {known.name for known in raters}]
+        parts.append(Part(chosen.name, instrument, conversations, [*answers, *crowd]))
+        ratings[chosen.name] = _ratings(given, chosen)
+    published = table(
+        folder / "annotations" / "table_kappa.csv",
+        ["Dataset", "Dimension", "Annotator Pair", "Weighted Cohen's Kappa", "Kappa P-value"],
+        "the published kappas stand in it",
+    )
+    notes = [
+        "Perceived Empathy has no text in this folder: its ratings are loaded, and no judge can be asked about it.",
+        f"{averages:,} averages over the crowd are no answers on the scale: they are not loaded as ratings, and only "
+        "enter the published figures. Raters called crowd are single people, or one released label (EPITOME).",
+    ]
+    return Loaded(parts, raters, notes, lambda: figures(ratings, published))
+
+
+def _known(role: str, **more: str) -> dict[str, str]:
+    return {"imported_from": "kumar2025", "role": role, **more}
+
+
+def _name(file: str) -> str:
+    return MODELS.get(file, file)
+
+
+def _given(folder: Path, chosen: _Set) -> dict[str, dict[tuple[str, ...], Row]]:
+    """By the name of the file without its end: each conversation's row. All files must have the same conversations."""
+    place = folder / "annotations" / chosen.folder
+    found: dict[str, dict[tuple[str, ...], Row]] = {}
+    for file in (*EXPERTS, *MODELS, CROWD):
+        path = place / f"{file}_ratings.csv"
+        found[file] = by_key(table(path, [*chosen.keys, *chosen.items], f"ratings of {chosen.name}"), chosen.keys)
+        if strangers := found[file].keys() ^ found["expert1"].keys():
+            raise InputError(f"{path} does not have the same conversations as expert1_ratings.csv: {min(strangers)[0]}")
+    return found
+
+
+def _ratings(given: Mapping[str, Mapping[tuple[str, ...], Row]], chosen: _Set) -> Ratings:
+    """Every rater's numbers for each dimension, the conversations in one order, as the published figures need them."""
+    units = list(given["expert1"])
+    return {
+        (_FIGURE_NAMES.get(file, file), item): [number(rows[unit], item) for unit in units]
+        for file, rows in given.items()
+        for item in chosen.items
+    }
+
+
+_FIGURE_NAMES = {"gemini": "llm"}
+"""In the table of published figures `llm` is Gemini alone."""
+
+
+def _answer(row: Row, item: str, rater: str, conversation: Identity, instrument: Instrument) -> Answer:
+    outcome, detail = asking.on_scale(row[item], instrument)
+    return Answer(conversation, item, rater, outcome, detail=detail)
+
+
+def _crowd(
+    folder: Path, chosen: _Set, released: Mapping[tuple[str, ...], Row], instrument: Instrument
+) -> tuple[list[Who], list[Answer]]:
+    """What single people of the crowd said, where the folder has it."""
+    original = folder / "original_data"
+    match chosen.system:
+        case "lend_an_ear":
+            path = original / "sample_lend_an_ear_annotations.csv"
+            rows = table(path, ["user_id", "conversation_id", *chosen.items], "what the crowd said about Lend an Ear")
+            names = {row["user_id"]: f"crowd {row['user_id'][:8]}" for row in rows}
+            answers = [
+                _answer(row, item, names[row["user_id"]], Identity(chosen.system, row["conversation_id"]), instrument)
+                for row in rows
+                if (row["conversation_id"],) in released
+                for item in chosen.items
+                if row[item]
+            ]
+            return [Who(name, RaterKind.PERSON, _known("crowd")) for name in names.values()], answers
+        case "empathetic_dialogues":
+            rows = _first_rows(folder, chosen, [f"{item}{side}" for item in chosen.items for side in (1, 2)])
+            answers = [
+                Answer(
+                    Identity(chosen.system, row["conv_id"]),
+                    item,
+                    f"crowd, side {side}",
+                    asking.on_scale(row[f"{item}{side}"], instrument)[0],
+                )
+                for row in rows.values()
+                for item in chosen.items
+                for side in (1, 2)
+            ]
+            note = "one of the two who talked, another person in each conversation"
+            return [
+                Who(f"crowd, side {side}", RaterKind.PERSON, _known("crowd", note=note)) for side in (1, 2)
+            ], answers
+        case "epitome":
+            answers = [
+                _answer(row, item, "crowd, one label", Identity(chosen.system, key[0]), instrument)
+                for key, row in released.items()
+                for item in chosen.items
+            ]
+            note = "the one label that was released; who gave it is not told"
+            return [Who("crowd, one label", RaterKind.PERSON, _known("crowd", note=note))], answers
+        case _:
+            return [], []
+
+
+def _first_rows(folder: Path, chosen: _Set, more: Sequence[str] = ()) -> dict[str, Row]:
+    """For Empathetic Dialogues, where each utterance has a row: the first one of each conversation."""
+    path = folder / "original_data" / "sample_empatheticdialogues.csv"
+    found: dict[str, Row] = {}
+    for row in table(path, ["conv_id", "context", "full_conversation", *more], f"the text of {chosen.name}"):
+        found.setdefault(row["conv_id"], row)
+    return found
+
+
+_SPEAKER = re.compile(r"^\s*(Seeker|Supporter):", re.MULTILINE)
+
+
+def _conversation(chosen: _Set, id: str, text: str, row: Row, **metadata: str) -> Conversation:
+    """The talk in a text whose messages begin with who speaks. A last message without a reply is left out."""
+    pieces = _SPEAKER.split(text.replace("_comma_", ","))
+    if pieces[0].strip() or len(pieces) < 3:
+        raise InputError(f"{row.place}: full_conversation does not begin with 'Seeker:' or 'Supporter:'")
+    sides = {"Seeker": Side.USER, "Supporter": Side.ASSISTANT}
+    said = [(sides[who], words.strip()) for who, words in zip(pieces[1::2], pieces[2::2], strict=True)]
+    return Conversation(id=id, system=chosen.system, turns=weave(said).turns, metadata=metadata)
+
+
+def _empathetic_dialogues(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
+    rows = _first_rows(folder, chosen)
+    found = {
+        id: _conversation(chosen, id, row["full_conversation"], row, emotion=row["context"]) for id, row in rows.items()
+    }
+    return _those_rated(found, rated)
+
+
+def _epitome(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
+    path = folder / "original_data" / "sample_epitome.csv"
+    rows = table(path, ["sp_id", "seeker_post", "response_post"], "the text of EPITOME")
+    found = {
+        row["sp_id"]: Conversation(
+            id=row["sp_id"],
+            system=chosen.system,
+            turns=weave([(Side.USER, row["seeker_post"]), (Side.ASSISTANT, row["response_post"])]).turns,
+            origin=Origin.REAL,
+        )
+        for row in rows
+    }
+    return _those_rated(found, rated)
+
+
+def _lend_an_ear(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
+    path = folder / "original_data" / "sample_lend_an_ear_conversations.csv"
+    rows = table(path, ["conversation_id", "full_conversation"], "the text of Lend an Ear")
+    found = {
+        row["conversation_id"]: _conversation(chosen, row["conversation_id"], row["full_conversation"], row)
+        for row in rows
+    }
+    return _those_rated(found, rated)
+
+
+def _perceived_empathy(_: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
+    return [Conversation(id=id, system=chosen.system, turns=()) for (id,) in rated]
+
+
+def _those_rated(found: Mapping[str, Conversation], rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
+    if missing := [(id, row) for (id, *_), row in rated.items() if id not in found]:
+        raise InputError(f"{missing[0][1].place}: {missing[0][0]} was rated, but its text is not in original_data")
+    return [found[id] for (id, *_) in rated]
+
+
+_CONVERSATIONS: Mapping[str, Callable[[Path, _Set, Mapping[tuple[str, ...], Row]], list[Conversation]]] = {
+    "empathetic_dialogues": _empathetic_dialogues,
+    "epitome": _epitome,
+    "lend_an_ear": _lend_an_ear,
+    "perceived_empathy": _perceived_empathy,
+}

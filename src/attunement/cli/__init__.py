@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attunement.cli import (
+    compare,
     convert,
     demo,
     examples,
@@ -40,6 +41,7 @@ app.command()(judge.judge)
 app.command()(judge.estimate)
 app.command()(show.show)
 app.command()(gate.gate)
+app.command()(compare.compare)
 app.command()(plan.plan)
 app.command()(prompt.prompt)
 app.command()(stats.stats)

@@ -1,0 +1,213 @@
+"""Which conversations of a study stand against each other, on what are they paired, and who judged them?
+
+A group is a value of a column: the system, or a field of the metadata. Conversations are paired on a column that both
+groups share values of. Only what all judges rated is compared: a panel of two is stricter than either of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from attunement.agreement.comparison import Comparison, Entrant, Group, compare
+from attunement.agreement.comparison_versions import Versions, differing, versions
+from attunement.errors import InputError, StudyError
+from attunement.instruments import Instrument
+from attunement.reports.choosing import instrument_of, rater_of
+from attunement.reports.gate import By
+from attunement.reports.gate_scope import entries
+from attunement.reports.legible import in_a_line
+from attunement.scoring import Scorecard
+from attunement.study import Study, Summary
+
+SCENARIO = "scenario"
+_MOST = 8
+_ENOUGH = 0.5
+"""Groups are paired by themselves where at least this share of their conversations has a counterpart."""
+
+
+class Compared(NamedTuple):
+    """Two groups as they were found, and what a reader should know about how."""
+
+    comparison: Comparison
+    judges: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class _Found(NamedTuple):
+    """A conversation, the scorecard that decides, and who made it."""
+
+    summary: Summary
+    card: Scorecard | None
+    by: By
+
+
+class Sheet(NamedTuple):
+    """All conversations of a study under one instrument."""
+
+    study: str
+    instrument: Instrument
+    found: tuple[_Found, ...]
+
+    @property
+    def judges(self) -> By:
+        """Who rated any of them, and in which repeats."""
+        return _judges(self.found)
+
+
+class _Part(NamedTuple):
+    """The conversations of one group."""
+
+    name: str
+    found: Sequence[_Found]
+
+
+def read_sheet(study: Study, instrument: str | None, rater: str | None) -> Sheet:
+    """Read the scorecards that decide: those of all judges together, or of `rater`."""
+    chosen = instrument_of(study, instrument)
+    summaries = {summary.identity: summary for page in study.summaries(500) for summary in page}
+    found = entries(study, chosen, rater_of(study, rater))
+    return Sheet(
+        study.place, chosen, tuple(_Found(summaries[entry.conversation], entry.card, entry.by) for entry in found)
+    )
+
+
+def versions_of(study: Study, sheet: Sheet) -> Versions:
+    """How the answers behind a sheet came about."""
+    return versions(study, sheet.instrument, sheet.judges)
+
+
+def compare_groups(sheet: Sheet, by: str, names: Sequence[str] = (), *, pair: str | None = None) -> Compared:
+    """Compare two groups of one study.
+
+    Args:
+        sheet: What the study holds.
+        by: The column that tells the groups apart: `system`, or a field of the metadata.
+        names: The two values; may be left out where the column has exactly two.
+        pair: The column on which to pair; by default `scenario` where it is shared.
+
+    Raises:
+        StudyError: There are no such groups, or not all judges rated them.
+    """
+    known = dict.fromkeys(value for found in sheet.found if (value := column(found.summary, by)) is not None)
+    chosen = _chosen(sheet.study, by, list(known), names)
+    parts = [_Part(name, [each for each in sheet.found if column(each.summary, by) == name]) for name in chosen]
+    everyone = _judges([each for part in parts for each in part.found])
+    for part in parts:
+        _check_judged(part, everyone)
+    return _compared(sheet.instrument, [_by_all(part, everyone) for part in parts], everyone, pair)
+
+
+def compare_sheets(baseline: Sheet, now: Sheet, *, pair: str | None = None) -> Compared:
+    """Compare all conversations of a study with those of an earlier one, which comes first.
+
+    That the same judges rated both is for `check_versions` to say.
+    """
+    names = ("before", "now")
+    parts = [
+        _by_all(_Part(name, sheet.found), sheet.judges) for name, sheet in zip(names, (baseline, now), strict=True)
+    ]
+    return _compared(now.instrument, parts, now.judges, pair)
+
+
+def check_versions(here: Versions, there: Versions, place: str) -> None:
+    """Refuse answers that came about in another way.
+
+    Raises:
+        StudyError: Something differs; the sentence names it.
+    """
+    if found := differing(here, there):
+        raise StudyError(f"this cannot be compared with {place}: {found}")
+
+
+def column(summary: Summary, name: str) -> str | None:
+    """The value of a column: the system, the id, the origin, or a field of the metadata."""
+    match name:
+        case "system":
+            return summary.identity.system
+        case "id":
+            return summary.identity.id
+        case "origin":
+            return summary.origin.value
+        case _:
+            value = summary.metadata.get(name)
+            return None if value is None else str(value)
+
+
+def _chosen(place: str, by: str, known: list[str], names: Sequence[str]) -> tuple[str, str]:
+    if not known:
+        raise StudyError(f"no conversation in {place} has a value for {by!r}")
+    shown = _named(known)
+    if not names:
+        if len(known) != 2:
+            raise StudyError(f"name the two values of {by!r} to compare; {place} has {shown}")
+        return known[0], known[1]
+    if len(names) != 2:
+        raise InputError(f"name two values of {by!r} to compare, the earlier or simpler one first")
+    for name in names:
+        if name not in known:
+            raise StudyError(f"no conversation in {place} has {name!r} for {by!r}; there are {shown}")
+    if names[0] == names[1]:
+        raise InputError(f"{names[0]} cannot be compared with itself")
+    return names[0], names[1]
+
+
+def _judges(found: Iterable[_Found]) -> By:
+    return frozenset[tuple[str, int]]().union(*(each.by for each in found))
+
+
+def _by_all(part: _Part, everyone: By) -> _Part:
+    """The conversations, of which those that some judge left out count as not judged."""
+    return part._replace(found=[each if each.by == everyone else each._replace(card=None) for each in part.found])
+
+
+def _check_judged(part: _Part, everyone: By) -> None:
+    here = _judges(part.found)
+    if here and all(each.by != everyone for each in part.found):
+        names = ", ".join(sorted({judge for judge, _ in here}))
+        raise StudyError(
+            f"{part.name} was judged by {names}, but the other group also by others, or more often: choose one judge "
+            "with --rater, or judge the rest in the same way"
+        )
+
+
+def _compared(instrument: Instrument, parts: Sequence[_Part], judges: By, pair: str | None) -> Compared:
+    chosen, notes = _pair_on(pair, [[each.summary for each in part.found] for part in parts])
+    first, second = (_group(part, chosen) for part in parts)
+    names = tuple(sorted({name for name, _ in judges}))
+    return Compared(compare(instrument, first, second, column=chosen), names, tuple(notes))
+
+
+def _group(part: _Part, pair: str | None) -> Group:
+    return Group(
+        part.name,
+        [
+            Entrant(each.summary.identity, each.card, column(each.summary, pair) if pair else None)
+            for each in part.found
+        ],
+    )
+
+
+def _pair_on(pair: str | None, sides: Sequence[Sequence[Summary]]) -> tuple[str | None, list[str]]:
+    """The column to pair on, and what to say about it."""
+    wanted = pair or SCENARIO
+    values = [[column(summary, wanted) for summary in side] for side in sides]
+    shared = set(values[0]) & set(values[1]) - {None}
+    if pair:
+        if not shared:
+            raise StudyError(f"the two groups share no value of {pair!r}, so nothing can be paired on it")
+        return pair, []
+    if not shared:
+        return None, []
+    paired = sum(value in shared for side in values for value in side)
+    total = sum(map(len, values))
+    if paired < _ENOUGH * total:
+        note = (
+            f"Only {paired} of {total} conversations share a scenario with the other group, so they are compared "
+            "unpaired; --pair scenario compares only those."
+        )
+        return None, [note]
+    return SCENARIO, []
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(in_a_line(name, 60) for name in names[:_MOST])
+    return f"{shown} and {len(names) - _MOST:,} more" if len(names) > _MOST else shown

@@ -1,0 +1,277 @@
+"""What does a comparison say in plain words? Sentences and cells that the terminal, Markdown and pages share.
+
+Shares are conversations (or replies) in a hundred, means are points of the scale. A difference without an interval
+says why it has none, and a difference that was not shown comes with the smallest one that would have been.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attunement.agreement.comparison import Comparison, PassTest, Row, Share, Side, Unsafe
+from attunement.agreement.comparison_measures import Measure
+from attunement.agreement.results import Interval, Undefined
+from attunement.conversations import UnitKind
+from attunement.instruments import Instrument, Scores
+from attunement.reports.legible import in_a_line
+from attunement.reports.wording import counted, share_words
+
+SHOWN = 0.05
+"""A corrected p-value below this is called a difference."""
+
+
+class Cells(NamedTuple):
+    """A row of a comparison as text."""
+
+    name: str
+    first: str
+    second: str
+    difference: str
+    p: str
+    detectable: str
+    left_out: str
+    """Answers that the item does not apply, and answers that are missing, of the first and the second."""
+    stands_out: bool
+    is_safety: bool
+
+
+def unit_words(instrument: Instrument) -> tuple[str, str]:
+    """What the instrument asks about, as one and as many."""
+    return ("conversation", "conversations") if instrument.unit is UnitKind.CONVERSATION else ("reply", "replies")
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, in points."""
+    return _with_sign(f"{value:+.2f}")
+
+
+def hundredths(value: float) -> str:
+    """A difference of shares with its sign, in a hundred."""
+    return _with_sign(f"{100 * value:+.0f}")
+
+
+def _with_sign(text: str) -> str:
+    """Nothing before a zero, and a minus that is as wide as a plus."""
+    return text.replace("-", "−") if float(text) else text[1:]
+
+
+def amount(measure: Measure, value: float) -> str:
+    """A difference on the measure with its sign."""
+    return hundredths(value) if measure.is_share else signed(value)
+
+
+def p_words(p: float | Undefined) -> str:
+    """A p-value, or a dash."""
+    if isinstance(p, Undefined):
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def difference_words(row: Row) -> str:
+    """The difference with its interval, or with the reason why it has none in two words."""
+    if isinstance(row.difference, Undefined):
+        return "–"
+    value, interval = amount(row.measure, row.difference.value), row.difference.interval
+    if isinstance(interval, Interval):
+        return f"{value} ({amount(row.measure, interval.low)} to {amount(row.measure, interval.high)})"
+    return f"{value} ({'too few' if interval.reason.startswith('too few') else 'all alike'})"
+
+
+def value_words(row: Row, share: Share) -> str:
+    """One group's value: how many of how many, or a mean."""
+    if share.value is None:
+        return "–"
+    if row.measure.is_share:
+        return f"{round(share.value * share.units):,} of {share.units:,}"
+    return f"{share.value:.2f}"
+
+
+def detectable_words(row: Row) -> str:
+    """The smallest difference that this sample could have shown."""
+    return "–" if isinstance(row.detectable, Undefined) else amount(row.measure, row.detectable).lstrip("+")
+
+
+def cells(comparison: Comparison, row: Row) -> Cells:
+    """The row as text."""
+    measure = row.measure
+    name = f"{measure.id} {measure.title}" if measure.title != measure.id and row in comparison.items else measure.title
+    if measure.above is not None:
+        name = f"{name}: {measure.above + 1} or more"
+    p = comparison.pass_test.p if comparison.pass_test and row is comparison.passed else row.corrected_p
+    missing = [f"{share.na}/{share.not_judged}" for share in (row.first, row.second)]
+    return Cells(
+        name=name,
+        first=value_words(row, row.first),
+        second=value_words(row, row.second),
+        difference=difference_words(row),
+        p=p_words(p),
+        detectable=detectable_words(row),
+        left_out=" ".join(missing) if row in comparison.items else "",
+        stands_out=not isinstance(p, Undefined) and p < SHOWN,
+        is_safety=measure.id in comparison.instrument.gate_ids,
+    )
+
+
+def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
+    """What is compared, by whom, and how."""
+    first, second, pairing = comparison.first, comparison.second, comparison.pairing
+    instrument = comparison.instrument
+    who = f"Judged by {', '.join(judges)}. " if judges else "Judged by nobody. "
+    groups = " and ".join(f"{counted(side.conversations, 'conversation')} of {side.name}" for side in (first, second))
+    if pairing.paired:
+        how = f"paired on {pairing.column}: {counted(pairing.scenarios, 'scenario')} in common"
+        if pairing.without:
+            how += f", {counted(pairing.without, 'conversation')} without a counterpart left out"
+    else:
+        how = "not paired, because they share no scenario"
+    return [
+        f"{second.name} compared with {first.name} ({instrument.title}, {instrument.id} {instrument.version})",
+        f"{who}{groups}, {how}.",
+        f"A difference above zero means that {second.name} does better than {first.name}.",
+    ]
+
+
+def findings(comparison: Comparison) -> Iterator[str]:
+    """The answer in a few sentences, what matters most first."""
+    yield from _safety(comparison)
+    if not any(row.first.units and row.second.units for row in comparison.rows):
+        yield "Nothing can be compared: not a single answer of both was judged."
+        return
+    if comparison.score:
+        yield f"{comparison.score.measure.title}: {_finding(comparison, comparison.score)}"
+    if comparison.passed and comparison.pass_test:
+        yield _passed(comparison, comparison.passed, comparison.pass_test)
+    yield from _items(comparison)
+
+
+def _safety(comparison: Comparison) -> Iterator[str]:
+    sides = (comparison.first, comparison.second)
+    if not comparison.instrument.gate:
+        yield "Safety was not compared: the instrument has no safety items."
+        return
+    word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
+    parts = [f"{share_words(len(side.unsafe), side.conversations)} of {side.name}" for side in sides]
+    open_ = [f"{len(side.safety_not_judged)} of {side.name}" for side in sides if side.safety_not_judged]
+    yield f"{word}: {'; '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
+
+
+def _finding(comparison: Comparison, row: Row) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    difference = row.difference
+    if isinstance(difference, Undefined):
+        return f"not comparable ({difference.reason})."
+    sizes = f"{value_words(row, row.first)} for {first}, {value_words(row, row.second)} for {second}"
+    interval = difference.interval
+    if isinstance(interval, Undefined):
+        return f"{sizes}, a difference of {amount(row.measure, difference.value)}. {unsure(interval)}"
+    words = f"{sizes}, a difference of {difference_words(row)}"
+    if interval.low > 0 or interval.high < 0:
+        return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}."
+    return f"{words}. That is compatible with no difference{_could_show(row)}."
+
+
+def unsure(interval: Undefined) -> str:
+    """That a difference has no interval, and why."""
+    if interval.reason.startswith("too few"):
+        return f"How sure that is cannot be said ({interval.reason})."
+    return "It is the same everywhere, so nothing shows how far it could vary."
+
+
+def _could_show(row: Row) -> str:
+    if isinstance(row.detectable, Undefined):
+        return ""
+    size = detectable_words(row) + (" in a hundred" if row.measure.is_share else "")
+    return f"; a sample like this shows one of {size} in four of five cases"
+
+
+def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    counts = f"{value_words(row, row.first)} for {first}, {value_words(row, row.second)} for {second}"
+    if isinstance(row.difference, Undefined):
+        return f"Passed: not comparable ({row.difference.reason})."
+    gap = 100 * row.difference.value
+    more = "more" if gap > 0 else "fewer"
+    size = "as many" if abs(gap) < 0.5 else f"{counted(round(abs(gap)), 'conversation')} in a hundred {more}"
+    words = f"Passed: {counts}: {size}"
+    if isinstance(row.difference.interval, Interval):
+        words += f" ({hundredths(row.difference.interval.low)} to {hundredths(row.difference.interval.high)})"
+    if test.pairs:
+        words += (
+            f". Only {first} passed in {counted(test.pairs.only_first, 'scenario')}, only {second} in "
+            f"{test.pairs.only_second:,}"
+        )
+    shows = _could_show(row) if not isinstance(test.p, Undefined) and test.p >= SHOWN else ""
+    return f"{words} ({test.test}, p {p_words(test.p)}){shows}."
+
+
+def _items(comparison: Comparison) -> Iterator[str]:
+    tested = [row for row in comparison.items if not isinstance(row.corrected_p, Undefined)]
+    if not tested:
+        return
+    shown = [row for row in tested if not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN]
+    after = f"after Holm's correction for {counted(len(tested), 'item')} tested"
+    if shown:
+        names = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row in shown)
+        yield f"Items that differ {after}: {names}."
+    else:
+        yield f"No item differs {after}."
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """How to read the tables, and what they leave out."""
+    many = unit_words(comparison.instrument)[1]
+    if any(row.measure.is_share for row in comparison.items):
+        yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
+    if comparison.categories:
+        yield "p of items is corrected for their number (Holm), p of scores and categories is not."
+    for side in (comparison.first, comparison.second):
+        if side.not_judged:
+            counts = share_words(len(side.not_judged), side.conversations)
+            yield f"Not judged, or not by all judges: {counts} of {side.name}."
+    missing = [row for row in comparison.items if row.first.not_judged or row.second.not_judged]
+    if missing:
+        total = sum(row.first.not_judged + row.second.not_judged for row in missing)
+        each = (f"{row.measure.id} ({row.first.not_judged} and {row.second.not_judged})" for row in missing)
+        yield (
+            f"{counted(total, 'answer is', 'answers are')} missing, because of an error or because the judge has no "
+            f"way to know, and enter no difference: {', '.join(each)}."
+        )
+    if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
+        yield f"{counted(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
+
+
+def side_words(comparison: Comparison, side: Side) -> str:
+    """One group's failures in a line, without their names."""
+    word = "unsafe" if comparison.instrument.scoring.threshold is not None else "flagged"
+    return f"{side.name}: {share_words(len(side.unsafe), side.conversations)} {word}"
+
+
+def scale_words(instrument: Instrument) -> str:
+    """From where to where a score goes."""
+    if isinstance(instrument.scale, Scores):
+        return f"{instrument.scale.lowest} to {instrument.scale.highest}"
+    return "0 to 1"
+
+
+def score_rows(comparison: Comparison) -> list[Row]:
+    """The rows whose values are means."""
+    whole = [comparison.score] if comparison.score else []
+    return [*whole, *comparison.categories, *(row for row in comparison.items if not row.measure.is_share)]
+
+
+def share_rows(comparison: Comparison) -> list[Row]:
+    """The rows whose values are shares: the pass rate, then safety, then the rest."""
+    whole = [comparison.passed] if comparison.passed else []
+    shares = [row for row in comparison.items if row.measure.is_share]
+    gate = comparison.instrument.gate_ids
+    return [*whole, *sorted(shares, key=lambda row: row.measure.id not in gate)]
+
+
+def share_title(comparison: Comparison) -> str:
+    """What the shares are shares of."""
+    return f"{unit_words(comparison.instrument)[1].capitalize()} that meet it"
+
+
+def unsafe_words(comparison: Comparison, entry: Unsafe) -> str:
+    """A conversation that fails the gate, with the items it fails."""
+    items = ", ".join(f"{item} {comparison.instrument.item(item).title}" for item in entry.items)
+    return f"{in_a_line(str(entry.conversation), 80)}: {items or 'contradicts a rule'}"

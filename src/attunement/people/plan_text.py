@@ -18,8 +18,8 @@ from attunement.people.planning import (
     failures_for_recall,
 )
 
-_SYSTEMS = 6
-"""More systems than this are counted and not named."""
+_NAMED = 6
+"""More systems or items than this are not named."""
 
 
 def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
@@ -37,8 +37,8 @@ def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
 
 
 def _there(plan: Plan, instrument: Instrument, place: str) -> str:
-    systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_SYSTEMS])
-    more = len(plan.systems) - _SYSTEMS
+    systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_NAMED])
+    more = len(plan.systems) - _NAMED
     return (
         f"{place} holds {_number(plan.conversations, 'conversation')} ({systems}"
         f"{f' and {more:,} more systems' if more > 0 else ''}). With {instrument.id} {instrument.version}, judges have "
@@ -55,18 +55,22 @@ def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
                 f"{_of_each(need, plan)}. {_because(need, share=True)}"
             )
     items = sorted((need for need in plan.needs if need.figure != PASS_RATE), key=lambda need: need.conversations)
-    most = items[-1]
+    known = [need for need in items if need.source != "assumed"] or items
+    most = known[-1]
     what = "mean of an item" if is_score else "share of conversations that meet an item"
     width = f"{most.width:g} points" if is_score else _per_hundred(most.width)
-    if items[0].conversations == most.conversations:
-        number = _of_each(most, plan)
-    else:
-        half = median_low(need.conversations for need in items)
-        number = f"at most {half:,} for half of the items; {most.figure}, which asks for most, {_of_each(most, plan)}"
+    half = median_low(need.conversations for need in known)
+    number = _of_each(most, plan)
+    if known[0].conversations < most.conversations:
+        number = f"at most {half:,} for half of the items; {most.figure}, which asks for most, {number}"
     yield (
         f"The {what} to within {width} either way takes {number}. {_because(most, share=not is_score)} "
         "Half that width takes four times as many."
     )
+    if len(known) < len(items):
+        others = [need for need in items if need.source == "assumed"]
+        names = ", ".join(need.figure for need in others[:_NAMED]) + (" and others" if len(others) > _NAMED else "")
+        yield f"For {names} it takes {_of_each(others[-1], plan)}. {_because(others[-1], share=not is_score)}"
 
 
 def _because(need: Need, *, share: bool) -> str:

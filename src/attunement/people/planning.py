@@ -150,7 +150,8 @@ def units_for_agreement(expected: float, bound: float, raters: int, *, level: fl
 
 def conversations_for_agreement(expected: float, bound: float, raters: int, units: float) -> int:
     """The same in conversations of so many units each, which resemble each other."""
-    return ceil(units_for_agreement(expected, bound, raters) * design_effect(units, LIKENESS) / units)
+    count = ceil(units_for_agreement(expected, bound, raters) * design_effect(units, LIKENESS) / units)
+    return max(FEWEST_CLUSTERS, count)
 
 
 def failures_for_recall(recall: float) -> int:

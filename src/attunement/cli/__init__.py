@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attunement.cli import (
+    bench,
     compare,
     convert,
     demo,
@@ -43,6 +44,7 @@ app.command()(show.show)
 app.command()(gate.gate)
 app.command()(compare.compare)
 app.command()(plan.plan)
+app.command()(bench.bench)
 app.command()(prompt.prompt)
 app.command()(stats.stats)
 app.command()(convert.convert)

@@ -216,9 +216,9 @@ def _units(instrument: Instrument, measure: Measure, group: Group) -> _Units:
     found = _Units([], [], [], 0, 0)
     for number, entrant in enumerate(group.entrants):
         said = values(instrument, measure, entrant.card) if entrant.card else Values()
-        found.values.extend(said.values)
-        found.conversations.extend([number] * len(said.values))
-        found.scenarios.extend([entrant.scenario] * len(said.values))
+        found.values.extend(said.by_turn.values())
+        found.conversations.extend([number] * len(said.by_turn))
+        found.scenarios.extend([entrant.scenario] * len(said.by_turn))
         found = found._replace(na=found.na + said.na, not_judged=found.not_judged + said.not_judged)
     return found
 
@@ -307,7 +307,7 @@ def _by_scenario(instrument: Instrument, measure: Measure, group: Group) -> dict
     for entrant in group.entrants:
         if entrant.scenario is None or entrant.card is None:
             continue
-        for value in values(instrument, measure, entrant.card).values:
+        for value in values(instrument, measure, entrant.card).by_turn.values():
             if entrant.scenario in found:
                 return None
             found[entrant.scenario] = bool(value)

@@ -5,7 +5,7 @@ counted by its reason and never becomes a number: an item that does not apply, o
 safety score has no mean of its own: its measure is the share of replies above the level at which it fails.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -43,9 +43,10 @@ class Measure(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What one scorecard, or several, say about a measure."""
+    """What a scorecard says about a measure."""
 
-    values: tuple[float, ...] = ()
+    by_turn: Mapping[int | None, float] = {}
+    """One value for each reply that has one; under None what is about the whole conversation."""
     na: int = 0
     """Answers that the item does not apply."""
     not_judged: int = 0
@@ -73,7 +74,7 @@ def values(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
         case Kind.ITEM:
             return _of_item(instrument, measure, card)
         case Kind.PASSED:
-            return Values((float(card.passed),)) if card.verdict in _DECIDED else Values(not_judged=1)
+            return Values({None: float(card.passed)}) if card.verdict in _DECIDED else Values(not_judged=1)
         case Kind.CATEGORY:
             return _of_score(instrument, card, card.categories.get(measure.id), {measure.id})
         case Kind.SCORE:
@@ -81,21 +82,19 @@ def values(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
 
 
 def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
-    found: list[float] = []
+    found: dict[int | None, float] = {}
     na = not_judged = 0
-    for outcome in _outcomes(card, measure.id):
+    for slot, outcome in card.outcomes.items():
+        if slot.item != measure.id:
+            continue
         value = _number(instrument, measure, outcome)
         if value is not None:
-            found.append(value)
+            found[slot.turn] = value
         elif outcome.state is State.NA:
             na += 1
         else:
             not_judged += 1
-    return Values(tuple(found), na, not_judged)
-
-
-def _outcomes(card: Scorecard, item: str) -> Iterator[Outcome]:
-    return (outcome for slot, outcome in card.outcomes.items() if slot.item == item)
+    return Values(found, na, not_judged)
 
 
 def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float | None:
@@ -115,4 +114,4 @@ def _of_score(instrument: Instrument, card: Scorecard, score: float | None, cate
     states = {outcome.state for slot, outcome in card.outcomes.items() if enters(slot)}
     if State.ERROR in states or (score is None and State.ABSTAINED in states):
         return Values(not_judged=1)
-    return Values(na=1) if score is None else Values((score,))
+    return Values(na=1) if score is None else Values({None: score})

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from attunement.agreement.comparison import Comparison, Row
 from attunement.instruments import Scores
 from attunement.reports.comparison_baseline import OUTCOMES, Decision, Kind
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
-    Cells,
+    COULD_SHOW,
+    HEADS,
+    NARROW,
+    WIDE,
     cells,
+    filled_columns,
     findings,
     heading_words,
     notes,
@@ -51,7 +54,7 @@ def draw_comparison(found: Compared, console: Console, *, decision: Decision | N
     _draw_table(comparison, share_rows(comparison), share_title(comparison), console)
     _draw_levels(comparison, console)
     console.print()
-    for note in (*found.notes, *notes(comparison)):
+    for note in (*found.notes, *notes(comparison), *([COULD_SHOW] if console.width >= _WIDE else [])):
         console.print(line(note, QUIET))
 
 
@@ -90,23 +93,17 @@ def _draw_table(comparison: Comparison, rows: Sequence[Row], title: str, console
     for side in (comparison.first, comparison.second):
         name = line(in_a_line(side.name, 40))
         table.add_column(name, justify="right", overflow="fold", max_width=None if wide else _NAME)
-    table.add_column("Difference (95 %)", justify="right", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("Could show", justify="right", no_wrap=True)
-        table.add_column("Does not apply/\nnot judged", justify="right", no_wrap=True)
-    for row in rows:
-        _add(table, cells(comparison, row), wide=wide, whole=row is comparison.score or row is comparison.passed)
+    shown = [cells(comparison, row) for row in rows]
+    columns = filled_columns(shown, NARROW if not wide else WIDE)
+    for column in columns:
+        table.add_column(HEADS[column], justify="right", no_wrap=True)
+    for row, each in zip(rows, shown, strict=True):
+        whole = row is comparison.score or row is comparison.passed
+        style = "bold" if whole or each.stands_out else STYLES[Tone.UNSAFE] if each.is_safety else ""
+        texts = [each.name, each.first, each.second, *(getattr(each, column) for column in columns)]
+        table.add_row(*(line(text, style) for text in texts), end_section=whole)
     console.print()
     console.print(table)
-
-
-def _add(table: Table, shown: Cells, *, wide: bool, whole: bool) -> None:
-    style = "bold" if whole or shown.stands_out else STYLES[Tone.UNSAFE] if shown.is_safety else ""
-    texts = [shown.name, shown.first, shown.second, shown.difference, shown.p]
-    if wide:
-        texts += [shown.detectable, shown.left_out]
-    table.add_row(*(line(text, style) for text in texts), end_section=whole)
 
 
 def _draw_levels(comparison: Comparison, console: Console) -> None:

@@ -8,7 +8,11 @@ from attunement.instruments import Scores
 from attunement.reports.comparison_baseline import OUTCOMES, Decision
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
+    COULD_SHOW,
+    HEADS,
+    WIDE,
     cells,
+    filled_columns,
     findings,
     heading_words,
     notes,
@@ -52,7 +56,7 @@ def comparison_markdown(found: Compared, *, decision: Decision | None = None) ->
     parts += [" ".join(map(escaped, how)), bullets(findings(comparison)), *_gate(comparison)]
     parts += _numbers(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
     parts += _numbers(comparison, share_rows(comparison), share_title(comparison))
-    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison)))]
+    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison), COULD_SHOW))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -74,11 +78,11 @@ def _numbers(comparison: Comparison, rows: Sequence[Row], title: str) -> Iterato
     if not rows:
         return
     names = (comparison.first.name, comparison.second.name)
-    columns = [title, *names, "Difference (95 %)", "p", "Could show", "Does not apply/not judged"]
     shown = [cells(comparison, row) for row in rows]
+    columns = filled_columns(shown, WIDE)
     yield table(
-        columns,
-        ([row.name, row.first, row.second, row.difference, row.p, row.detectable, row.left_out] for row in shown),
+        [title, *names, *(HEADS[column] for column in columns)],
+        ([row.name, row.first, row.second, *(getattr(row, column) for column in columns)] for row in shown),
     )
 
 

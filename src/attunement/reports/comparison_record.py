@@ -3,6 +3,7 @@
 from typing import Any
 
 from attunement.agreement.comparison import Comparison, Row, Share, Side
+from attunement.agreement.comparison_measures import Kind
 from attunement.agreement.results import Interval, Undefined
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import findings, notes
@@ -66,7 +67,7 @@ def _row(comparison: Comparison, row: Row) -> dict[str, Any]:
         "difference": number_or_reason(difference if isinstance(difference, Undefined) else difference.value),
         "interval": interval_record(difference if isinstance(difference, Undefined) else difference.interval),
         "p": number_or_reason(difference if isinstance(difference, Undefined) else difference.p),
-        "p_holm": number_or_reason(row.corrected_p) if row in comparison.items else None,
+        "p_holm": number_or_reason(row.corrected_p) if row.measure.kind is Kind.ITEM else None,
         "could_show": number_or_reason(row.detectable),
         "clusters": 0 if isinstance(difference, Undefined) else difference.clusters,
     }

@@ -5,6 +5,7 @@ groups share values of. Only what all judges rated is compared: a panel of two i
 """
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from attunement.agreement.comparison import Comparison, Entrant, Group, compare
@@ -32,7 +33,7 @@ class Compared(NamedTuple):
     notes: tuple[str, ...]
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A conversation, the scorecard that decides, and who made it."""
 
     summary: Summary
@@ -45,19 +46,24 @@ class Sheet(NamedTuple):
 
     study: str
     instrument: Instrument
-    found: tuple[_Found, ...]
+    found: tuple[Found, ...]
 
     @property
     def judges(self) -> By:
         """Who rated any of them, and in which repeats."""
         return _judges(self.found)
 
+    @property
+    def complete(self) -> "Sheet":
+        """The same, where what some judge left out counts as not judged."""
+        return self._replace(found=_by_all(self.found, self.judges))
+
 
 class _Part(NamedTuple):
     """The conversations of one group."""
 
     name: str
-    found: Sequence[_Found]
+    found: Sequence[Found]
 
 
 def read_sheet(study: Study, instrument: str | None, rater: str | None) -> Sheet:
@@ -66,7 +72,7 @@ def read_sheet(study: Study, instrument: str | None, rater: str | None) -> Sheet
     summaries = {summary.identity: summary for page in study.summaries(500) for summary in page}
     found = entries(study, chosen, rater_of(study, rater))
     return Sheet(
-        study.place, chosen, tuple(_Found(summaries[entry.conversation], entry.card, entry.by) for entry in found)
+        study.place, chosen, tuple(Found(summaries[entry.conversation], entry.card, entry.by) for entry in found)
     )
 
 
@@ -93,7 +99,8 @@ def compare_groups(sheet: Sheet, by: str, names: Sequence[str] = (), *, pair: st
     everyone = _judges([each for part in parts for each in part.found])
     for part in parts:
         _check_judged(part, everyone)
-    return _compared(sheet.instrument, [_by_all(part, everyone) for part in parts], everyone, pair)
+    complete = [part._replace(found=_by_all(part.found, everyone)) for part in parts]
+    return _compared(sheet.instrument, complete, everyone, pair)
 
 
 def compare_sheets(baseline: Sheet, now: Sheet, *, pair: str | None = None) -> Compared:
@@ -101,10 +108,10 @@ def compare_sheets(baseline: Sheet, now: Sheet, *, pair: str | None = None) -> C
 
     That the same judges rated both is for `check_versions` to say.
     """
-    names = ("before", "now")
-    parts = [
-        _by_all(_Part(name, sheet.found), sheet.judges) for name, sheet in zip(names, (baseline, now), strict=True)
-    ]
+    names = [Path(sheet.study).name for sheet in (baseline, now)]
+    if names[0] == names[1]:
+        names = ["before", "now"]
+    parts = [_Part(name, sheet.complete.found) for name, sheet in zip(names, (baseline, now), strict=True)]
     return _compared(now.instrument, parts, now.judges, pair)
 
 
@@ -150,13 +157,13 @@ def _chosen(place: str, by: str, known: list[str], names: Sequence[str]) -> tupl
     return names[0], names[1]
 
 
-def _judges(found: Iterable[_Found]) -> By:
+def _judges(found: Iterable[Found]) -> By:
     return frozenset[tuple[str, int]]().union(*(each.by for each in found))
 
 
-def _by_all(part: _Part, everyone: By) -> _Part:
+def _by_all(found: Iterable[Found], everyone: By) -> tuple[Found, ...]:
     """The conversations, of which those that some judge left out count as not judged."""
-    return part._replace(found=[each if each.by == everyone else each._replace(card=None) for each in part.found])
+    return tuple(each if each.by == everyone else each._replace(card=None) for each in found)
 
 
 def _check_judged(part: _Part, everyone: By) -> None:

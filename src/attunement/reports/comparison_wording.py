@@ -4,17 +4,18 @@ Shares are conversations (or replies) in a hundred, means are points of the scal
 says why it has none, and a difference that was not shown comes with the smallest one that would have been.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from attunement.agreement.comparison import Comparison, PassTest, Row, Share, Side, Unsafe
-from attunement.agreement.comparison_measures import Measure
-from attunement.agreement.results import Interval, Undefined
+from attunement.agreement.comparison_measures import Kind, Measure
+from attunement.agreement.results import FEWEST_CLUSTERS, Undefined
 from attunement.conversations import UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.reports.legible import in_a_line
 from attunement.reports.wording import counted, share_words
 
+EMPTY = "–"
 SHOWN = 0.05
 """A corrected p-value below this is called a difference."""
 
@@ -28,10 +29,30 @@ class Cells(NamedTuple):
     difference: str
     p: str
     detectable: str
-    left_out: str
-    """Answers that the item does not apply, and answers that are missing, of the first and the second."""
+    na: str
+    """How often the item does not apply, of the first and of the second."""
+    not_judged: str
+    """How many answers are missing, of the first and of the second."""
     stands_out: bool
     is_safety: bool
+
+
+HEADS = {
+    "difference": "Difference (95 %)",
+    "p": "p",
+    "detectable": "Could show",
+    "na": "Does not\napply",
+    "not_judged": "Not\njudged",
+}
+"""The titles of the columns behind those of the two groups."""
+COULD_SHOW = "Could show: the smallest difference that a sample like this shows in four of five cases."
+NARROW = ("difference", "p")
+WIDE = tuple(HEADS)
+
+
+def filled_columns(rows: Sequence[Cells], columns: Sequence[str]) -> list[str]:
+    """Those of the columns in which some row has something to say."""
+    return [column for column in columns if any(getattr(row, column) != EMPTY for row in rows)]
 
 
 def unit_words(instrument: Instrument) -> tuple[str, str]:
@@ -62,24 +83,28 @@ def amount(measure: Measure, value: float) -> str:
 def p_words(p: float | Undefined) -> str:
     """A p-value, or a dash."""
     if isinstance(p, Undefined):
-        return "–"
+        return EMPTY
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def difference_words(row: Row) -> str:
-    """The difference with its interval, or with the reason why it has none in two words."""
-    if isinstance(row.difference, Undefined):
-        return "–"
+    """The difference with its interval, or on its own where it has none.
+
+    A share of fewer than ten says nothing in a hundred; there the counts speak.
+    """
+    few = min(row.first.units, row.second.units) < FEWEST_CLUSTERS
+    if isinstance(row.difference, Undefined) or (row.measure.is_share and few):
+        return EMPTY
     value, interval = amount(row.measure, row.difference.value), row.difference.interval
-    if isinstance(interval, Interval):
-        return f"{value} ({amount(row.measure, interval.low)} to {amount(row.measure, interval.high)})"
-    return f"{value} ({'too few' if interval.reason.startswith('too few') else 'all alike'})"
+    if isinstance(interval, Undefined):
+        return value
+    return f"{value} ({amount(row.measure, interval.low)} to {amount(row.measure, interval.high)})"
 
 
 def value_words(row: Row, share: Share) -> str:
     """One group's value: how many of how many, or a mean."""
     if share.value is None:
-        return "–"
+        return EMPTY
     if row.measure.is_share:
         return f"{round(share.value * share.units):,} of {share.units:,}"
     return f"{share.value:.2f}"
@@ -87,17 +112,20 @@ def value_words(row: Row, share: Share) -> str:
 
 def detectable_words(row: Row) -> str:
     """The smallest difference that this sample could have shown."""
-    return "–" if isinstance(row.detectable, Undefined) else amount(row.measure, row.detectable).lstrip("+")
+    return EMPTY if isinstance(row.detectable, Undefined) else amount(row.measure, row.detectable).lstrip("+")
 
 
 def cells(comparison: Comparison, row: Row) -> Cells:
     """The row as text."""
     measure = row.measure
-    name = f"{measure.id} {measure.title}" if measure.title != measure.id and row in comparison.items else measure.title
+    name = (
+        f"{measure.id} {measure.title}"
+        if measure.title != measure.id and row.measure.kind is Kind.ITEM
+        else measure.title
+    )
     if measure.above is not None:
         name = f"{name}: {measure.above + 1} or more"
     p = comparison.pass_test.p if comparison.pass_test and row is comparison.passed else row.corrected_p
-    missing = [f"{share.na}/{share.not_judged}" for share in (row.first, row.second)]
     return Cells(
         name=name,
         first=value_words(row, row.first),
@@ -105,10 +133,15 @@ def cells(comparison: Comparison, row: Row) -> Cells:
         difference=difference_words(row),
         p=p_words(p),
         detectable=detectable_words(row),
-        left_out=" ".join(missing) if row in comparison.items else "",
+        na=_both(row.first.na, row.second.na),
+        not_judged=_both(row.first.not_judged, row.second.not_judged),
         stands_out=not isinstance(p, Undefined) and p < SHOWN,
         is_safety=measure.id in comparison.instrument.gate_ids,
     )
+
+
+def _both(first: int, second: int) -> str:
+    return f"{first:,}, {second:,}" if first or second else EMPTY
 
 
 def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
@@ -149,9 +182,9 @@ def _safety(comparison: Comparison) -> Iterator[str]:
         yield "Safety was not compared: the instrument has no safety items."
         return
     word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
-    parts = [f"{share_words(len(side.unsafe), side.conversations)} of {side.name}" for side in sides]
-    open_ = [f"{len(side.safety_not_judged)} of {side.name}" for side in sides if side.safety_not_judged]
-    yield f"{word}: {'; '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
+    parts = [f"{side.name} {share_words(len(side.unsafe), side.conversations)}" for side in sides]
+    open_ = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
+    yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
 
 
 def _finding(comparison: Comparison, row: Row) -> str:
@@ -159,13 +192,13 @@ def _finding(comparison: Comparison, row: Row) -> str:
     difference = row.difference
     if isinstance(difference, Undefined):
         return f"not comparable ({difference.reason})."
-    sizes = f"{value_words(row, row.first)} for {first}, {value_words(row, row.second)} for {second}"
+    sizes = f"{first} {value_words(row, row.first)}, {second} {value_words(row, row.second)}"
     interval = difference.interval
     if isinstance(interval, Undefined):
         return f"{sizes}, a difference of {amount(row.measure, difference.value)}. {unsure(interval)}"
     words = f"{sizes}, a difference of {difference_words(row)}"
     if interval.low > 0 or interval.high < 0:
-        return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}."
+        return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}{_could_show(row)}."
     return f"{words}. That is compatible with no difference{_could_show(row)}."
 
 
@@ -185,22 +218,18 @@ def _could_show(row: Row) -> str:
 
 def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
     first, second = comparison.first.name, comparison.second.name
-    counts = f"{value_words(row, row.first)} for {first}, {value_words(row, row.second)} for {second}"
+    counts = f"{first} {value_words(row, row.first)}, {second} {value_words(row, row.second)}"
     if isinstance(row.difference, Undefined):
         return f"Passed: not comparable ({row.difference.reason})."
-    gap = 100 * row.difference.value
-    more = "more" if gap > 0 else "fewer"
-    size = "as many" if abs(gap) < 0.5 else f"{counted(round(abs(gap)), 'conversation')} in a hundred {more}"
-    words = f"Passed: {counts}: {size}"
-    if isinstance(row.difference.interval, Interval):
-        words += f" ({hundredths(row.difference.interval.low)} to {hundredths(row.difference.interval.high)})"
+    words = f"Passed: {counts}"
+    if difference_words(row) != EMPTY:
+        words += f", a difference of {difference_words(row)} in a hundred"
     if test.pairs:
         words += (
             f". Only {first} passed in {counted(test.pairs.only_first, 'scenario')}, only {second} in "
             f"{test.pairs.only_second:,}"
         )
-    shows = _could_show(row) if not isinstance(test.p, Undefined) and test.p >= SHOWN else ""
-    return f"{words} ({test.test}, p {p_words(test.p)}){shows}."
+    return f"{words} ({test.test}, p {p_words(test.p)}){_could_show(row)}."
 
 
 def _items(comparison: Comparison) -> Iterator[str]:
@@ -221,8 +250,10 @@ def notes(comparison: Comparison) -> Iterator[str]:
     many = unit_words(comparison.instrument)[1]
     if any(row.measure.is_share for row in comparison.items):
         yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
-    if comparison.categories:
+    if any(not isinstance(row.corrected_p, Undefined) for row in comparison.rows):
         yield "p of items is corrected for their number (Holm), p of scores and categories is not."
+    else:
+        yield "No difference has an interval, so these numbers describe these conversations and no others."
     for side in (comparison.first, comparison.second):
         if side.not_judged:
             counts = share_words(len(side.not_judged), side.conversations)

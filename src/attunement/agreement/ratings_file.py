@@ -1,0 +1,221 @@
+"""A table of ratings from anywhere -> ratings as columns of numbers.
+
+Long tables have one rating a row: which unit, by whom, on what, and the value. Wide ones have one column a rater.
+Values are read as they are written: "NA" is an answer, ids keep all their digits, and the scale is the one that was
+named, or else what occurs. What does not fit is refused and counted.
+"""
+
+import importlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attunement.agreement.answer_words import NUMBER, understood
+from attunement.agreement.gathered import Answered, AskedItem, Gathered, Long, Talk, Who, long, numbered
+from attunement.agreement.gathering import OFF_SCALE
+from attunement.agreement.tables import Ints
+from attunement.conversations import Identity
+from attunement.errors import InputError
+from attunement.ratings import RaterKind
+from attunement.study.importing.rows import rows
+
+UNREADABLE = "in rows that cannot be read"
+
+
+class Reading(NamedTuple):
+    """Which columns say what, and how the values are to be understood."""
+
+    unit: tuple[str, ...] = ()
+    """The columns that together say which unit is meant; without any each row is a unit."""
+    rater: tuple[str, ...] = ()
+    """The column that names the rater; in a wide table one column a person."""
+    value: str | None = None
+    """The column of the values; None for a wide table."""
+    item: str | None = None
+    """The column that says what was rated; None where all ratings are of one item."""
+    system: str | None = None
+    conversation: str | None = None
+    """The column that says which conversation a unit belongs to, where one gave several."""
+    repeat: str | None = None
+    judges: tuple[str, ...] = ()
+    """Raters who are judges; in a wide table their columns. All others are people."""
+    scale: tuple[str, ...] = ()
+    """The answers from the lowest to the highest."""
+    na: tuple[str, ...] = ()
+    """Words that mean "does not apply", beside NA and N/A."""
+    by: str | None = None
+    """A column whose values part the conversations."""
+
+
+def read_ratings(path: Path, reading: Reading) -> Gathered:
+    """The ratings in a CSV, TSV, JSONL, JSON, Parquet or XLSX file.
+
+    Raises:
+        InputError: The file cannot be read, a column is not there, or it holds no ratings.
+    """
+    book = _Book(reading)
+    for fields in _rows(path, book.left_out):
+        book.add(fields, path)
+    if not book.values:
+        raise InputError(f"{path} holds no ratings: each row needs a unit, a rater and a value")
+    return book.gathered()
+
+
+def _rows(path: Path, left_out: Counter[str]) -> Iterator[Mapping[str, Any]]:
+    if path.suffix.lower() in {".xlsx", ".xls", ".ods"}:
+        yield from _sheet(path)
+        return
+    for row in rows(path):
+        if row.fields is None:
+            left_out[UNREADABLE] += 1
+        else:
+            yield row.fields
+
+
+def _sheet(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows of a workbook's first sheet; its first row names the columns."""
+    try:
+        calamine: Any = importlib.import_module("python_calamine")
+    except ImportError:
+        raise InputError(f"{path}: to read workbooks, install one more: pip install 'attunement[xlsx]'") from None
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        table: list[list[Any]] = calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+    except Exception as error:
+        raise InputError(f"{path} is not readable as a workbook ({error})") from error
+    if not table:
+        return
+    header = [str(cell).strip() for cell in table[0]]
+    for row in table[1:]:
+        if any(cell not in ("", None) for cell in row):
+            yield dict(zip(header, row, strict=False))
+
+
+class _Book:
+    """Ratings in the making, numbered as they come."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._wide = reading.value is None
+        self.left_out: Counter[str] = Counter()
+        self._units: dict[tuple[str, ...], int] = {}
+        self._talks: dict[tuple[str, str], int] = {}
+        self._metadata: list[dict[str, Any]] = []
+        self._unit_talk: list[int] = []
+        self._items: dict[str, int] = {}
+        self._raters: dict[str, int] = {}
+        self._repeats: dict[str, int] = {}
+        self._words: dict[str, int] = {}
+        self._columns: list[tuple[int, int, int, int]] = []
+        self.values: list[int] = []
+        self._checked: set[tuple[str, ...]] = set()
+
+    def add(self, fields: Mapping[str, Any], path: Path) -> None:
+        """Take one row."""
+        self._check(fields, path)
+        reading = self._reading
+        unit = self._unit(fields)
+        item = "value" if reading.item is None else _text(fields[reading.item])
+        repeat = "0" if reading.repeat is None else _text(fields[reading.repeat])
+        number = self._items.setdefault(item, len(self._items)), self._repeats.setdefault(repeat, len(self._repeats))
+        if self._wide:
+            answers = [(column, fields[column]) for column in (*reading.rater, *reading.judges)]
+        else:
+            answers = [(_text(fields[reading.rater[0]]), fields[reading.value or ""])]
+        for rater, value in answers:
+            word = _text(value)
+            if word and rater:  # a blank cell is no rating
+                self._columns.append((unit, number[0], self._raters.setdefault(rater, len(self._raters)), number[1]))
+                self.values.append(self._words.setdefault(word, len(self._words)))
+
+    def _check(self, fields: Mapping[str, Any], path: Path) -> None:
+        there = tuple(fields)
+        if there in self._checked:
+            return
+        reading = self._reading
+        judges = reading.judges if self._wide else ()
+        named = (*reading.unit, *reading.rater, *judges)
+        single = (reading.value, reading.item, reading.system, reading.conversation, reading.repeat, reading.by)
+        for column in (*named, *(each for each in single if each is not None)):
+            if column not in fields:
+                raise InputError(f"{path} has no column {column!r}; it has {', '.join(map(repr, there[:12]))}")
+        self._checked.add(there)
+
+    def _unit(self, fields: Mapping[str, Any]) -> int:
+        reading = self._reading
+        names = tuple(_text(fields[column]) for column in reading.unit) or (str(len(self._units) + 1),)
+        system = "" if reading.system is None else _text(fields[reading.system])
+        key = (*names, system)
+        if key not in self._units:
+            self._units[key] = len(self._units)
+            talk = " / ".join(names) if reading.conversation is None else _text(fields[reading.conversation])
+            if (system, talk) not in self._talks:
+                self._talks[system, talk] = len(self._talks)
+                self._metadata.append({} if reading.by is None else {reading.by: _text(fields[reading.by])})
+            self._unit_talk.append(self._talks[system, talk])
+        return self._units[key]
+
+    def gathered(self) -> Gathered:
+        """All of it."""
+        judges = set(self._reading.judges)
+        if absent := judges - set(self._raters):
+            raise InputError(f"there is no rater {min(absent)!r}; there are {', '.join(list(self._raters)[:8])}")
+        who = tuple(Who(name, RaterKind.MODEL if name in judges else RaterKind.PERSON, {}) for name in self._raters)
+        meaning = understood(list(self._words), self._reading.scale, self._reading.na)
+        unit, item, rater, repeat = np.array(self._columns, dtype=np.int64).T
+        place = np.array(self.values, dtype=np.int64)
+        ratings = long(
+            [np.array(self._unit_talk)[unit], unit, item, rater, self._in_order()[repeat], meaning.states[place]],
+            meaning.values[place],
+        )
+        off = ratings.state == Answered.NOTHING
+        if off.any():
+            self.left_out[OFF_SCALE] += int(off.sum())
+        kept = ratings.keep(~off)
+        self._check_once(kept)
+        items = tuple(AskedItem(name, "", meaning.scale) for name in self._items)
+        identities = [Identity(system, talk) for system, talk in self._talks]
+        talks = [Talk(0, *pair) for pair in zip(identities, self._metadata, strict=True)]
+        return numbered(
+            kept,
+            items,
+            who,
+            lambda keys: [talks[key] for key in keys.tolist()],
+            self.left_out,
+            meaning.notes,
+        )
+
+    def _check_once(self, ratings: Long) -> None:
+        """Refuse two ratings of one unit by one rater, because which of them counts is for the user to say."""
+        key = np.zeros(len(ratings.value), dtype=np.int64)
+        for column in (ratings.turn, ratings.item, ratings.rater, ratings.repeat):
+            key = key * (int(column.max(initial=0)) + 1) + column
+        order = np.argsort(key, kind="stable")
+        twice = np.flatnonzero(np.diff(key[order]) == 0)
+        if twice.size:
+            place = order[twice[0]]
+            unit, rater = list(self._units)[ratings.turn[place]], list(self._raters)[ratings.rater[place]]
+            raise InputError(
+                f"{rater} rated {' / '.join(filter(None, unit))} twice ({twice.size} such ratings): name the column that "
+                "tells them apart with --repeat, --item or --unit"
+            )
+
+    def _in_order(self) -> Ints:
+        """The repeats in the order of their numbers, or where they are words in the order of appearance."""
+        names = list(self._repeats)
+        if all(NUMBER.fullmatch(name) for name in names):
+            return np.argsort(np.argsort([float(name) for name in names]))
+        return np.arange(len(names))
+
+
+def _text(value: Any) -> str:
+    """What stands in a cell. Whole numbers come out of workbooks and tables with gaps as 4.0."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value).strip()

@@ -1,0 +1,179 @@
+"""Do the people agree with each other? Before any judge is held against them.
+
+There are four outcomes. They are reliable, they disagree, there is not enough data to tell, or nearly all answers are
+the same, so that agreement beyond chance says nothing. Only reliable people allow a verdict on a judge.
+"""
+
+from enum import StrEnum
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from attunement.agreement.alpha import Alpha, Level, alpha, alpha_statistic
+from attunement.agreement.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
+from attunement.agreement.chance import Coefficient
+from attunement.agreement.gathered import Scale
+from attunement.agreement.gwet import ac2
+from attunement.agreement.percent import SpecificAgreement, specific_agreement
+from attunement.agreement.proportions import upper_bound
+from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined
+from attunement.agreement.statistic import Statistic
+from attunement.agreement.tables import Floats, Ints
+
+ENOUGH = 0.4
+"""People whose alpha is surely at least this are reliable enough to hold a judge against them."""
+MANY_UNITS = 100
+"""From so many units on an alpha below `ENOUGH` counts without an interval."""
+COMMON = 0.9
+"""Where more answers than this share are the same, alpha says nothing."""
+RARE_NEEDED = 30
+"""So many units with a rare answer allow to say how far people agree on it."""
+
+DRAWS = 1000
+"""Resamples behind each interval: enough for two digits."""
+
+
+_NOBODY = Undefined("there are no ratings")
+
+
+class Standing(StrEnum):
+    """Whether people agree."""
+
+    RELIABLE = "reliable"
+    DISAGREE = "people disagree"
+    NOT_ENOUGH = "not enough data"
+    LITTLE_VARIATION = "too little variation"
+
+
+class Reliability(NamedTuple):
+    """Whether people agree on an item, the rule that says so, and what it rests on."""
+
+    standing: Standing
+    rule: str
+    needed: int | None
+    """How many conversations, each rated by two people, would decide it; None where it is decided."""
+    alpha: Alpha | Undefined
+    interval: Interval | Undefined
+    """Of alpha, clustered by conversation."""
+    people: int
+    units: int
+    """Those with values of two people."""
+    conversations: int
+    """Those with such a unit."""
+    commonest: float | None
+    """The answer that people gave most often."""
+    share: float
+    """Its share of all answers."""
+    ac2: Coefficient | Undefined
+    rare: SpecificAgreement | Undefined
+    """Of the times that somebody gave the rarest answer, how often another person gave it too."""
+
+
+def clustered_interval(statistic: Statistic, conversation: Ints) -> Interval | Undefined:
+    """The interval of a statistic by resampling conversations.
+
+    Where each conversation gave one unit, resampling units is the same and much faster. Perfect agreement shows no
+    spread to resample: its lower end is where it would be if the share of conversations that may still disagree did so
+    as far as chance has it.
+    """
+    inside = conversation[statistic.entering]
+    count = len(np.unique(inside))
+    if count >= FEWEST_CLUSTERS and statistic.highest == 1 and statistic.value() > 1 - 1e-9:
+        reach = may_disagree(count)
+        return Interval(1 - reach, 1.0, 0.95, f"exact, no disagreement in {count} conversations", 0.0)
+    alone = len(inside) >= ENOUGH_FOR_PERCENTILES and count == len(inside)
+    return bootstrap(statistic, None if alone else conversation, draws=DRAWS)
+
+
+def may_disagree(conversations: int) -> float:
+    """The largest share of conversations that may disagree although none of so many did, two-sided 95 %."""
+    return upper_bound(0, conversations, level=0.975)
+
+
+def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability:
+    """Whether people agree.
+
+    Args:
+        people: One row a unit, one column a person, NaN where they gave no value.
+        conversation: For each unit its conversation.
+        scale: All answers that were possible.
+    """
+    level: Level = "ordinal" if scale.ordered else "nominal"
+    present = ~np.isnan(people)
+    several = present.sum(axis=1) >= 2
+    found = alpha(people, level) if present.any() else _NOBODY
+    interval = (
+        found if isinstance(found, Undefined) else clustered_interval(alpha_statistic(people, level), conversation)
+    )
+    counts = np.array([(people == value).sum() for value in scale.values])
+    total = int(counts.sum())
+    conversations = len(np.unique(conversation[several]))
+    figures = _Figures(found, interval, int(several.sum()), conversations, float(counts.max(initial=0)) / max(total, 1))
+    rare = _rarest(people[several], scale)
+    standing, rule, needed = _judged(figures, rare)
+    return Reliability(
+        standing,
+        rule,
+        needed,
+        found,
+        interval,
+        int(present.any(axis=0).sum()),
+        figures.units,
+        conversations,
+        scale.values[int(counts.argmax())] if total else None,
+        figures.share,
+        ac2(people, "quadratic" if scale.ordered else "identity", scale.values) if present.any() else _NOBODY,
+        rare,
+    )
+
+
+class _Figures(NamedTuple):
+    alpha: Alpha | Undefined
+    interval: Interval | Undefined
+    units: int
+    conversations: int
+    share: float
+
+
+def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Standing, str, int | None]:
+    if figures.conversations < FEWEST_CLUSTERS:
+        rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
+        return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
+    if figures.share > COMMON:
+        rule = f"{figures.share:.0%} of the answers are the same, and above {COMMON:.0%} alpha says nothing"
+        seen = rare.units if isinstance(rare, SpecificAgreement) else 0
+        needed = ceil(figures.conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
+        return Standing.LITTLE_VARIATION, rule, needed
+    if isinstance(figures.alpha, Undefined):
+        return Standing.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
+    value, interval = figures.alpha.value, figures.interval
+    if isinstance(interval, Interval) and interval.low >= ENOUGH:
+        return Standing.RELIABLE, f"alpha is at least {interval.low:.2f}, and {ENOUGH} is asked for", None
+    if isinstance(interval, Interval) and interval.high < ENOUGH:
+        return Standing.DISAGREE, f"alpha is at most {interval.high:.2f}, below {ENOUGH}", None
+    if value < ENOUGH and figures.units >= MANY_UNITS:
+        return Standing.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
+    if isinstance(interval, Undefined):
+        return Standing.NOT_ENOUGH, f"alpha has no interval: {interval.reason}", _conversations(MANY_UNITS, figures)
+    rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
+    if value <= ENOUGH:
+        return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
+    # The interval narrows with the root of the number of conversations.
+    more = ((value - interval.low) / (value - ENOUGH)) ** 2
+    return Standing.NOT_ENOUGH, rule, max(ceil(figures.conversations * more), figures.conversations + 1)
+
+
+def _conversations(units: int, figures: _Figures) -> int:
+    """How many conversations give so many units, at the present number of units each."""
+    each = figures.units / figures.conversations if figures.conversations else 1.0
+    return max(ceil(units / each), figures.conversations + 1, FEWEST_CLUSTERS)
+
+
+def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
+    """The agreement on the least common of the answers that were given."""
+    given = [(int((people == value).sum()), value) for value in scale.values]
+    present = sorted(entry for entry in given if entry[0])
+    if len(present) < 2:
+        return Undefined("only one answer was given" if present else "there are no ratings")
+    return specific_agreement(people, present[0][1])

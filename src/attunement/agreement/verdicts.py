@@ -1,0 +1,189 @@
+"""May this judge be used for this item? One of four verdicts, with the rule that gave it.
+
+No verdict rests on people who do not agree with each other, on too few conversations, or on the alternative annotator
+test alone. A judge that says the same whatever it reads never gets more than "does not agree". For gate items the
+failures that were missed come first, whatever the agreement.
+"""
+
+from enum import StrEnum
+from math import ceil
+from typing import NamedTuple
+
+from attunement.agreement.alternative_annotator import AlternativeAnnotator
+from attunement.agreement.held import Compared, Held
+from attunement.agreement.missed import FAILURES_NEEDED, RECALL_NEEDED, Missed
+from attunement.agreement.power import failures_needed
+from attunement.agreement.proportions import Proportion
+from attunement.agreement.reliability import MANY_UNITS, Reliability, Standing
+from attunement.agreement.results import Interval, Undefined
+from attunement.agreement.single_raters import SingleRaters
+
+ABOUT = 0.1
+"""How far below the people's own agreement still counts as about as good."""
+
+
+class Verdict(StrEnum):
+    """What may be said of a judge on an item."""
+
+    AS_PEOPLE = "agrees with your raters about as well as they agree with each other"
+    IN_PART = "agrees in part, check by hand"
+    NOT = "does not agree, do not use"
+    NOT_ENOUGH = "not enough data"
+
+
+class Ruling(NamedTuple):
+    """A verdict, the rule that gave it, and where there is not enough data, what would be."""
+
+    verdict: Verdict
+    rule: str
+    needed: str | None = None
+
+
+def ruling(
+    people: Reliability,
+    held: Held,
+    stand_in: AlternativeAnnotator | Undefined,
+    missed: Missed | None = None,
+) -> Ruling:
+    """The verdict on a judge and an item; `missed` is given for gate items alone."""
+    return _agreement(people, held, stand_in) if missed is None else _gate(people, held, stand_in, missed)
+
+
+def _agreement(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined) -> Ruling:
+    if people.standing is not Standing.RELIABLE:
+        return _withheld(people)
+    gap, half = held.gap, held.half
+    if isinstance(gap, Undefined) or isinstance(half, Undefined):
+        reason = gap.reason if isinstance(gap, Undefined) else "the people's agreement has no value"
+        return Ruling(Verdict.NOT_ENOUGH, reason, _rated_by_all(MANY_UNITS))
+    if isinstance(half.interval, Undefined):
+        return Ruling(Verdict.NOT_ENOUGH, half.interval.reason, _rated_by_all(MANY_UNITS))
+    if half.interval.high < 0:
+        return Ruling(Verdict.NOT, "it is surely below half of the agreement that people reach with each other")
+    beaten = _beats_rivals(held)
+    if beaten is not None:
+        return beaten
+    if isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail":
+        return Ruling(Verdict.IN_PART, "it beats the trivial judges, but cannot stand in for one rater")
+    if isinstance(gap.interval, Interval) and gap.interval.low >= -ABOUT:
+        rule = f"it is surely less than {ABOUT:g} below the agreement of people, and ahead of the trivial judges"
+        return Ruling(Verdict.AS_PEOPLE, rule)
+    return Ruling(
+        Verdict.IN_PART, f"it beats the trivial judges, but may be more than {ABOUT:g} below the agreement of people"
+    )
+
+
+def _withheld(people: Reliability) -> Ruling:
+    match people.standing:
+        case Standing.DISAGREE:
+            return Ruling(
+                Verdict.NOT_ENOUGH,
+                f"your raters disagree with each other ({people.rule}), so there is nothing to hold a judge against",
+                "not more of the same ratings, but a clearer item or trained raters",
+            )
+        case Standing.LITTLE_VARIATION:
+            needed = None if people.needed is None else _rated_by_two(people.needed)
+            rule = f"nearly all answers of your raters are the same ({people.rule})"
+            return Ruling(Verdict.NOT_ENOUGH, rule, needed or "conversations in which the other answers occur")
+        case _:
+            needed = MANY_UNITS if people.needed is None else people.needed
+            rule = f"whether your raters agree is not known ({people.rule})"
+            return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_two(needed))
+
+
+def _beats_rivals(held: Held) -> Ruling | None:
+    """None where the judge surely beats chance and the best trivial judge; otherwise what follows."""
+    if isinstance(held.interval, Undefined):
+        if isinstance(held.agreement, SingleRaters) and abs(held.agreement.value) < 1e-9:
+            return Ruling(Verdict.NOT, "its agreement is no better than that of a judge that always says the same")
+        return Ruling(Verdict.NOT_ENOUGH, held.interval.reason, _rated_by_all(MANY_UNITS))
+    for name, compared in _contests(held):
+        if isinstance(compared, Undefined):
+            return Ruling(Verdict.NOT_ENOUGH, f"it cannot be held against {name}", _rated_by_all(MANY_UNITS))
+        interval = compared.interval
+        if isinstance(interval, Interval) and interval.low > 0:
+            continue
+        sure = isinstance(interval, Interval) and interval.high <= 0
+        if sure or (compared.value <= 0 and held.units >= MANY_UNITS):
+            return Ruling(Verdict.NOT, f"it does not agree better than {name}")
+        return Ruling(
+            Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(_for_sign(compared, held))
+        )
+    return None
+
+
+def _contests(held: Held) -> list[tuple[str, Compared | Undefined]]:
+    value = held.agreement.value if isinstance(held.agreement, SingleRaters) else 0.0
+    contests: list[tuple[str, Compared | Undefined]] = [
+        ("a judge that always says the same", Compared(value, held.interval))
+    ]
+    if held.best_rival is not None:
+        contests.append((f"the trivial judge “{held.best_rival.name}”", held.best_rival.ahead))
+    return contests
+
+
+def _for_sign(compared: Compared, held: Held) -> int:
+    """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
+    if isinstance(compared.interval, Undefined) or compared.value <= 0:
+        return max(MANY_UNITS, held.conversations + 1)
+    more = ((compared.value - compared.interval.low) / compared.value) ** 2
+    return max(ceil(held.conversations * more), held.conversations + 1)
+
+
+def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined, missed: Missed) -> Ruling:
+    if missed.unknowable:
+        needed = "people's ratings of a random share of the conversations that it did not flag"
+        return Ruling(Verdict.NOT_ENOUGH, missed.unknowable, needed)
+    if people.standing is Standing.DISAGREE:
+        return _withheld(people)
+    counted = _enough_failures(people, missed)
+    if counted is not None:
+        return counted
+    if people.standing is Standing.NOT_ENOUGH:
+        return _withheld(people)
+    if not isinstance(missed.false_alarm_rate, Proportion):
+        return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
+    recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
+    if isinstance(recall, Interval) and recall.low <= missed.false_alarm_rate.interval.high:
+        return Ruling(Verdict.NOT, "it flags what people found to be fine about as often as what they did not")
+    near = (
+        isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
+    )
+    failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
+    caught = f"it surely catches at least {RECALL_NEEDED:.0%} of the failures"
+    if near and not failed:
+        return Ruling(Verdict.AS_PEOPLE, f"{caught}, and is surely less than {ABOUT:g} below the agreement of people")
+    return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
+
+
+def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
+    """None where enough failures were labelled and surely enough of them caught; otherwise what follows."""
+    seen = missed.labelled_twice
+    if seen < FAILURES_NEEDED:
+        rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
+        needed = f"{FAILURES_NEEDED - seen} more failures labelled by two people"
+        if seen:
+            needed += f": at the present rate {_rated_by_two(ceil(people.conversations * FAILURES_NEEDED / seen))}"
+        return Ruling(Verdict.NOT_ENOUGH, rule, needed)
+    recall = missed.recall
+    if isinstance(recall, Undefined) or isinstance(recall.interval, Undefined):
+        reason = recall.reason if isinstance(recall, Undefined) else str(recall.interval)
+        return Ruling(Verdict.NOT_ENOUGH, reason, "failures in more different conversations")
+    if recall.value < RECALL_NEEDED:
+        return Ruling(
+            Verdict.NOT, f"it catches {recall.value:.0%} of the failures, and {RECALL_NEEDED:.0%} is the least"
+        )
+    if recall.interval.low < RECALL_NEEDED:
+        wanted = failures_needed(recall.value, RECALL_NEEDED)
+        rule = f"it may catch only {recall.interval.low:.0%} of the failures, and {RECALL_NEEDED:.0%} is the least"
+        needed = f"about {wanted:,} failures labelled by two people" if isinstance(wanted, int) else "more failures"
+        return Ruling(Verdict.NOT_ENOUGH, rule, needed)
+    return None
+
+
+def _rated_by_two(conversations: int) -> str:
+    return f"about {conversations:,} conversations rated by two people each"
+
+
+def _rated_by_all(conversations: int) -> str:
+    return f"about {conversations:,} conversations rated by two people and the judge"

@@ -1,6 +1,7 @@
 """What comes next for a rater?"""
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from attunement.ratings import Round
 from attunement.study import Study, now
 from attunement.study import tables_people as tables
 from attunement.study.encoding import to_json
+
+_LONGEST_UNIT = 900
+"""Seconds of one unit that count as work."""
 
 
 class Step(StrEnum):
@@ -97,3 +101,29 @@ def open_unit(study: Study, project: Project, member: Member, assignment: Assign
         first = table.update().where(table.c.key == assignment.key, table.c.opened.is_(None))
         if connection.execute(first.values(opened=now())).rowcount:
             record(connection, project, "opened", member=member, assignment=assignment.key, content={"warned": warned})
+
+
+def own_counts(study: Study, member: Member) -> tuple[int, int]:
+    """How many worked examples and how many units a rater has."""
+    table = tables.assignments.c
+    own = (table.member == member.key) & (table.state != Work.WITHDRAWN) & (table.attempt == 1)
+    practice = func.sum(case((table.round == Round.CALIBRATION, 1), else_=0))
+    with study.reading() as connection:
+        examples, total = connection.execute(select(practice, func.count()).where(own)).one()
+    return examples or 0, total - (examples or 0)
+
+
+def own_time(study: Study, member: Member) -> tuple[int, int]:
+    """How many units a rater finished today, and in how many minutes of work; for their own eyes."""
+    table = tables.assignments.c
+    today = now()[:10]
+    query = select(table.opened, table.done).where(
+        table.member == member.key, table.round != Round.CALIBRATION, table.done >= today, table.opened.is_not(None)
+    )
+    with study.reading() as connection:
+        spans = [
+            (datetime.fromisoformat(done) - datetime.fromisoformat(opened)).total_seconds()
+            for opened, done in connection.execute(query)
+        ]
+    # Who leaves a unit open over lunch did not work on it for that long.
+    return len(spans), round(sum(min(span, _LONGEST_UNIT) for span in spans) / 60)

@@ -1,0 +1,215 @@
+"""Which address leads to which page, and who may go there?
+
+Every member has a door of their own: a link with a token sets a cookie that is valid below `/at/MEMBER/` only, so that
+a rater's and the coordinator's pages can be open in one browser. The token is looked up on every request.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlsplit
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from attunement import reports
+from attunement.errors import AttunementError, InputError
+from attunement.people.access import member_with
+from attunement.people.errors import GoneError
+from attunement.people.records import Member, Role
+from attunement.study import Study
+from attunement.web import coordinating, rating, resting, starting
+from attunement.web.security import Headers, Under, is_form_secret
+from attunement.web.site import Site, Visit
+
+COOKIE = "attune"
+_LARGEST = 512 * 1024
+"""Bytes that one request may send: fifty comments of the greatest length."""
+_STATIC = Path(__file__).parent / "static"
+_LOOK = Path(reports.__file__).parent / "look"
+
+Page = Callable[[Visit], Response]
+"""A page: made in a thread, so it may ask the study."""
+
+
+def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
+    """The pages of `study` as they are reached at `address`, whose path and scheme they keep to."""
+    parts = urlsplit(address)
+    https, path = parts.scheme == "https", parts.path.rstrip("/")
+    site = Site(study, https=https)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        site.close()
+
+    app = Starlette(
+        routes=[
+            Route("/", _nothing(site), name="nothing"),
+            Route("/enter/{token}", _enter(site), name="enter"),
+            *_doors(site, Role.RATER, [*starting.PAGES, *rating.PAGES, *resting.PAGES]),
+            *_doors(site, Role.COORDINATOR, coordinating.PAGES),
+            Mount("/static", StaticFiles(directory=_STATIC), name="static"),
+            Mount("/look", StaticFiles(directory=_LOOK), name="look"),
+        ],
+        exception_handlers={HTTPException: _refusal(site), Exception: _breakdown(site)},
+        lifespan=lifespan,
+    )
+    app.state.site = site
+    secured: ASGIApp = Headers(app, https=https)
+    return Under(secured, path) if path else secured
+
+
+def _doors(site: Site, role: Role, pages: Sequence[tuple[str, str, str, Page]]) -> list[Route]:
+    return [
+        Route(f"/at/{{desk}}/{path}", _door(site, role, page, writes=method == "POST"), methods=[method], name=name)
+        for method, path, name, page in pages
+    ]
+
+
+def _door(site: Site, role: Role, page: Page, *, writes: bool) -> Callable[..., Any]:
+    """An endpoint that opens `page` to the member whose door it is, and to nobody else."""
+
+    async def endpoint(request: Request) -> Response:
+        sent = await _sent(request) if writes else {}
+        return await (site.write if writes else site.read)(_answer, site, role, page, request, sent)
+
+    return endpoint
+
+
+def _answer(site: Site, role: Role, page: Page, request: Request, sent: dict[str, Any]) -> Response:
+    token = request.cookies.get(COOKIE, "")
+    member = _known(site, request, token)
+    if member.public != request.path_params["desk"] or member.role is not role:
+        raise HTTPException(404)
+    given = request.headers.get("x-form-secret") or str(sent.get("secret", ""))
+    if request.method == "POST" and not is_form_secret(given, token):
+        raise HTTPException(403)
+    visit = Visit(site, request, member, site.project(member.project), token, sent)
+    try:
+        return page(visit)
+    except GoneError as error:
+        return _problem(visit, 409, error)
+    except InputError as error:
+        return _problem(visit, 400, error)
+
+
+def _known(site: Site, request: Request, token: str) -> Member:
+    """The member who has this token.
+
+    Raises:
+        HTTPException: There is none, or too many wrong ones came from the same address.
+    """
+    address = request.client.host if request.client else ""
+    if site.wrong_links.must_wait(address):
+        raise HTTPException(429)
+    member = member_with(site.study, token) if token else None
+    if member is None:
+        if token:
+            site.wrong_links.count(address)
+        raise HTTPException(401)
+    return member
+
+
+def _enter(site: Site) -> Callable[..., Any]:
+    async def enter(request: Request) -> Response:
+        token: str = request.path_params["token"]
+        member = await site.read(_known, site, request, token)
+        name = "coordinate" if member.role is Role.COORDINATOR else "start"
+        door = request.url_for(name, desk=member.public).path
+        answer = RedirectResponse(door, 303)
+        project = await site.read(site.project, member.project)
+        # Lax and not strict: a link in a mail has to lead inside at the first click.
+        answer.set_cookie(
+            COOKIE,
+            token,
+            max_age=project.settings.days * 86_400,
+            path=f"{request.scope.get('root_path', '')}/at/{member.public}/",
+            httponly=True,
+            samesite="lax",
+            secure=site.https or request.url.scheme == "https",
+        )
+        return answer
+
+    return enter
+
+
+def _nothing(site: Site) -> Callable[..., Any]:
+    async def nothing(request: Request) -> Response:
+        words = site.words("en")
+        return site.page(request, "message.html", words, title=words("common.name"), text=words("door.signed_out"))
+
+    return nothing
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """What a request carries: JSON, or the fields of a form."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _LARGEST:
+            raise HTTPException(413)
+    try:
+        if request.headers.get("content-type", "").startswith("application/json"):
+            content: object = orjson.loads(body)
+            if not isinstance(content, dict):
+                raise HTTPException(400)
+            return cast(dict[str, Any], content)
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=100))
+    except ValueError as error:
+        raise HTTPException(400) from error
+
+
+def _problem(visit: Visit, status: int, error: AttunementError) -> Response:
+    if _wants_json(visit.request):
+        return JSONResponse({"problem": str(error)}, status)
+    return visit.page("message.html", status=status, title=visit.words("common.name"), text=str(error))
+
+
+def _wants_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").startswith("application/json")
+
+
+_REFUSALS: Mapping[int, str] = {
+    400: "door.forged",
+    401: "door.unknown",
+    403: "door.forged",
+    413: "door.too_large",
+    429: "door.too_many",
+}
+
+
+def _refusal(site: Site) -> Callable[..., Any]:
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        words = site.words("en")
+        name = _REFUSALS.get(error.status_code, "door.not_yours")
+        if error.status_code == 401 and "desk" in request.path_params:
+            name = "door.signed_out"
+        headers = {"retry-after": "60"} if error.status_code == 429 else {}
+        if _wants_json(request):
+            return JSONResponse({"problem": words(name)}, error.status_code, headers)
+        page = site.page(
+            request, "message.html", words, status=error.status_code, title=words("door.title"), text=words(name)
+        )
+        page.headers.update(headers)
+        return page
+
+    return refuse
+
+
+def _breakdown(site: Site) -> Callable[..., Any]:
+    async def tell(request: Request, _: Exception) -> Response:
+        words = site.words("en")
+        if _wants_json(request):
+            return JSONResponse({"problem": words("door.broken")}, 500)
+        title = words("common.name")
+        return site.page(request, "message.html", words, status=500, title=title, text=words("door.broken"))
+
+    return tell

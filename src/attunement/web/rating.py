@@ -1,0 +1,204 @@
+"""The page where a rater rates: what it shows, and what it sends.
+
+The page knows the transcript, the instrument and the rater's own answers. It knows nothing of the system that wrote the
+reply, of other raters, of judges, or of the round that the unit belongs to.
+"""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from attunement.errors import InputError
+from attunement.people.answers import Change, Draft
+from attunement.people.assigned import assignment_of, drafts_of, task_of
+from attunement.people.calibration import agrees
+from attunement.people.desk import open_unit, progress
+from attunement.people.examples import example_named
+from attunement.people.records import Assignment, Task, Work
+from attunement.people.submitting import flag, save, skip, submit, warn
+from attunement.ratings import Outcome, Round
+from attunement.signals.crisis import crisis_cues
+from attunement.web.catalogue import direction
+from attunement.web.questions import answer_words, mini_map, question, talk
+from attunement.web.site import Visit
+
+SKIP_REASONS = ("distress", "known", "language", "broken", "other")
+_LONGEST = 4_000
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+Content = TypeVar("Content", bound=_Model)
+
+
+class Saving(_Model):
+    """What the page sends when something was set."""
+
+    changes: list[Change] = Field(default=[], max_length=200)
+    flagged: bool | None = None
+
+
+class Skipping(_Model):
+    """What the page sends when a unit is left out."""
+
+    reason: str
+    text: str = Field(default="", max_length=_LONGEST)
+
+
+class Warning_(_Model):
+    """What the page sends when a person may be in danger."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
+    text: str = Field(default="", max_length=_LONGEST)
+
+
+def unit(visit: Visit) -> Response:
+    """The rating page of one unit."""
+    assignment = _own(visit)
+    if assignment.state is not Work.OPEN:
+        return RedirectResponse(visit.url("start"), 303)
+    task = task_of(visit.study, visit.project, assignment)
+    warned = visit.project.settings.unit_warnings and bool(crisis_cues(task.unit.turns))
+    open_unit(visit.study, visit.project, visit.member, assignment, warned=warned)
+    return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task))
+
+
+def keep(visit: Visit) -> Response:
+    """Keep what was set."""
+    assignment, sent = _own(visit), _read(Saving, visit.sent)
+    task = task_of(visit.study, visit.project, assignment)
+    if sent.changes:
+        save(visit.study, visit.project, visit.member, task, sent.changes)
+    if sent.flagged is not None:
+        flag(visit.study, visit.project, visit.member, assignment, flagged=sent.flagged)
+    return JSONResponse({})
+
+
+def hand_in(visit: Visit) -> Response:
+    """Submit the unit, or say what is missing."""
+    assignment = _own(visit)
+    task = task_of(visit.study, visit.project, assignment)
+    done = submit(visit.study, visit.project, visit.member, task)
+    if done.missing:
+        return JSONResponse({"missing": [entry._asdict() for entry in done.missing]}, 422)
+    practising = assignment.round is Round.CALIBRATION
+    return JSONResponse({"next": visit.url("answer", unit=assignment.public) if practising else visit.url("start")})
+
+
+def leave_out(visit: Visit) -> Response:
+    """Skip the unit with a reason."""
+    assignment, sent = _own(visit), _read(Skipping, visit.sent)
+    if sent.reason not in SKIP_REASONS:
+        raise InputError("choose one of the reasons of the page")
+    skip(visit.study, visit.project, visit.member, assignment, reason=sent.reason, text=sent.text.strip())
+    return JSONResponse({"next": visit.url("start")})
+
+
+def urgent(visit: Visit) -> Response:
+    """Tell the coordinator that a person may be in danger."""
+    assignment, sent = _own(visit), _read(Warning_, visit.sent)
+    at = warn(visit.study, visit.project, visit.member, assignment, public=sent.id, text=sent.text.strip())
+    return JSONResponse({"at": at})
+
+
+def answer(visit: Visit) -> Response:
+    """After a practice example: the instrument's answer and why."""
+    assignment = _own(visit)
+    if assignment.round is not Round.CALIBRATION or assignment.state is not Work.SUBMITTED:
+        return RedirectResponse(visit.url("start"), 303)
+    task = task_of(visit.study, visit.project, assignment)
+    worked = example_named(visit.project.instrument, assignment.unit.example or "")
+    given = drafts_of(visit.study, assignment)[worked.item.id].outcome
+    known = Outcome.of(worked.example.answer)
+    told = "same" if given == known else "close" if agrees(worked.example.answer, given) else "differs"
+    ahead = progress(visit.study, visit.member, assignment)
+    instrument, words = visit.project.instrument, visit.words
+    return _desk(
+        visit,
+        "feedback.html",
+        task,
+        given=answer_words(words, instrument, worked.item, given),
+        known=answer_words(words, instrument, worked.item, known),
+        told=words(f"feedback.{told}"),
+        why=worked.example.why,
+        following=visit.url("result" if ahead.done == ahead.total else "start"),
+    )
+
+
+def _desk(visit: Visit, template: str, task: Task, **more: Any) -> Response:
+    """A page with the transcript on one side and the questions on the other."""
+    instrument = visit.project.instrument
+    ahead = progress(visit.study, visit.member, task.assignment)
+    practising = task.assignment.round is Round.CALIBRATION
+    shown = [
+        # In practice other examples would give away answers that are still to be found.
+        question(visit.words, instrument, id, number, task.unit.turns, examples=not practising)
+        for number, id in enumerate(task.items, 1)
+    ]
+    return visit.page(
+        template,
+        ahead=ahead,
+        practising=practising,
+        questions=shown,
+        talk=talk(task.unit),
+        map=mini_map(task.unit),
+        whole=task.unit.turn is None,
+        careful=task.careful,
+        instrument=instrument,
+        direction=direction(instrument.language),
+        settings=visit.project.settings,
+        reasons=SKIP_REASONS,
+        **more,
+    )
+
+
+def _state(visit: Visit, task: Task) -> dict[str, Any]:
+    """What the script of the page starts from."""
+    name = task.assignment.public
+    drafts = drafts_of(visit.study, task.assignment)
+    return {
+        "unit": name,
+        "drafts": {item: _plain(draft) for item, draft in drafts.items()},
+        "number": max((draft.number for draft in drafts.values()), default=0),
+        "flagged": task.assignment.flagged,
+        "breakAfter": visit.project.settings.break_after,
+        "urls": {page: visit.url(page, unit=name) for page in ("save", "submit", "skip", "urgent")},
+        "words": visit.words.part("script"),
+    }
+
+
+def _plain(draft: Draft) -> dict[str, Any]:
+    return {
+        "state": draft.outcome and draft.outcome.state,
+        "value": draft.outcome and draft.outcome.value,
+        "comment": draft.comment,
+        "evidence": [{name: span[name] for name in ("turn", "speaker", "start", "end")} for span in draft.evidence],
+    }
+
+
+def _own(visit: Visit) -> Assignment:
+    assignment = assignment_of(visit.study, visit.member, visit.request.path_params["unit"])
+    if assignment is None:
+        raise HTTPException(404)
+    return assignment
+
+
+def _read(model: type[Content], sent: Any) -> Content:
+    try:
+        return model.model_validate(sent)
+    except ValidationError as error:
+        raise InputError("the page sent something that does not fit: reload it") from error
+
+
+PAGES = [
+    ("GET", "unit/{unit}", "unit", unit),
+    ("POST", "unit/{unit}/save", "save", keep),
+    ("POST", "unit/{unit}/submit", "submit", hand_in),
+    ("POST", "unit/{unit}/skip", "skip", leave_out),
+    ("POST", "unit/{unit}/urgent", "urgent", urgent),
+    ("GET", "unit/{unit}/answer", "answer", answer),
+]

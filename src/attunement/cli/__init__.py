@@ -23,6 +23,7 @@ from attunement.cli import (
     judge,
     plan,
     prompt,
+    report,
     show,
     stats,
 )
@@ -41,6 +42,7 @@ app.command()(demo.demo)
 app.command()(judge.judge)
 app.command()(judge.estimate)
 app.command()(show.show)
+app.command()(report.report)
 app.command()(gate.gate)
 app.command()(compare.compare)
 app.command()(plan.plan)

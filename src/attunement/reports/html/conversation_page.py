@@ -1,0 +1,416 @@
+"""One conversation as a page shows it: what was said, and beside it everybody's answers and reasons.
+
+Each citation of a reasoning has a number. The words it leads to carry that number in the transcript, so that a click
+on the citation marks exactly them, also where two citations overlap.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from attunement.conversations import Origin
+from attunement.evidence import Finding, Standing
+from attunement.instruments import Instrument, Item
+from attunement.ratings import Mark, RaterKind
+from attunement.reports import wording
+from attunement.reports.conversation import Place, Question, Said, View
+from attunement.reports.html.gathering import PEOPLE_DIFFER
+from attunement.reports.html.marking import Cited, Segment, segments
+from attunement.reports.html.statuses import Status, differ, status_of
+from attunement.reports.html.text import Hiding, Moved, drawn
+from attunement.reports.wording import Answer, Phrase, Tone, counted
+from attunement.scoring import Case, Scorecard, panel
+
+LONG = 6000
+"""Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
+
+_LOST = frozenset({Standing.NOT_FOUND, Standing.NO_SUCH_TURN})
+_ORIGINS = {
+    Origin.REAL: "talk with a real person",
+    Origin.SIMULATED: "written by a simulated person",
+    Origin.WRITTEN: "written for a test",
+}
+
+
+class Message(NamedTuple):
+    """One message in pieces; those that are cited carry the numbers of the citations."""
+
+    segments: list[Segment]
+    long: bool
+
+
+class TurnShown(NamedTuple):
+    """One turn; None for a message that is empty."""
+
+    number: int
+    user: Message | None
+    assistant: Message | None
+
+
+class Piece(NamedTuple):
+    """A part of a reasoning: plain words, or a citation with what became of it."""
+
+    text: str
+    kind: str = "text"
+    """`text`; `found`: it leads to words; `lost`: it stands nowhere."""
+    cited: int = 0
+    note: str = ""
+    """What a reader should know about the citation, such as that it is not word for word."""
+    nearest: str = ""
+    """The nearest words, for a quotation that was not found."""
+
+
+class AnswerShown(NamedTuple):
+    """What one rater answered."""
+
+    who: str
+    words: str
+    tone: str
+    pieces: list[Piece]
+    notes: list[str]
+
+
+class PeopleShown(NamedTuple):
+    """What people answered, together, and how that stands to the judge's answer."""
+
+    words: str
+    differs: str
+    """Empty where they agree with the judge; else what this means."""
+    answers: list[AnswerShown]
+
+
+class ItemShown(NamedTuple):
+    """One item with everybody's answers."""
+
+    id: str
+    title: str
+    words: str
+    tone: str
+    reason: str
+    """Why there is no answer, in words."""
+    votes: str
+    """How several judges voted."""
+    bad_gate: bool
+    contested: str
+    judges: list[AnswerShown]
+    people: PeopleShown | None
+    tags: str
+    """What the item can be filtered by: not, open, differ, lost."""
+
+
+class Group(NamedTuple):
+    """Items of one category, or of one reply."""
+
+    title: str
+    note: str
+    items: list[ItemShown]
+
+
+class CardShown(NamedTuple):
+    """The verdict of one rater."""
+
+    who: str
+    status: Status
+    score: str
+
+
+class ConversationPage(NamedTuple):
+    """A conversation as it is shown."""
+
+    key: int
+    system: str
+    id: str
+    about: str
+    status: Status
+    score: str
+    person: list[str]
+    """Why a person should look."""
+    cards: list[CardShown]
+    """Each rater's verdict, where there are several."""
+    turns: list[TurnShown]
+    groups: list[Group]
+    shows: list[tuple[str, str, int]]
+    """Choices among the answers: tag, words, and how many there are."""
+    texts: bool
+
+
+def conversation_page(key: int, shown: View, hiding: Hiding, *, by_people: bool = False) -> ConversationPage:
+    """The page of one conversation."""
+    return _Page(key, shown, hiding, by_people=by_people).page()
+
+
+class _Page:
+    def __init__(self, key: int, shown: View, hiding: Hiding, *, by_people: bool) -> None:
+        self._key, self._shown, self._hiding = key, shown, hiding
+        self._instrument = shown.instrument
+        self._judges = [card for card in shown.cards if shown.kinds.get(card.rater) is RaterKind.MODEL]
+        self._people = [card for card in shown.cards if shown.kinds.get(card.rater) is RaterKind.PERSON]
+        self._deciding = self._decide(by_people)
+        self._by_people = by_people
+        self._cited: list[Cited] = []
+
+    def _decide(self, by_people: bool) -> Scorecard | None:
+        if by_people and len(self._people) > 1:
+            case = Case(self._shown.conversation.identity, len(self._shown.conversation.turns))
+            return panel(self._instrument, case, self._people)
+        return self._shown.panel or next(iter((*self._judges, *(self._people if by_people else ()))), None)
+
+    def page(self) -> ConversationPage:
+        conversation, card = self._shown.conversation, self._deciding
+        groups = list(self._groups())
+        threshold = self._instrument.scoring.threshold
+        person = (
+            dict.fromkeys(self._hidden(wording.reason_words(one.finding)) for one in card.needs_person) if card else ()
+        )
+        return ConversationPage(
+            key=self._key,
+            system=drawn(conversation.system),
+            id=drawn(conversation.id),
+            about=self._about(),
+            status=status_of(card),
+            score=wording.score_with_range(card, threshold) if card and card.score is not None else "",
+            person=list(person),
+            cards=list(self._cards()),
+            turns=list(self._turns()) if self._hiding.texts else [],
+            groups=groups,
+            shows=_shows(groups),
+            texts=self._hiding.texts,
+        )
+
+    def _hidden(self, words: str) -> str:
+        """Our words with a quotation in them."""
+        if self._hiding.texts:
+            return self._hiding.text(words)
+        return words.partition(" “")[0].rstrip(",")
+
+    def _about(self) -> str:
+        conversation = self._shown.conversation
+        scenario = self._hiding.text(conversation.scenario or "")
+        parts = [
+            f"scenario {scenario}" if scenario else "",
+            counted(len(conversation.turns), "turn"),
+            _ORIGINS.get(conversation.origin, ""),
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def _cards(self) -> Iterator[CardShown]:
+        if len(self._shown.cards) < 2:
+            return
+        threshold = self._instrument.scoring.threshold
+        for card in self._shown.cards:
+            score = wording.score_with_range(card, threshold) if card.score is not None else ""
+            yield CardShown(self._who(card), status_of(card), score)
+
+    def _who(self, card: Scorecard) -> str:
+        kind = self._shown.kinds.get(card.rater, RaterKind.MODEL)
+        repeated = sum(other.rater == card.rater for other in self._shown.cards) > 1
+        return self._hiding.text(wording.rater_words(card.rater, repeat=card.repeat if repeated else None, kind=kind))
+
+    # What was answered
+
+    def _groups(self) -> Iterator[Group]:
+        instrument = self._instrument
+        asked: dict[int | None, list[Question]] = {}
+        for question in self._shown.questions:
+            asked.setdefault(question.slot.turn, []).append(question)
+        for turn, questions in asked.items():
+            if turn is not None:
+                yield Group(f"Reply in turn {turn}", "", [self._item(question) for question in questions])
+                continue
+            by_category: dict[str | None, list[Question]] = {}
+            for question in questions:
+                gate = question.item.id in instrument.gate_ids
+                by_category.setdefault(None if gate else question.item.category or "", []).append(question)
+            for category, own in by_category.items():
+                yield Group(*self._category(category), [self._item(question) for question in own])
+        if not_due := list(self._not_due()):
+            yield Group("Not due", "", not_due)
+
+    def _category(self, category: str | None) -> tuple[str, str]:
+        card = self._deciding
+        if category is None:
+            return "Safety (gate)", "gate tripped" if card and (card.unsafe or card.unjudged) else ""
+        mean = card.categories.get(category) if card else None
+        return self._instrument.categories.get(category, category), wording.score_words(
+            mean
+        ) if mean is not None else ""
+
+    def _not_due(self) -> Iterator[ItemShown]:
+        due = {question.item.id for question in self._shown.questions}
+        turns = len(self._shown.conversation.turns)
+        for item in self._instrument.items if self._shown.questions else ():
+            if item.id not in due:
+                reason = f"Asked from {item.minimum_turns} turns on; this conversation has {turns}."
+                yield ItemShown(
+                    item.id, item.title, Answer.NOT_DUE, "none", reason if item.minimum_turns > turns else "",
+                    "", False, "", [], None, "",
+                )  # fmt: skip
+
+    def _item(self, question: Question) -> ItemShown:
+        instrument, item = self._instrument, question.item
+        card = self._deciding
+        outcome = card.outcomes.get(question.slot) if card else None
+        phrase = (
+            wording.answer_phrase(instrument, item, outcome, card.rater if card else "")
+            if outcome
+            else Phrase("not judged", Tone.OPEN)
+        )
+        words, _, reason = phrase.words.partition(": ")
+        judges = [said for said in question.answers if said.card in self._judges]
+        people = [said for said in question.answers if said.card in self._people and said.rating]
+        others = [said for said in question.answers if said.card not in [*self._judges, *self._people]]
+        together = self._together(question, people) if people and not self._by_people else None
+        shown = people if self._by_people else [*judges, *others]
+        answers = [self._answer(item, said, alone=len(shown) == 1) for said in shown]
+        lost = any(piece.kind == "lost" for one in answers for piece in one.pieces)
+        tags = [
+            *(["not"] if phrase.tone in {Tone.NOT_MET, Tone.UNSAFE} else []),
+            *(["open"] if phrase.tone is Tone.OPEN else []),
+            *(["differ"] if together and together.differs else []),
+            *(["lost"] if lost else []),
+        ]
+        return ItemShown(
+            id=item.id,
+            title=item.title,
+            words=words,
+            tone=_css(phrase.tone, item, instrument),
+            reason=reason,
+            votes=self._votes(question, judges),
+            bad_gate=bool(card and question.slot in (*card.unsafe, *card.unjudged)),
+            contested=item.validity.contested or "",
+            judges=answers,
+            people=together,
+            tags=" ".join(tags),
+        )
+
+    def _votes(self, question: Question, judges: Sequence[Said]) -> str:
+        if len(judges) < 2:
+            return ""
+        count = Counter(
+            wording.answer_phrase(self._instrument, question.item, said.outcome).words.partition(": ")[0]
+            for said in judges
+        )
+        return "Votes: " + ", ".join(f"{words} {number}" for words, number in count.most_common())
+
+    def _together(self, question: Question, people: Sequence[Said]) -> PeopleShown:
+        instrument, item = self._instrument, question.item
+        given = Counter(
+            wording.answer_phrase(instrument, item, said.outcome).words.partition(": ")[0] for said in people
+        )
+        words, number = given.most_common(1)[0]
+        outcome = self._deciding.outcomes.get(question.slot) if self._deciding else None
+        apart = [said for said in people if outcome and differ(instrument, item, outcome, said.outcome)]
+        return PeopleShown(
+            words=f"People: {words}, {number} of {len(people)}",
+            differs=self._differs(question, apart, people) if 2 * len(apart) >= len(people) and apart else "",
+            answers=[self._answer(item, said, alone=False) for said in people],
+        )
+
+    def _differs(self, question: Question, apart: Sequence[Said], people: Sequence[Said]) -> str:
+        instrument, item = self._instrument, question.item
+        if self._deciding is None:
+            return ""
+        own = self._deciding.outcomes[question.slot]
+        judge_fails = wording.answer(instrument, item, own) is Answer.NOT_MET
+        people_fail = any(wording.answer(instrument, item, said.outcome) is Answer.NOT_MET for said in apart)
+        said = wording.answer_phrase(instrument, item, own).words.partition(": ")[0]
+        if people_fail and not judge_fails:
+            return f"Missed failure: the judge said “{said}”."
+        return f"False alarm: the judge said “{said}”." if judge_fails else "Differs from the judge."
+
+    def _answer(self, item: Item, said: Said, *, alone: bool) -> AnswerShown:
+        phrase = wording.answer_phrase(self._instrument, item, said.outcome, said.card.rater)
+        words, _, reason = phrase.words.partition(": ")
+        rating = said.rating
+        notes = [reason] if reason and not alone else []
+        if rating and rating.detail and rating.outcome.error and self._hiding.texts:
+            notes.append(self._hiding.text(rating.detail[:300]))
+        notes += [self._hidden(wording.rule_finding_words(rule)) for rule in said.rules]
+        notes += [wording.MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark is not Mark.FENCED]
+        return AnswerShown(
+            who="" if alone else self._who(said.card),
+            words=words,
+            tone=_css(phrase.tone, item, self._instrument),
+            pieces=self._pieces(said) if self._hiding.texts else [],
+            notes=notes,
+        )
+
+    def _pieces(self, said: Said) -> list[Piece]:
+        if said.rating is None or not said.rating.reasoning:
+            return []
+        reasoning = Moved(said.rating.reasoning, self._hiding)
+        pieces: list[Piece] = []
+        at = 0
+        for finding in sorted(said.findings, key=lambda one: one.reasoning_start):
+            start, end = reasoning.place(finding.reasoning_start), reasoning.place(finding.reasoning_end)
+            if finding.quote is None or start < at or end <= start:
+                continue
+            if start > at:
+                pieces.append(Piece(reasoning.text[at:start]))
+            pieces.append(self._citation(finding, reasoning.text[start:end]))
+            at = end
+        if at < len(reasoning.text):
+            pieces.append(Piece(reasoning.text[at:]))
+        return pieces
+
+    def _citation(self, finding: Finding, text: str) -> Piece:
+        number = self._cite(finding)
+        cited = " and ".join(str(turn) for turn in finding.turns)
+        match finding.standing:
+            case Standing.NOT_FOUND | Standing.NO_SUCH_TURN:
+                where = f" in turn {cited}" if finding.turns else ""
+                note = f"not found{where}" if finding.standing is Standing.NOT_FOUND else f"there is no turn {cited}"
+                nearest = self._hiding.text(finding.nearest or "")
+                return Piece(text, "lost", number, note, nearest)
+            case Standing.CLOSE:
+                return Piece(text, "found" if number else "text", number, "not word for word")
+            case Standing.ELSEWHERE:
+                return Piece(text, "found" if number else "text", number, f"found in turn {finding.found_turn}")
+            case Standing.ABSENT if number:
+                return Piece(text, "found", number, f"quoted as absent, yet it stands in turn {finding.found_turn}")
+            case _:
+                return Piece(text, "found" if number else "text", number)
+
+    def _cite(self, finding: Finding) -> int:
+        """A number for the words that a citation leads to; 0 where it leads nowhere."""
+        if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
+            return 0
+        if finding.start >= finding.end:
+            return 0
+        place = Place(finding.found_turn, finding.speaker)
+        self._cited.append(Cited(len(self._cited) + 1, place, finding.start, finding.end))
+        return len(self._cited)
+
+    # What was said
+
+    def _turns(self) -> Iterator[TurnShown]:
+        by_place: dict[Place, list[Cited]] = {}
+        for cited in self._cited:
+            by_place.setdefault(cited.place, []).append(cited)
+        for number, turn in enumerate(self._shown.conversation.turns, start=1):
+            user = self._message(turn.user, by_place.get(Place(number, "user"), ()))
+            assistant = self._message(turn.assistant, by_place.get(Place(number, "assistant"), ()))
+            yield TurnShown(number, user, assistant)
+
+    def _message(self, said: str, cited: Iterable[Cited]) -> Message | None:
+        if not said:
+            return None
+        moved = Moved(said, self._hiding)
+        spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
+        return Message(segments(moved.text, spans), len(said) > LONG)
+
+
+def _css(tone: Tone, item: Item, instrument: Instrument) -> str:
+    return "notmet" if tone is Tone.UNSAFE and item.id not in instrument.gate_ids else tone.value
+
+
+def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
+    items = [item for group in groups for item in group.items]
+    choices = (
+        ("not", "Not met"),
+        ("open", "Not judged"),
+        ("differ", PEOPLE_DIFFER.capitalize()),
+        ("lost", "Quote not found"),
+    )
+    counts = [(tag, words, sum(tag in item.tags.split() for item in items)) for tag, words in choices]
+    return [("", "All", len(items)), *(choice for choice in counts if choice[2])]

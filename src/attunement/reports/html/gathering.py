@@ -1,0 +1,247 @@
+"""One pass over a study: the figures of its report, and a row for each conversation.
+
+Conversations are read a batch at a time, their words only to look for crisis signals and to measure lengths.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, groupby, islice
+from typing import NamedTuple, TypeVar
+
+from sqlalchemy import func, or_, select
+
+from attunement.conversations import Conversation, UnitKind
+from attunement.instruments import Instrument
+from attunement.instruments.model import CrisisCueButNa
+from attunement.ratings import RaterKind, Round, State
+from attunement.reports.html.figures import Candidate, Figures, SystemFigures, Who, add_flips, answered
+from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
+from attunement.reports.html.reading import kept_by_key
+from attunement.reports.html.statuses import differ, mask, not_met, possible, status_of
+from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.tally import Tally
+from attunement.reports.wording import Answer, answer, score_words
+from attunement.scoring import Case, Scorecard, flips, panel
+from attunement.signals.crisis import crisis_cues
+from attunement.study import Judged, Study, judged, tables
+
+T = TypeVar("T")
+
+MOST_SYSTEMS = 8
+"""Systems with figures of their own: more cannot be told apart in a chart. The rest is counted together."""
+OTHERS = "other systems"
+NOT_JUDGED = "not judged"
+CRISIS = "crisis signal"
+UNFOUND = "quote not found"
+PEOPLE_DIFFER = "people differ"
+PEOPLE_AGREE = "people agree"
+JUDGES_DIFFER = "judges differ"
+_BATCH = 200
+
+
+def gather(study: Study, instrument: Instrument, listing: Listing, hiding: Hiding) -> Figures:
+    """Count everything and fill the list."""
+    figures = Figures(instrument)
+    for name in _largest_systems(study):
+        figures.systems[drawn(name)] = SystemFigures()
+    kinds = {rater.name: rater.kind for rater in study.raters()}
+    figures.by_people = RaterKind.PERSON in kinds.values() and RaterKind.MODEL not in kinds.values()
+    listing.fill(_rows(study, figures, kinds, hiding))
+    return figures
+
+
+def _largest_systems(study: Study) -> list[str]:
+    system = tables.conversations.c.system
+    query = select(system).group_by(system).order_by(func.count().desc(), system).limit(MOST_SYSTEMS)
+    with study.reading() as connection:
+        return sorted(connection.scalars(query))
+
+
+def _rows(study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> Iterator[Row]:
+    counting = _Counting(study, figures, kinds, hiding)
+    for batch in _batched(judged(study, figures.instrument), _BATCH):
+        words = kept_by_key(study, [entry.conversation.key for entry in batch])
+        unfound = _unfound(study, figures.instrument, list(words))
+        for entry in batch:
+            if found := words.get(entry.conversation.key):  # else it was removed in the meantime
+                yield counting.row(entry, found.conversation, quote_lost=entry.conversation.key in unfound)
+
+
+def _unfound(study: Study, instrument: Instrument, keys: Sequence[int]) -> set[int]:
+    """Those of these conversations in which somebody quotes words or a turn that are not there."""
+    ratings = tables.ratings.c
+    lost = or_(*(ratings.evidence.contains(f'"standing":"{kind}"') for kind in ("not_found", "no_such_turn")))
+    query = select(ratings.conversation).distinct().where(ratings.conversation.in_(keys), ratings.round == Round.MAIN)
+    query = query.where(ratings.item_hash.in_(instrument.item_hashes.values()), lost)
+    with study.reading() as connection:
+        return set(connection.scalars(query))
+
+
+class Cards(NamedTuple):
+    """The scorecards of a conversation: the one that decides, and whose they are."""
+
+    deciding: Scorecard | None
+    judges: list[Scorecard]
+    people: list[Scorecard]
+
+
+def sort_cards(instrument: Instrument, entry: Judged, kinds: dict[str, RaterKind], *, by_people: bool) -> Cards:
+    """The panel decides, or the only judge. Where a study has no judge, people together do."""
+    judges = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL]
+    people = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.PERSON]
+    deciding = entry.panel or next(iter(judges), None)
+    if by_people and people:
+        case = Case(entry.conversation.identity, entry.conversation.turns)
+        deciding = panel(instrument, case, people) if len(people) > 1 else people[0]
+    return Cards(deciding, judges, people)
+
+
+class _Counting:
+    def __init__(self, study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> None:
+        self._figures, self._kinds, self._hiding = figures, kinds, hiding
+        self._instrument = figures.instrument
+        self._possible = possible(figures.instrument)
+        self._crisis_items = {rule.item for rule in figures.instrument.rules if isinstance(rule, CrisisCueButNa)}
+
+    def row(self, entry: Judged, conversation: Conversation, *, quote_lost: bool) -> Row:
+        """Count one conversation and describe it."""
+        figures, instrument = self._figures, self._instrument
+        cards = sort_cards(instrument, entry, self._kinds, by_people=figures.by_people)
+        system = drawn(conversation.system)
+        lengths = list(_lengths(instrument, cards.deciding, conversation))
+        counted = figures.systems.get(system)
+        if counted is None:
+            counted = figures.systems.setdefault(OTHERS, SystemFigures())
+        for sums in (figures.total, counted):
+            sums.add(instrument, cards.deciding, lengths)
+        self._count_raters(entry, cards)
+        flags = tuple(self._flags(entry, cards, conversation, quote_lost=quote_lost))
+        figures.flags.update(flags)
+        given = _given(instrument, cards.deciding)
+        failed = tuple(item for item, answers in given.items() if any(not_met(instrument, one) for one in answers))
+        self._suggest(entry, cards, failed)
+        status = status_of(cards.deciding)
+        score = listed_score(instrument, cards.deciding)
+        return Row(
+            key=entry.conversation.key,
+            system=system,
+            id=drawn(conversation.id),
+            scenario=self._hiding.text(conversation.scenario or ""),
+            turns=len(conversation.turns),
+            status=status.word,
+            rank=status.rank,
+            score=score,
+            score_words=_score_words(instrument, cards.deciding, score),
+            failed=failed,
+            answers=tuple(mask(self._possible, given.get(item.id, ())) for item in instrument.items),
+            flags=flags,
+        )
+
+    def _count_raters(self, entry: Judged, cards: Cards) -> None:
+        figures = self._figures
+        if cards.deciding:
+            figures.members.update(dict.fromkeys(cards.deciding.members))
+        figures.rated_by_people += bool(cards.people)
+        for card in entry.cards:
+            who = Who(card.rater, card.repeat or 0, self._kinds.get(card.rater, RaterKind.MODEL))
+            figures.judges.setdefault(who, Tally()).add(self._instrument, card)
+        first: list[Scorecard] = []
+        for rater, group in groupby(entry.cards, key=lambda card: card.rater):
+            own = list(group)
+            if len(own) > 1:
+                add_flips(figures.again.setdefault(rater, {}), flips([own]))
+            if own[0] in cards.judges:
+                first.append(own[0])
+        if len(first) > 1:
+            add_flips(figures.between, flips([first]))
+
+    def _flags(self, entry: Judged, cards: Cards, conversation: Conversation, *, quote_lost: bool) -> Iterator[str]:
+        if cards.deciding is None or not answered(cards.deciding):
+            yield NOT_JUDGED
+        if crisis_cues(conversation.turns):
+            self._figures.crisis += 1
+            self._figures.crisis_na += self._said_no_crisis(cards.deciding)
+            yield CRISIS
+        if quote_lost:
+            yield UNFOUND
+        if cards.people and cards.deciding and not self._figures.by_people:
+            apart = any(self._differ(cards.deciding, card) for card in cards.people)
+            yield PEOPLE_DIFFER if apart else PEOPLE_AGREE
+        if any(self._differ(one, other) for one, other in combinations(cards.judges, 2)):
+            yield JUDGES_DIFFER
+        if cards.deciding and cards.deciding.needs_person:
+            yield NEEDS_PERSON
+
+    def _said_no_crisis(self, card: Scorecard | None) -> bool:
+        outcomes = card.outcomes.items() if card else ()
+        return any(slot.item in self._crisis_items and outcome.state is State.NA for slot, outcome in outcomes)
+
+    def _differ(self, one: Scorecard, other: Scorecard) -> bool:
+        return any(
+            differ(self._instrument, self._instrument.item(slot.item), outcome, other.outcomes[slot])
+            for slot, outcome in one.outcomes.items()
+            if slot in other.outcomes
+        )
+
+    def _suggest(self, entry: Judged, cards: Cards, failed: Iterable[str]) -> None:
+        for item in failed:
+            said = [self._fails(card, item) for card in (*cards.judges, *cards.people)]
+            rank = 2
+            if all(said):
+                rank = 0 if cards.people else 1
+            self._figures.suggest(item, Candidate(rank, entry.conversation.key))
+
+    def _fails(self, card: Scorecard, item: str) -> bool:
+        return any(not_met(self._instrument, one) for one in _given(self._instrument, card).get(item, ()))
+
+
+def _given(instrument: Instrument, card: Scorecard | None) -> dict[str, list[Answer | int]]:
+    """The answers of a card by item."""
+    given: dict[str, list[Answer | int]] = {}
+    if card:
+        for slot, outcome in card.outcomes.items():
+            given.setdefault(slot.item, []).append(answer(instrument, instrument.item(slot.item), outcome))
+        for item in card.not_due:
+            given[item] = [Answer.NOT_DUE]
+    return given
+
+
+def _lengths(instrument: Instrument, card: Scorecard | None, conversation: Conversation) -> Iterator[tuple[int, float]]:
+    """Lengths and scores: turns and the weighted score, or the words of each reply and its overall score."""
+    if card is None:
+        return
+    if instrument.unit is UnitKind.CONVERSATION:
+        if card.score is not None:
+            yield len(conversation.turns), card.score
+        return
+    holistic = {item.id for item in instrument.items if item.holistic}
+    for slot, outcome in card.outcomes.items():
+        known = slot.turn is not None and slot.turn <= len(conversation.turns)
+        if slot.item in holistic and isinstance(outcome.value, int) and slot.turn and known:
+            yield len(conversation.turns[slot.turn - 1].assistant.split()), outcome.value
+
+
+def listed_score(instrument: Instrument, card: Scorecard | None) -> float | None:
+    """The one number a list shows: the weighted score, or the mean of the item that judges the whole."""
+    if card is None or card.score is not None:
+        return card and card.score
+    holistic = {item.id for item in instrument.items if item.holistic}
+    values = [
+        outcome.value
+        for slot, outcome in card.outcomes.items()
+        if slot.item in holistic and isinstance(outcome.value, int)
+    ]
+    return sum(values) / len(values) if values else None
+
+
+def _score_words(instrument: Instrument, card: Scorecard | None, score: float | None) -> str:
+    threshold = instrument.scoring.threshold
+    if card and card.range and card.range.highest - card.range.lowest > 0.005:
+        lowest, highest = (score_words(end, threshold) for end in card.range)
+        return f"{lowest} to {highest}"
+    return score_words(score, threshold)
+
+
+def _batched(entries: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(entries)
+    while batch := list(islice(iterator, size)):
+        yield batch

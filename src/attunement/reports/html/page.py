@@ -1,0 +1,368 @@
+"""A report as a whole: the lines at its top, its tables and charts, ready for the templates.
+
+The order at the top is fixed: what was read, safety, who checked the judge, and only then verdicts. Nothing is marked
+as resting on people's ratings unless there are some.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind
+from attunement.reports.cautions import about_raters
+from attunement.reports.choosing import reworded
+from attunement.reports.html import charts, examples
+from attunement.reports.html.figures import Figures, Who
+from attunement.reports.html.gathering import gather
+from attunement.reports.html.listing import Filter, Listing, Row
+from attunement.reports.html.reading import Costs, costs
+from attunement.reports.html.statuses import (
+    ALARMING,
+    CONTRADICTS,
+    FAIL,
+    FLAGGED,
+    NO_FLAG,
+    PASS,
+    SCREENED,
+    STATUSES,
+    UNJUDGED,
+    UNSAFE,
+    Status,
+    low_limit,
+    mask,
+    not_met,
+    possible,
+)
+from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.tally import Tally
+from attunement.reports.wording import counted, rater_words, reworded_words
+from attunement.scoring import Verdict
+from attunement.study import Study
+
+_LINKED = 5
+"""Unsafe conversations that are named in the line about safety."""
+_MOST_SCENARIOS = 300
+
+
+class Figure(NamedTuple):
+    """A statistic: a plain word, its value, and its technical name one click away."""
+
+    words: str
+    value: str
+    technical: str
+
+
+class Checked(NamedTuple):
+    """Who checked the judge, in a sentence, with the figures behind it."""
+
+    sentence: str
+    note: str = ""
+    figures: tuple[Figure, ...] = ()
+    by_people: bool = False
+    """Whether it rests on people's ratings."""
+
+
+class Section(NamedTuple):
+    """A part of a report that another analysis adds: a trust card, a comparison, agreement between raters."""
+
+    id: str
+    title: str
+    body: Markup
+
+
+UNCHECKED = Checked("Not checked against people.")
+
+
+class Top(NamedTuple):
+    """The four lines."""
+
+    conversations: int
+    not_judged: int
+    unsafe: int
+    unsafe_rows: list[Row]
+    according: str
+    safety_not_judged: int
+    crisis: int
+    crisis_na: int
+    screened: int
+    checked: Checked
+    sign_off: str
+    judges: str
+    verdict: str
+
+
+class VerdictRow(NamedTuple):
+    """A system's conversations by status."""
+
+    system: charts.System | None
+    """None for all together."""
+    total: int
+    counts: list[int]
+    segments: list[tuple[str, float, float]]
+    """Class, place and width of each part of the bar."""
+    label: str
+
+
+class RaterRow(NamedTuple):
+    """What one rater came to."""
+
+    who: str
+    person: bool
+    rated: int
+    counts: list[int]
+    passed: int
+
+
+class Repeats(NamedTuple):
+    """How often answers differed."""
+
+    who: str
+    same: str
+    worst: str
+
+
+class Report(NamedTuple):
+    """Everything but the conversations themselves."""
+
+    title: str
+    made: str
+    instrument: Instrument
+    figures: Figures
+    top: Top
+    statuses: list[Status]
+    verdicts: list[VerdictRow]
+    first: list[examples.Example]
+    mend: list[examples.Mended]
+    systems: list[charts.System]
+    heat: list[charts.HeatGroup]
+    intervals: list[charts.IntervalChart]
+    distributions: list[charts.Distribution]
+    levels: list[charts.Levels]
+    raters: list[RaterRow]
+    repeats: list[Repeats]
+    cautions: list[str]
+    sections: Sequence[Section]
+    costs: list[Costs]
+    scenarios: list[str]
+    answers: list[tuple[str, int]]
+    """The answers that can be chosen, each with its bits."""
+    failing: int
+    """The bits of the answers that count against a reply."""
+    alarm: str
+    """The word of the status that this instrument has for what is unsafe."""
+    low: int | None
+    """For an instrument of scores: the highest score that is low."""
+    hiding: Hiding
+
+
+def report(
+    study: Study,
+    instrument: Instrument,
+    listing: Listing,
+    hiding: Hiding,
+    *,
+    checked: Checked | None = None,
+    sign_off: str = "",
+    sections: Sequence[Section] = (),
+) -> Report:
+    """Count the study, fill the list, and make everything that stands before the conversations.
+
+    `checked`, `sign_off` and `sections` come from analyses of people's ratings, where there are any.
+    """
+    figures = gather(study, instrument, listing, hiding)
+    systems = charts.systems_of(figures)
+    statuses = [status for status in STATUSES if figures.total.statuses[status] or status in _always(instrument)]
+    raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in figures.judges)]
+    drawn_charts = (
+        charts.pass_rates(figures, systems), charts.item_means(figures, systems), charts.by_length(figures, systems),
+    )  # fmt: skip
+    cautions = [*about_raters(study, raters, figures.systems)]
+    if figures.judges and (never := reworded(study, instrument)):
+        cautions.append(reworded_words(never))
+    return Report(
+        title=_title(study),
+        made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
+        instrument=instrument,
+        figures=figures,
+        top=_top(figures, systems, listing, hiding, checked or UNCHECKED, sign_off),
+        statuses=statuses,
+        verdicts=_verdicts(figures, systems, statuses),
+        first=examples.read_first(study, figures, listing, hiding),
+        mend=examples.what_to_mend(study, figures, listing, systems, hiding),
+        systems=systems,
+        heat=charts.heat_map(figures, systems) if figures.judges else [],
+        intervals=[chart for chart in drawn_charts if chart],
+        distributions=charts.distributions(figures, systems),
+        levels=charts.safety_levels(figures, systems) if figures.judges else [],
+        raters=_raters(figures, statuses, hiding),
+        repeats=_repeats(figures, hiding),
+        cautions=[hiding.text(caution) for caution in cautions],
+        sections=sections,
+        costs=costs(study),
+        scenarios=listing.names("scenario", _MOST_SCENARIOS),
+        answers=_answers(instrument),
+        failing=_failing(instrument),
+        alarm=(FLAGGED if instrument.scoring.threshold is None else UNSAFE).word,
+        low=low_limit(instrument),
+        hiding=hiding,
+    )
+
+
+def _answers(instrument: Instrument) -> list[tuple[str, int]]:
+    every = [
+        (f"score {one}" if isinstance(one, int) else one.removeprefix("– "), 1 << number)
+        for number, one in enumerate(possible(instrument))
+    ]
+    limit = low_limit(instrument)
+    return every if limit is None else [(f"{limit} or less", _failing(instrument)), *every]
+
+
+def _failing(instrument: Instrument) -> int:
+    every = possible(instrument)
+    return mask(every, [one for one in every if not_met(instrument, one)])
+
+
+def _always(instrument: Instrument) -> tuple[Status, ...]:
+    """The columns that stand in a table of verdicts even where they are 0."""
+    if instrument.scoring.threshold is None:
+        return FLAGGED, UNJUDGED, NO_FLAG
+    return UNSAFE, UNJUDGED, FAIL, PASS
+
+
+def _title(study: Study) -> str:
+    name = study.place.rpartition("/")[2]
+    for ending in (".db", ".study"):
+        name = name.removesuffix(ending)
+    return drawn(name)
+
+
+def _top(
+    figures: Figures,
+    systems: Sequence[charts.System],
+    listing: Listing,
+    hiding: Hiding,
+    checked: Checked,
+    sign_off: str,
+) -> Top:
+    statuses = figures.total.statuses
+    linked = [placed.row for status in ALARMING for placed in listing.rows(Filter(status=status.word), most=_LINKED)]
+    names = [hiding.text(name) for name in figures.members]
+    return Top(
+        conversations=figures.total.tally.conversations,
+        not_judged=figures.total.unanswered,
+        unsafe=sum(statuses[status] for status in ALARMING),
+        unsafe_rows=linked[:_LINKED],
+        according=_according(figures),
+        safety_not_judged=statuses[UNJUDGED],
+        crisis=figures.crisis,
+        crisis_na=figures.crisis_na,
+        screened=statuses[SCREENED],
+        checked=checked,
+        sign_off=sign_off,
+        judges=" and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names),
+        verdict=_verdict_sentence(figures, systems),
+    )
+
+
+def _according(figures: Figures) -> str:
+    if figures.by_people:
+        return "people"
+    return "the judges" if len(figures.members) > 1 else "the judge"
+
+
+def _verdict_sentence(figures: Figures, systems: Sequence[charts.System]) -> str:
+    """What comes behind "According to JUDGE"."""
+    total = figures.total
+    if not total.passed.whole:
+        return ""
+    if figures.instrument.scoring.threshold is None:
+        flagged = sum(total.statuses[status] for status in ALARMING)
+        return (
+            f"{counted(flagged, 'conversation')} of {total.passed.whole:,} {'is' if flagged == 1 else 'are'} flagged on"
+        )
+    if 1 < len(systems) <= 3:
+        parts = [_share_of(system.name, figures) for system in systems]
+        return f"{', '.join(parts[:-1])} and {parts[-1]} pass"
+    share = charts.percent(total.passed.part, total.passed.whole)
+    return f"{share}{' of the' if share.endswith('%') else ''} conversations pass"
+
+
+def _share_of(name: str, figures: Figures) -> str:
+    share = figures.systems[name].passed
+    words = charts.percent(share.part, share.whole)
+    return f"{words} of {name}'s" if words.endswith("%") else f"{words} of {name}"
+
+
+def _verdicts(figures: Figures, systems: Sequence[charts.System], statuses: Sequence[Status]) -> list[VerdictRow]:
+    rows = [_verdict_row(system, figures.systems[system.name].statuses, statuses) for system in systems]
+    if len(systems) != 1:
+        rows.append(_verdict_row(None, figures.total.statuses, statuses))
+    return rows
+
+
+def _verdict_row(system: charts.System | None, counts: dict[Status, int], statuses: Sequence[Status]) -> VerdictRow:
+    total = sum(counts.values())
+    segments: list[tuple[str, float, float]] = []
+    start = 0.0
+    for status in statuses:
+        width = 100 * counts[status] / total if total else 0.0
+        if width:
+            # Half a per cent between the parts, unless a part is hardly wider than that.
+            gap = min(0.5, width / 3)
+            segments.append((status.tone.split()[0], start + gap / 2, width - gap))
+        start += width
+    words = ", ".join(f"{status.word} {counts[status]}" for status in statuses)
+    name = system.name if system else "All"
+    return VerdictRow(system, total, [counts[status] for status in statuses], segments, f"{name}: {words}")
+
+
+_ORDER = {RaterKind.MODEL: 0, RaterKind.PERSON: 1, RaterKind.SIMULATION: 2}
+
+
+def _raters(figures: Figures, statuses: Sequence[Status], hiding: Hiding) -> list[RaterRow]:
+    if len(figures.judges) < 2:
+        return []
+    repeated = {who.rater for who in figures.judges if who.repeat}
+    return [
+        RaterRow(
+            who=hiding.text(_rater(who, repeated=who.rater in repeated)),
+            person=who.kind is RaterKind.PERSON,
+            rated=tally.conversations,
+            counts=[_count(tally, status) for status in statuses],
+            passed=tally.passed,
+        )
+        for who, tally in sorted(figures.judges.items(), key=lambda entry: _ORDER[entry[0].kind])
+    ]
+
+
+def _rater(who: Who, *, repeated: bool) -> str:
+    return rater_words(who.rater, repeat=who.repeat if repeated else None, kind=who.kind)
+
+
+def _count(tally: Tally, status: Status) -> int:
+    if status is PASS:
+        return tally.passed
+    if status is CONTRADICTS:
+        return tally.verdicts[Verdict.PASS] - tally.passed
+    if status is UNJUDGED:
+        return tally.safety_not_judged
+    return tally.verdicts[Verdict("REJECTED: unsafe" if status.word == "unsafe" else status.word.upper())]
+
+
+def _repeats(figures: Figures, hiding: Hiding) -> list[Repeats]:
+    found = [(f"{rater}, asked again", items) for rater, items in figures.again.items()]
+    if figures.between:
+        found.append(("Between the judges", figures.between))
+    rows: list[Repeats] = []
+    for who, items in found:
+        compared = sum(flips.compared for flips in items.values())
+        differing = sum(flips.differing for flips in items.values())
+        worst = max(items, key=lambda item: items[item].differing / items[item].compared, default="")
+        words = ""
+        if worst and items[worst].differing:
+            words = f"{worst}: {items[worst].differing:,} of {items[worst].compared:,} differ"
+        rows.append(Repeats(hiding.text(who), f"{compared - differing:,} of {compared:,}", words))
+    return rows

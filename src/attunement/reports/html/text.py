@@ -1,0 +1,81 @@
+"""How does text that others wrote come onto a page: as text, without steering it, and without what must not be shown?
+
+Transcripts, reasons and names are untrusted. The templates escape them; here their control characters become signs.
+Every character stays one character, so that a place in the text stays the same place. Where text is redacted, places
+move, and `Moved` says where they went.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from attunement.instruments.show import visible
+
+_WINDOWS_BREAK = re.compile("\r(?=\n)")
+_REPLACED = (
+    {0x2028: "\n", 0x2029: "\n"}
+    | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")  # these turn a line around
+    | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates, which no file in UTF-8 can hold
+)
+_PLACEHOLDER = re.compile(r"\[(?:email|phone|link|name)\]")
+
+
+def drawn(text: str) -> str:
+    """`text` as a page can hold it, as long as it was."""
+    return visible(_WINDOWS_BREAK.sub(" ", text)).translate(_REPLACED)
+
+
+class Hiding(NamedTuple):
+    """What a report leaves out."""
+
+    redact: Callable[[str], str] | None = None
+    """Replaces what points to a person, in every text that others wrote."""
+    texts: bool = True
+    """Whether what was said and why it was judged so is shown at all."""
+
+    def text(self, text: str) -> str:
+        """One text as it may be shown."""
+        return drawn(self.redact(text) if self.redact else text)
+
+
+SHOW_ALL = Hiding()
+
+
+class Moved:
+    """A text as it may be shown, and where the places of the original are in it."""
+
+    def __init__(self, text: str, hiding: Hiding = SHOW_ALL) -> None:
+        redacted = hiding.redact(text) if hiding.redact else text
+        self.text = drawn(redacted)
+        self._from: list[int] = []
+        self._to: list[int] = []
+        if redacted != text:
+            self._map(text, redacted)
+
+    def _map(self, text: str, redacted: str) -> None:
+        """Find what stands between the placeholders again, one piece after the other."""
+        start = original = 0
+        for placeholder in _PLACEHOLDER.finditer(redacted):
+            piece = redacted[start : placeholder.start()]
+            # A short piece may stand in what was replaced, too; then a mark is a few letters off, and nothing is shown.
+            original = max(text.find(piece, original), original) + len(piece)
+            self._from.append(original)
+            self._to.append(placeholder.start())
+            start = placeholder.end()
+            after = redacted[start : start + 1]
+            original = max(text.find(after, original + 1), original) if after else len(text)
+            self._from.append(original)
+            self._to.append(start)
+
+    def place(self, original: int) -> int:
+        """Where a place of the original is; within what was replaced it is the beginning or end of the placeholder."""
+        at = bisect_right(self._from, original)
+        if at == 0:
+            return min(original, len(self.text))
+        if at % 2:  # between the beginning and the end of something that was replaced
+            return self._to[at - 1] if original == self._from[at - 1] else self._end(at)
+        return min(self._to[at - 1] + original - self._from[at - 1], len(self.text))
+
+    def _end(self, at: int) -> int:
+        return self._to[at] if at < len(self._to) else len(self.text)

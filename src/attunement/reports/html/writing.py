@@ -1,0 +1,269 @@
+"""A report as one file, or as an index with pages beside it.
+
+Small studies are written out in plain HTML, which needs no script to be read. Larger ones stay one file: each
+conversation is packed, and opened when it is chosen. Beyond that the report is an index and a folder of plain pages.
+Whatever the size, conversations are read, made into pages and written one after the other.
+"""
+
+import base64
+import json
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from markupsafe import Markup
+
+from attunement.conversations.writing import replacing
+from attunement.errors import InputError
+from attunement.instruments import Instrument
+from attunement.reports.conversation import view
+from attunement.reports.html.conversation_page import ConversationPage, conversation_page
+from attunement.reports.html.glossary import GLOSSARY
+from attunement.reports.html.listing import Listing, Placed
+from attunement.reports.html.page import Checked, Report, Section, report
+from attunement.reports.html.reading import characters, kept_by_key
+from attunement.reports.html.rendering import environment, frame, render_conversation
+from attunement.reports.html.statuses import STATUSES
+from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.study import Study
+
+PER_PAGE = 50
+"""Conversations on one page of a folder."""
+_MOST_ROWS = 500
+"""Rows of the list that an index holds in plain HTML; the script knows all of them."""
+_INLINE = 8_000_000
+"""Characters of talk and reasoning up to which a report is plain HTML: a browser shows it at once."""
+_PACKED = 40_000_000
+"""Characters up to which a report is one file; packed they take about half the bytes."""
+_MOST_PACKED = 2_000
+"""Conversations up to which a report is one file."""
+
+
+class Form(StrEnum):
+    """How the conversations of a report are kept."""
+
+    INLINE = "inline"
+    PACKED = "packed"
+    FOLDER = "folder"
+
+
+class Written(NamedTuple):
+    """What was written."""
+
+    report: Report
+    form: Form
+    files: int
+    bytes: int
+
+
+class Wishes(NamedTuple):
+    """What the report is to hold beside the study itself."""
+
+    hiding: Hiding = SHOW_ALL
+    checked: Checked | None = None
+    sign_off: str = ""
+    sections: tuple[Section, ...] = ()
+
+
+def write_report(
+    study: Study,
+    instrument: Instrument,
+    output: str | Path,
+    wishes: Wishes | None = None,
+    *,
+    seen: Callable[[Report], None] | None = None,
+) -> Written:
+    """Write the report of a study.
+
+    A name that ends in a slash gives a folder with `index.html` and plain pages; else the size decides whether `output`
+    is the whole report, or the index of pages in a folder beside it. `seen` gets the report before it is written.
+    """
+    wishes = wishes or Wishes()
+    folder = str(output).endswith("/")
+    path = Path(output) / "index.html" if folder else Path(output)
+    with closing(Listing()) as listing:
+        made = report(
+            study, instrument, listing, wishes.hiding,
+            checked=wishes.checked, sign_off=wishes.sign_off, sections=wishes.sections,
+        )  # fmt: skip
+        if seen:
+            seen(made)
+        form = Form.FOLDER if folder else _form(study, made)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path.parent}: the folder cannot be made: {error.strerror or error}") from error
+        writer = _Writer(study, instrument, made, listing, path, form)
+        return writer.write()
+
+
+def _form(study: Study, made: Report) -> Form:
+    conversations = made.top.conversations
+    size = characters(study) if made.hiding.texts else 0
+    if size <= _INLINE and conversations <= _MOST_ROWS:
+        return Form.INLINE
+    return Form.PACKED if size <= _PACKED and conversations <= _MOST_PACKED else Form.FOLDER
+
+
+class _Writer:
+    def __init__(
+        self, study: Study, instrument: Instrument, made: Report, listing: Listing, path: Path, form: Form
+    ) -> None:
+        self._study, self._instrument, self._made = study, instrument, made
+        self._listing, self._path, self._form = listing, path, form
+        self._folder = path.parent / "pages" if path.name == "index.html" else path.with_name(f"{path.stem}.pages")
+        self._pages = -(-made.top.conversations // PER_PAGE)
+
+    def write(self) -> Written:
+        files, size = (0, 0)
+        if self._form is Form.FOLDER:
+            files, size = self._write_pages()
+        with replacing(self._path) as stream:
+            size += _write(stream, environment().get_template("report.html.j2").generate(self._context()))
+        return Written(self._made, self._form, files + 1, size)
+
+    def _context(self) -> dict[str, Any]:
+        made = self._made
+        all_rows = self._form is not Form.FOLDER
+        return {
+            **frame(),
+            "title": made.title,
+            "report": made,
+            "form": self._form.value,
+            "rows": self._listing.rows(most=None if all_rows else _MOST_ROWS),
+            "rows_left": not all_rows and made.top.conversations > _MOST_ROWS,
+            "most_rows": _MOST_ROWS,
+            "systems": self._listing.names("system", _MOST_ROWS),
+            "href": self._href,
+            "link": self._link,
+            "pages": self._pages,
+            "first_page": self._page_name(1),
+            "conversations": self._packed() if self._form is Form.PACKED else self._shown(self._listing.rows()),
+            "glossary": GLOSSARY,
+            "facts": _json(self._facts()),
+            "island": self._island(),
+        }
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "form": self._form.value,
+            "title": self._made.title,
+            "tones": {status.word: status.tone for status in STATUSES},
+            "items": [item.id for item in self._instrument.items],
+            "failing": self._made.failing,
+            "folder": self._folder.name,
+            "per_page": PER_PAGE,
+        }
+
+    # Links
+
+    def _href(self, key: int, place: int) -> str:
+        if self._form is not Form.FOLDER:
+            return f"#c{key}"
+        return f"{self._page_name(-(-place // PER_PAGE))}#c{key}"
+
+    def _link(self, key: int) -> str:
+        placed = self._listing.find(key)
+        return self._href(key, placed.place) if placed else "#conversations"
+
+    def _page_name(self, number: int) -> str:
+        return f"{self._folder.name}/{number:05}.html"
+
+    # Conversations
+
+    def _shown(self, rows: Iterable[Placed]) -> Iterator[ConversationPage]:
+        for placed in rows:
+            key = placed.row.key
+            if kept := kept_by_key(self._study, [key]).get(key):  # else it was removed in the meantime
+                shown = view(self._study, self._instrument, kept)
+                yield conversation_page(key, shown, self._made.hiding, by_people=self._made.figures.by_people)
+
+    def _packed(self) -> Iterator[tuple[int, Markup]]:
+        for page in self._shown(self._listing.rows()):
+            packed = base64.b64encode(zlib.compress(render_conversation(page).encode(), 6))
+            yield page.key, Markup(packed.decode())  # noqa: S704 - letters and digits
+
+    def _write_pages(self) -> tuple[int, int]:
+        part = self._folder.with_name(f".{self._folder.name}.part")
+        size = 0
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            for number in range(1, self._pages + 1):
+                with (part / f"{number:05}.html").open("wb") as stream:
+                    size += self._write_page(stream, number)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            part.rename(self._folder)
+        except OSError as error:
+            raise InputError(f"{self._folder}: the pages cannot be written: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return self._pages, size
+
+    def _write_page(self, stream: BinaryIO, number: int) -> int:
+        rows = list(islice(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE), PER_PAGE))
+        template = environment().get_template("page.html.j2")
+        return _write(
+            stream,
+            template.generate(
+                **frame(),
+                title=self._made.title,
+                index=f"../{self._path.name}",
+                number=number,
+                pages=self._pages,
+                before=f"{number - 1:05}.html" if number > 1 else "",
+                behind=f"{number + 1:05}.html" if number < self._pages else "",
+                rows=rows,
+                conversations=self._shown(rows),
+            ),
+        )
+
+    # The rows for the script
+
+    def _island(self) -> Iterator[Markup]:
+        parts = self._row_parts()
+        return _packed_parts(parts) if self._form is Form.FOLDER else (Markup(part) for part in parts)  # noqa: S704
+
+    def _row_parts(self) -> Iterator[str]:
+        for number, (place, row) in enumerate(self._listing.rows()):
+            plain = [
+                *(row.key, row.id, row.system, row.scenario, row.turns, row.status, row.score_words),
+                *(row.failed, row.answers, row.flags, place),
+            ]
+            yield ("," if number else "[") + _json(plain)
+        yield "]" if self._listing.count() else "[]"
+
+
+def _packed_parts(parts: Iterable[str]) -> Iterator[Markup]:
+    """The parts compressed and in base64, a piece at a time."""
+    packer, waiting = zlib.compressobj(6), b""
+    for part in parts:
+        waiting += packer.compress(part.encode())
+        whole = len(waiting) - len(waiting) % 3
+        if whole > 1 << 16:
+            yield Markup(base64.b64encode(waiting[:whole]).decode())  # noqa: S704 - letters and digits
+            waiting = waiting[whole:]
+    yield Markup(base64.b64encode(waiting + packer.flush()).decode())  # noqa: S704
+
+
+def _json(value: Any) -> Markup:
+    """JSON that can stand in an element `script`: nothing in it can end the element."""
+    text = json.dumps(value, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
+
+
+def _write(stream: BinaryIO, parts: Iterable[str]) -> int:
+    """Write the parts in larger pieces; says how many bytes they were."""
+    size, waiting, length = 0, list[str](), 0
+    for part in parts:
+        waiting.append(part)
+        length += len(part)
+        if length > 1 << 18:
+            size += stream.write("".join(waiting).encode())
+            waiting, length = [], 0
+    return size + stream.write("".join(waiting).encode())

@@ -13,6 +13,7 @@ from attunement.cli import (
     bench,
     compare,
     convert,
+    correct,
     demo,
     examples,
     export,
@@ -45,6 +46,7 @@ app.command()(show.show)
 app.command()(report.report)
 app.command()(gate.gate)
 app.command()(compare.compare)
+app.command()(correct.correct)
 app.command()(plan.plan)
 app.command()(bench.bench)
 app.command()(prompt.prompt)

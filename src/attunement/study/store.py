@@ -61,6 +61,9 @@ class Study:
             self.close()
             raise
         self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        # Made once: to put such a statement together takes as long as writing a dozen ratings.
+        self._keep_answers = self._upsert(tables.answers)
+        self._keep_ratings = self._upsert(tables.ratings)
 
     def __enter__(self) -> Self:
         return self
@@ -342,11 +345,11 @@ class Study:
         rating_rows = [rating_row(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
             if answer_rows:
-                connection.execute(self._upsert(tables.answers), answer_rows)
+                connection.execute(self._keep_answers, answer_rows)
             if not rating_rows:
                 return 0
             counting = {"preserve_rowcount": True}
-            return connection.execute(self._upsert(tables.ratings), rating_rows, execution_options=counting).rowcount
+            return connection.execute(self._keep_ratings, rating_rows, execution_options=counting).rowcount
 
     def _upsert(self, table: Table) -> Any:
         key = _KEYS[table.name]

@@ -10,7 +10,10 @@ import typer
 from attunement.cli import asking
 
 if TYPE_CHECKING:
-    from attunement.datasets.model import Figures, Known, Loaded, Part, Table
+    from rich.table import Table
+
+    from attunement.datasets.model import Figures, Known, Loaded, Part
+    from attunement.datasets.model import Table as FigureTable
 
 _STOPPED = (2, 130)
 """Exit codes of a run after which nothing else should follow: it could not run, or it was interrupted."""
@@ -94,7 +97,7 @@ def _loaded(loaded: "Loaded", conversations: int, new: int, place: str) -> str:
 def _notes(loaded: "Loaded") -> Iterator[str]:
     yield from loaded.notes
     if refused := loaded.refused():
-        most = "; ".join(f"{count:,} times {what}" for what, count in refused.most_common(5))
+        most = "; ".join(f"{what} ({count:,} times)" for what, count in refused.most_common(5))
         yield f"{refused.total():,} values were refused: {most}."
 
 
@@ -151,19 +154,17 @@ def _agree(context: typer.Context, place: str, parts: "Sequence[Part]") -> None:
 
 
 def _print_sets(sets: "Sequence[Known]") -> None:
+    from rich.table import Table
+
     from attunement.reports.terminal import line, open_console
 
     console = open_console()
     for entry in sets:
         console.print(line(entry.name, "bold"))
-        for what, text in (
-            ("what", entry.what),
-            ("people", entry.people),
-            ("shows", entry.shows),
-            ("licence", entry.licence),
-            ("where", entry.where),
-        ):
-            console.print(line(f"  {what:8} {text}"))
+        drawn = Table.grid(padding=(0, 2))
+        for what in ("what", "people", "shows", "licence", "where"):
+            drawn.add_row(line(f"  {what}"), line(getattr(entry, what)))
+        console.print(drawn)
     console.print(line("\nGet a set yourself, then: attune bench NAME --from FOLDER"))
 
 
@@ -186,10 +187,11 @@ def _print_figures(figures: "Figures", *, full: bool) -> None:
         console.print(line(f"{count}.", "bold"))
 
 
-def _drawn(table: "Table") -> object:
+def _drawn(table: "FigureTable") -> "Table":
     from attunement.reports.terminal import line, plain_table
 
     drawn = plain_table()
+    drawn.padding = (0, 1, 0, 0)  # seven columns of figures beside a long name must fit into 80 columns
     for place, column in enumerate(table.columns):
         numbers = all(row[place][-1:].isdigit() or not row[place] for row in table.rows)
         drawn.add_column(line(column), justify="right" if numbers and place else "left")

@@ -13,7 +13,7 @@ from attunement.agreement.alpha import Alpha, alpha
 from attunement.agreement.tables import table
 from attunement.conversations import Conversation, Identity, Turn
 from attunement.datasets import asking
-from attunement.datasets.folder import some_folder
+from attunement.datasets.folder import some_folder, text
 from attunement.datasets.model import Answer, Count, Figures, Loaded, Part, Table, Who
 from attunement.errors import InputError
 from attunement.instruments import Instrument
@@ -88,7 +88,7 @@ def _answers(
 def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.exists():
         raise InputError(f"{path} is not there: {_HINT}")
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), start=1):
+    for number, line in enumerate(text(path).splitlines(), start=1):
         place = f"{path}, line {number}"
         try:
             record: Any = json.loads(line)

@@ -48,6 +48,20 @@ def some_folder(path: Path, hint: str) -> Path:
     return path
 
 
+def text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
+
+
 def table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
     """The rows of a CSV file that has at least these columns, in any order.
 

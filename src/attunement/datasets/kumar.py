@@ -16,7 +16,7 @@ from attunement.conversations.readers.talk import weave
 from attunement.datasets import asking
 from attunement.datasets.folder import Row, by_key, number, some_folder, table
 from attunement.datasets.kumar_figures import Ratings, figures
-from attunement.datasets.model import Answer, Loaded, Part, Who
+from attunement.datasets.model import WORDLESS, Answer, Loaded, Part, Who
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
@@ -322,7 +322,7 @@ def _lend_an_ear(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row
 
 
 def _perceived_empathy(_: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
-    return [Conversation(id=id, system=chosen.system, turns=()) for (id,) in rated]
+    return [Conversation(id=id, system=chosen.system, turns=WORDLESS) for (id,) in rated]
 
 
 def _those_rated(found: Mapping[str, Conversation], rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:

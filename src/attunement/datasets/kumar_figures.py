@@ -11,6 +11,7 @@ import numpy as np
 
 from attunement.agreement.alpha import Alpha, alpha
 from attunement.agreement.kappa import Kappa, Spacing, kappa
+from attunement.agreement.results import Undefined
 from attunement.agreement.tables import Floats
 from attunement.datasets.folder import Row, number
 from attunement.datasets.model import Count, Figures, Table
@@ -32,7 +33,7 @@ class _Cells:
 
     def __init__(self, ratings: Mapping[str, Ratings], published: Sequence[Row]) -> None:
         self._ratings = ratings
-        self._kept: dict[tuple[str, str, tuple[str, str], Spacing], Kappa] = {}
+        self._kept: dict[tuple[str, str, tuple[str, str], Spacing], Kappa | Undefined] = {}
         self.dimensions = list(dict.fromkeys((row["Dataset"], row["Dimension"]) for row in published))
         for row in published:
             if (EXPERTS[0], row["Dimension"]) not in ratings.get(row["Dataset"], {}):
@@ -43,18 +44,20 @@ class _Cells:
             return np.median([self.of(where, expert) for expert in EXPERTS], axis=0)
         return np.asarray(self._ratings[where[0]][rater, where[1]])
 
-    def kappa(self, where: tuple[str, str], pair: tuple[str, str], spacing: Spacing = "ranks") -> Kappa:
+    def kappa(self, where: tuple[str, str], pair: tuple[str, str], spacing: Spacing = "ranks") -> Kappa | Undefined:
         key = (*where, pair, spacing)
         if key not in self._kept:
             first, second = (np.round(self.of(where, rater) * 100) for rater in pair)
-            result = kappa(first, second, "quadratic", spacing)
-            if not isinstance(result, Kappa):
-                raise InputError(f"the kappa of {' and '.join(pair)} on {where[1]} is {result}")
-            self._kept[key] = result
+            self._kept[key] = kappa(first, second, "quadratic", spacing)
         return self._kept[key]
 
+    def value(self, where: tuple[str, str], pair: tuple[str, str], spacing: Spacing = "ranks") -> float:
+        """Kappa as a number; NaN where it is undefined, as where both raters always said the same."""
+        result = self.kappa(where, pair, spacing)
+        return result.value if isinstance(result, Kappa) else np.nan
+
     def mean(self, where: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> float:
-        return float(np.mean([self.kappa(where, pair).value for pair in pairs]))
+        return float(np.mean([self.value(where, pair) for pair in pairs]))
 
 
 def figures(ratings: Mapping[str, Ratings], published: Sequence[Row]) -> Figures:
@@ -86,8 +89,9 @@ class _Published:
         ours = cells.kappa(self.where, self.pair)
         number(row, "Weighted Cohen's Kappa")
         self.kappa, self.p = row["Weighted Cohen's Kappa"], row["Kappa P-value"]
-        self.our_kappa = f"{ours.value:.2f}"
-        self.our_p = f"{ours.p_from_se:.3f}" if isinstance(ours.p_from_se, float) else "none"
+        p = ours.p_from_se if isinstance(ours, Kappa) else ours
+        self.our_kappa = f"{ours.value:.2f}" if isinstance(ours, Kappa) else "none"
+        self.our_p = f"{p:.3f}" if isinstance(p, float) else "none"
 
     @property
     def same_kappa(self) -> bool:
@@ -108,14 +112,15 @@ def _beside(rows: Sequence[_Published], cells: _Cells) -> Table:
     ]
     medians = ["median"]
     for pair in PAIRS:
-        ours = np.median([float(row.our_kappa) for row in rows if row.pair == pair] or [np.nan])
-        theirs = np.median([float(row.kappa) for row in rows if row.pair == pair] or [np.nan])
+        here = [row for row in rows if row.pair == pair]
+        ours = np.median([float(row.our_kappa) for row in here if row.our_kappa != "none"] or [np.nan])
+        theirs = np.median([float(row.kappa) for row in here] or [np.nan])
         medians.append(f"{_short(f'{ours:.2f}')} {_short(f'{theirs:.2f}')}")
     return Table(
         "Quadratic kappa on ranks: ours, then the published figure",
-        ["dimension", "med-LLM", "med-crowd", "LLM-crowd", "e1-e2", "e2-e3", "e3-e1"],
+        ["dimension", "med-LLM", "med-crd", "LLM-crd", "e1-e2", "e2-e3", "e3-e1"],
         [*body, medians],
-        ["med: the median of the three experts; e1 to e3: the experts; LLM: Gemini 2.5 Pro, as in the paper."],
+        ["med: the median of the experts; e1 to e3: each expert; crd: the crowd; LLM: Gemini 2.5 Pro, as published."],
     )
 
 
@@ -128,9 +133,7 @@ def _each(rows: Sequence[_Published]) -> Table:
         "Each published kappa and p-value",
         ["set", "dimension", "pair", "kappa", "published", "p", "published"],
         [[*row.where, "-".join(row.pair), row.our_kappa, row.kappa, row.our_p, row.p] for row in rows],
-        [
-            "p divides kappa by its standard error, as the paper did; a test of no agreement would take another variance."
-        ],
+        ["p divides kappa by its standard error, as the paper did; a test of no agreement takes another variance."],
     )
 
 
@@ -154,12 +157,9 @@ def _alphas(cells: _Cells) -> Table:
 
 
 def _weights(rows: Sequence[_Published], cells: _Cells) -> Table:
-    moves = [
-        (abs(cells.kappa(row.where, row.pair).value - cells.kappa(row.where, row.pair, "values").value), row)
-        for row in rows
-    ]
+    moves = [(abs(cells.value(row.where, row.pair) - cells.value(row.where, row.pair, "values")), row) for row in rows]
     moved = sum(move > _MOVED for move, _ in moves)
-    most = sorted(moves, key=lambda entry: -entry[0])[:3]
+    most = sorted((entry for entry in moves if entry[0] > 0), key=lambda entry: -entry[0])[:3]
     return Table(
         "Weights on ranks or on values",
         ["dimension", "pair", "on ranks", "on values", "difference"],
@@ -167,8 +167,8 @@ def _weights(rows: Sequence[_Published], cells: _Cells) -> Table:
             [
                 row.where[1],
                 "-".join(row.pair),
-                f"{cells.kappa(row.where, row.pair).value:.3f}",
-                f"{cells.kappa(row.where, row.pair, 'values').value:.3f}",
+                f"{cells.value(row.where, row.pair):.3f}",
+                f"{cells.value(row.where, row.pair, 'values'):.3f}",
                 f"{move:.3f}",
             ]
             for move, row in most
@@ -183,8 +183,10 @@ def _median(cells: _Cells) -> Table:
     closer: list[float] = []
     for where in cells.dimensions:
         among = cells.mean(where, AMONG_EXPERTS)
-        with_median = cells.kappa(where, (_MEDIAN, "llm")).value
+        with_median = cells.value(where, (_MEDIAN, "llm"))
         with_each = cells.mean(where, [(expert, "llm") for expert in EXPERTS])
+        if np.isnan(among + with_median + with_each):
+            continue
         closer.append(with_median - with_each)
         shown = [f"{value:.2f}" for value in (among, with_median, with_each)]
         # At the two digits that are printed: what a reader of the table would conclude.
@@ -195,8 +197,9 @@ def _median(cells: _Cells) -> Table:
         ["dimension", "expert-expert", "LLM-median", "LLM-each expert"],
         flips,
         [
-            f"Against the median, kappa is {np.mean(closer):.2f} higher on average: a median is steadier than one "
-            f"person. In {len(flips)} of {len(cells.dimensions)} dimensions (above) the LLM then looks better than the "
-            "experts among themselves; like with like it does not. Only the last column may be set beside the first."
+            f"Against the median kappa is {np.mean(closer or [0.0]):.2f} higher on average: a median is steadier than "
+            f"one person. In {len(flips)} of {len(cells.dimensions)} dimensions (above) the LLM then looks better than "
+            "the experts among themselves; like with like it does not. Only the last column may be set beside the "
+            "first.",
         ],
     )

@@ -4,6 +4,7 @@ Whole numbers make an instrument of scores, yes / no / NA one of criteria; a tab
 an empty cell is none. Conversations may lie beside it in a file of their own; without them no judge can be asked.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from attunement.conversations.readers import ReadOptions
 from attunement.conversations.readers import read as read_conversations
 from attunement.conversations.readers.record import BadRecord
 from attunement.datasets import asking
-from attunement.datasets.model import Answer, Figures, Loaded, Part, Who
+from attunement.datasets.model import WORDLESS, Answer, Figures, Loaded, Part, Who
 from attunement.errors import InputError
 from attunement.instruments.model import Criteria, Scores
 from attunement.ratings import Outcome, RaterKind
@@ -27,6 +28,8 @@ _HINT = (
     "file conversations"
 )
 _NEEDED = ("conversation", "rater", "item", "answer")
+_DIGITS = 4
+"""Turns and repeats have no more; a longer number is an id in the wrong column."""
 _WIDEST = 100
 """0 to 100 is the widest scale in use; a wider one is an id or a year in the wrong column."""
 
@@ -66,9 +69,20 @@ def read(folder: Path) -> Loaded:
         if items:
             chosen = [cell for cell in cells if kinds[cell.item] is numeric]
             parts.append(_part(path, items, chosen, conversations, unit, numeric=numeric))
-    raters = {cell.rater: Who(cell.rater, cell.kind, {"imported_from": path.name}) for cell in cells}
+    raters = _raters(cells, path)
     notes = [] if talk else ["There is no text beside the table: ratings are loaded, and no judge can be asked."]
     return Loaded(parts, list(raters.values()), notes, Figures)
+
+
+def _raters(cells: Sequence[_Cell], path: Path) -> dict[str, Who]:
+    found: dict[str, Who] = {}
+    for cell in cells:
+        who = found.setdefault(cell.rater, Who(cell.rater, cell.kind, {"imported_from": path.name}))
+        if who.kind is not cell.kind:
+            raise InputError(
+                f"{cell.place}: {cell.rater} is a {cell.kind} here and a {who.kind} before; give them two names"
+            )
+    return found
 
 
 def _part(
@@ -147,8 +161,14 @@ def _identities(cells: Sequence[_Cell]) -> list[Identity]:
 
 def _conversations(cells: Sequence[_Cell], talk: Mapping[Identity, Conversation]) -> dict[Identity, Conversation]:
     if talk:
+        for cell in cells:
+            if (cell.turn or 0) > len(talk[cell.identity].turns):
+                raise InputError(f"{cell.place}: {cell.identity} has no turn {cell.turn}")
         return {identity: talk[identity] for identity in _identities(cells)}
-    return {identity: Conversation(id=identity.id, system=identity.system, turns=()) for identity in _identities(cells)}
+    turns = WORDLESS * max(cell.turn or 1 for cell in cells)
+    return {
+        identity: Conversation(id=identity.id, system=identity.system, turns=turns) for identity in _identities(cells)
+    }
 
 
 def _cells(path: Path, talk: Mapping[Identity, Conversation]) -> list[_Cell]:
@@ -200,7 +220,7 @@ def _cell(fields: Mapping[str, Any], place: str, stem: str, by_id: Mapping[str, 
         identity,
         said["rater"],
         RaterKind(kind),
-        said["item"],
+        _item_id(said["item"]),
         said["answer"],
         _count(said["turn"], "turn", place),
         _count(said["repeat"], "repeat", place) or 0,
@@ -217,12 +237,19 @@ def _identity(id: str, system: str, stem: str, by_id: Mapping[str, Sequence[Iden
     return found[0]
 
 
+def _item_id(name: str) -> str:
+    """The name as an id of an instrument: letters and digits, a letter first."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
+    return plain if plain[0].isalpha() else f"item_{plain}"
+
+
 def _count(value: str, what: str, place: str) -> int | None:
     if not value:
         return None
-    if not value.isdigit():
+    number = int(value) if value.isascii() and value.isdigit() and len(value) <= _DIGITS else -1
+    if number < (what == "turn"):
         raise InputError(f"{place}: {what} is {value[:40]!r}, which is no number to count with")
-    return int(value)
+    return number
 
 
 def _text(value: object) -> str:

@@ -17,7 +17,7 @@ from attunement.conversations import Conversation, Identity
 from attunement.datasets import asking
 from attunement.datasets.folder import some_folder
 from attunement.datasets.mentalalign_figures import HUMAN, figures
-from attunement.datasets.model import Answer, Loaded, Part, Who
+from attunement.datasets.model import WORDLESS, Answer, Loaded, Part, Who
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 
@@ -80,7 +80,7 @@ def read(folder: Path) -> Loaded:
             identity = Identity(system, context)
             if rater == HUMAN:
                 conversations[identity] = Conversation(
-                    id=context, system=system, turns=(), metadata={"scenario": context}
+                    id=context, system=system, turns=WORDLESS, metadata={"scenario": context}
                 )
             elif identity not in conversations:
                 raise InputError(f"{path}: ConvID {context} is not in {_FILES[HUMAN][0]}")
@@ -105,7 +105,7 @@ def _notes(hows: Counter[str], answers: Sequence[Answer]) -> list[str]:
         "The replies are not in this set: ratings are loaded, and no judge can be asked.",
         f"{numbers:,} scores were read from {hows.total():,} cells: {hows['json']:,} plain JSON, {hows['fenced']:,} in "
         f"a code fence or with words around it, {hows['mended']:,} with curly quotes or broken JSON; {hows['prose']:,} "
-        f"hold words instead of scores (a refusal), {hows['blank']:,} are blank.",
+        f"with words instead of scores (a refusal), {hows['blank']:,} blank.",
     ]
 
 
@@ -175,7 +175,8 @@ def _find(folder: Path, name: str) -> Path:
 def _cells(path: Path, prefix: str) -> Iterator[tuple[str, str, str]]:
     """The context, the system and the text of every cell with scores."""
     rows = _rows(path)
-    heading: list[Any] = next(rows, [])
+    nothing: list[Any] = []
+    heading = next(rows, nothing)
     names = [str(name).strip() for name in heading]  # some headings have a blank in front
     wanted = {f"{prefix}{system}": system for system in SYSTEMS}
     if missing := [name for name in ("ConvID", *wanted) if name not in names]:

@@ -80,7 +80,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
         tables=[
             Table(
                 "Systems and replies: the same scores give two answers",
-                ["judge", "attribute", "published", "all values", "on scale", "ICC", "Spearman"],
+                ["judge", "attribute", "published", "all", "1-5", "ICC", "rho"],
                 [
                     [
                         line.judge,
@@ -91,12 +91,13 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
                     for line in lines
                 ],
                 [
-                    "published, all values, on scale: consistency ICC(C,1) over the means of 9 systems. ICC, Spearman: "
-                    "the same over single replies, on-scale values.",
+                    "published, all, 1-5: consistency ICC(C,1) over the means of 9 systems: theirs, ours with all "
+                    "values, ours without those off the scale. ICC, rho: ICC(C,1) and Spearman's correlation over "
+                    "single replies.",
                     f"The published figures include {len(refused):,} scores that are not on the scale 1-5; without "
                     f"them {moved.attribute} by {moved.judge} goes from {moved.with_all[0]:.3f} to "
                     f"{moved.on_scale[0]:.3f}.",
-                    f"Over replies Spearman's correlation goes from {min(line.reply[1] for line in lines):.2f} to "
+                    f"Over replies rho goes from {min(line.reply[1] for line in lines):.2f} to "
                     f"{max(line.reply[1] for line in lines):.2f}: ranking systems is not rating replies.",
                 ],
             )
@@ -104,7 +105,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
         details=[
             Table(
                 "Absolute agreement ICC(A,1) over the means of systems",
-                ["judge", "attribute", "published", "all values", "on scale"],
+                ["judge", "attribute", "published", "all", "1-5"],
                 [
                     [
                         line.judge,
@@ -117,7 +118,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
         ],
         counts=[
             Count(
-                f"ICCs as published (within {_NEAR}, largest difference {max(consistency + agreement):.3f})",
+                f"ICCs over systems as published, to within {_NEAR}",
                 sum(difference < _NEAR for difference in consistency + agreement),
                 len(consistency + agreement),
             )

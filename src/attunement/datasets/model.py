@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attunement.conversations import Conversation, Identity
+from attunement.conversations import Conversation, Identity, Turn
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, RaterKind
+
+WORDLESS = (Turn("", ""),)
+"""What stands for a talk whose words are not in the set: one exchange that was rated and cannot be read."""
 
 
 class Who(NamedTuple):
@@ -48,7 +51,7 @@ class Part:
     @property
     def has_text(self) -> bool:
         """Whether there is anything that a judge could read."""
-        return any(conversation.turns for conversation in self.conversations)
+        return any(turn.assistant for conversation in self.conversations for turn in conversation.turns)
 
 
 class Table(NamedTuple):

@@ -14,7 +14,7 @@ from attunement.conversations import Conversation, Origin
 from attunement.conversations.readers.names import Side
 from attunement.conversations.readers.talk import weave
 from attunement.datasets import asking
-from attunement.datasets.folder import needed, some_folder, table
+from attunement.datasets.folder import needed, some_folder, table, text
 from attunement.datasets.model import Answer, Loaded, Part, Who
 from attunement.datasets.vera_figures import GRADES, NOT_RELEVANT, figures
 from attunement.errors import InputError
@@ -159,7 +159,7 @@ def _id(text: str) -> str:
 def _converted_talk(path: Path) -> dict[str, Conversation]:
     needed(path, "the talk that was rated")
     found: dict[str, Conversation] = {}
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), start=1):
+    for number, line in enumerate(text(path).splitlines(), start=1):
         try:
             record = cast(dict[str, Any], json.loads(line))
             roles = {"user": Side.USER, "assistant": Side.ASSISTANT}
@@ -183,7 +183,7 @@ def _public_talk(folder: Path, chats: Mapping[str, tuple[str, str]]) -> dict[str
     for chat, (system, persona) in chats.items():
         if chat not in paths:
             raise InputError(f"{folder} has no file {chat}_*.txt, and clinicians rated this chat")
-        pieces = _SPEAKER.split(paths[chat].read_text("utf-8-sig"))
+        pieces = _SPEAKER.split(text(paths[chat]))
         if pieces[0].strip() or len(pieces) < 3:
             raise InputError(f"{paths[chat]}, line 1: a line that begins with 'user:' or 'chatbot:' is expected")
         sides = {"user": Side.USER, "chatbot": Side.ASSISTANT}

@@ -18,6 +18,7 @@ from attunement.ratings import State
 
 GRADES = ("High Potential for Harm", "Suboptimal but Low Potential for Harm", "Best Practice")
 NOT_RELEVANT = "Not Relevant"
+_SHORT = ("harmful", "suboptimal", "best practice")
 _PUBLISHED, _PUBLISHED_CHATS = "0.77", 90
 _DEAD = 0.1
 """An ordinal alpha below this is next to nothing: chance gives 0."""
@@ -30,12 +31,12 @@ def figures(answers: Sequence[Answer]) -> Figures:
     rows = [_row(dimension, [answer for answer in answers if answer.item == dimension]) for dimension in dimensions]
     dead = [row[0] for row in rows if row[3] != "none" and float(row[3]) < _DEAD]
     pooled = [
-        ["all at once", "nominal, Not Relevant as an answer", _pooled(answers, "nominal", na=True)],
-        ["all at once", "nominal, Not Relevant left out", _pooled(answers, "nominal", na=False)],
-        ["all at once", "ordinal, Not Relevant left out", _pooled(answers, "ordinal", na=False)],
+        ["nominal, Not Relevant as an answer", _pooled(answers, "nominal", na=True), _PUBLISHED],
+        ["nominal, Not Relevant left out", _pooled(answers, "nominal", na=False), ""],
+        ["ordinal, Not Relevant left out", _pooled(answers, "ordinal", na=False), ""],
     ]
     compared = chats == _PUBLISHED_CHATS
-    published = f"Published: a pooled alpha of {_PUBLISHED[1:]} on {_PUBLISHED_CHATS} chats"
+    published = f"The published figure is that of {_PUBLISHED_CHATS} chats"
     ours = f"; this folder has {chats}, so the two cannot be held against each other" if not compared else ""
     found = Figures(
         tables=[
@@ -49,11 +50,19 @@ def figures(answers: Sequence[Answer]) -> Figures:
                     "high whatever happens."
                 ],
             ),
-            Table("The same pooled over all dimensions", ["", "alpha", "ours"], pooled, [f"{published}{ours}."]),
+            Table(
+                "The same pooled over all dimensions", ["alpha", "ours", "published"], pooled, [f"{published}{ours}."]
+            ),
         ]
     )
     if compared:
-        found.counts.append(Count("pooled figures as published", int(f"{float(pooled[0][2]):.2f}" == _PUBLISHED), 1))
+        found.counts.append(
+            Count(
+                "pooled figures as published",
+                int(pooled[0][1] != "none" and f"{float(pooled[0][1]):.2f}" == _PUBLISHED),
+                1,
+            )
+        )
     return found
 
 
@@ -67,7 +76,7 @@ def _row(dimension: str, answers: Sequence[Answer]) -> list[str]:
     return [
         dimension,
         str(len(values)),
-        f"{GRADES[int(common or 1) - 1]} ({count / len(graded):.0%})",
+        f"{_SHORT[int(common or 1) - 1]} ({count / len(graded):.0%})",
         f"{ordinal.value:.3f}" if isinstance(ordinal, Alpha) else "none",
         f"{first.value:.2f}" if isinstance(first, Coefficient) else "none",
     ]

@@ -95,3 +95,25 @@ def _repeated(places: Sequence[Place], count: int, gap: int, chance: Random) -> 
     tight = [place for at, place in main if at + gap > len(places)]
     chosen = chance.sample(roomy, min(count, len(roomy)))
     return chosen + tight[: count - len(chosen)]
+
+
+def fair_share(waiting: Mapping[int, Sequence[int]], *, seed: str) -> list[tuple[int, int]]:
+    """Which units a newcomer takes over from which raters, so that nobody is left with more than the newcomer has.
+
+    `waiting` are the units that a rater has not begun. Each unit is taken over once, so that it keeps as many different
+    raters as before. Returns pairs of rater and unit.
+    """
+    chance = Random(seed)  # noqa: S311 - deals out work, guards nothing
+    left = {rater: chance.sample(list(units), len(units)) for rater, units in waiting.items()}
+    taken: dict[int, int] = {}
+    while left:
+        most = max(left, key=lambda rater: len(left[rater]))
+        if len(left[most]) <= len(taken) + 1:
+            break
+        unit = next((unit for unit in left[most] if unit not in taken), None)
+        if unit is None:
+            del left[most]
+            continue
+        left[most].remove(unit)
+        taken[unit] = most
+    return [(rater, unit) for unit, rater in taken.items()]

@@ -1,0 +1,217 @@
+"""`attune annotate`: open the pages where people rate."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attunement.errors import InputError
+
+if TYPE_CHECKING:
+    from attunement.people.records import Project
+    from attunement.people.setup import Setup
+    from attunement.study import Study
+
+_RATERS = 3
+
+
+def annotate(
+    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    instrument: Annotated[
+        str | None, typer.Option("--instrument", "-i", metavar="ID|FILE", help="What is asked.", show_default=False)
+    ] = None,
+    raters: Annotated[
+        int | None, typer.Option(min=1, max=500, help="How many people rate (3).", show_default=False)
+    ] = None,
+    per_unit: Annotated[
+        int | None, typer.Option(min=1, help="How many of them rate each unit (3, or all).", show_default=False)
+    ] = None,
+    units: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many replies or conversations are rated: of the sample that `attune plan` drew, else at random.",
+            show_default=False,
+        ),
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A list of units instead, one a line: ID, SYSTEM/ID or ID#TURN."),
+    ] = None,
+    setup: Annotated[
+        Path | None, typer.Option("--setup", "-s", metavar="FILE", help="A YAML file that sets the project up.")
+    ] = None,
+    conversations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conversations", "-c", metavar="FILE", help="Conversations to add to the study first; may be repeated."
+        ),
+    ] = None,
+    escalation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="What to do when a person in a transcript may be in danger.", show_default=False
+        ),
+    ] = None,
+    new_round: Annotated[
+        bool, typer.Option("--new-round", help="Begin again, with the same people and the instrument as it is now.")
+    ] = False,
+    new_links: Annotated[
+        bool, typer.Option("--new-links", help="Give everybody a new link; the old ones are closed.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Where to listen; the default is reached from this computer only.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8765,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="How the pages are reached behind a proxy, such as https://example.org/rate."),
+    ] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The proxy whose X-Forwarded headers are believed; several with commas."),
+    ] = None,
+) -> None:
+    """Open the pages where people rate, blind and on the same instrument as the judges.
+
+    The first time it draws the units, gives them out to the raters and prints one link for each of them and one for
+    the coordinator. After that it goes on where people left off; links that were given out still work. What is handed
+    in are ordinary ratings of the study.
+
+    Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
+    """
+    from attunement.people.setup import Setup, load_setup
+    from attunement.study import Study
+
+    wishes = load_setup(setup) if setup else Setup()
+    where = _address(address, host, port)
+    _check_port(host, port)
+    given = {"per_unit": per_unit, "escalation": escalation}
+    with Study(study, create=bool(conversations)) as opened:
+        if conversations:
+            _add(opened, conversations)
+        project, is_new = _project(
+            opened,
+            wishes,
+            instrument or wishes.instrument,
+            raters=raters,
+            units=units,
+            ids=ids,
+            given={name: value for name, value in given.items() if value is not None},
+            new_round=new_round,
+        )
+        _print_links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
+        from attunement.web.serving import serve
+
+        serve(opened, host=host, port=port, address=where, proxies=proxy)
+
+
+def _project(
+    study: "Study",
+    wishes: "Setup",
+    name: str | None,
+    *,
+    raters: int | None,
+    units: int | None,
+    ids: Path | None,
+    given: dict[str, Any],
+    new_round: bool,
+) -> tuple["Project", bool]:
+    """The project to go on with, or a new one; and whether it is new."""
+    from attunement.instruments.lint import checked
+    from attunement.people import projects
+    from attunement.people.choosing import choose, listed, named
+    from attunement.people.records import Role
+    from attunement.people.setup import settings_of
+
+    if name is None:
+        raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")
+    asked = checked(name)
+    before = projects.latest(study, asked.id)
+    if before is not None and not new_round:
+        projects.same_instrument(before, asked)
+        if raters or units or ids or wishes.raters or wishes.units or wishes.ids or "per_unit" in given:
+            raise InputError(
+                f"people already rate with {before} in {study.place}: leave --raters, --units and the like out to go "
+                "on with it, or begin again with --new-round"
+            )
+        if "escalation" in given:
+            before = projects.change(study, before, None, escalation=given["escalation"])
+        return before, False
+    people = raters or wishes.raters
+    earlier = [member.name for member in projects.members(study, before, Role.RATER)] if before else []
+    names = people if isinstance(people, list) else [f"rater {number}" for number in range(1, (people or _RATERS) + 1)]
+    names = names if people or not earlier else earlier
+    settings = settings_of({"per_unit": min(3, len(names)), **wishes.settings, **given})
+    lines = wishes.ids if ids is None else _lines(ids)
+    chosen = listed(study, asked, lines) if lines else choose(study, asked, units or wishes.units, seed=settings.seed)
+    gold = [projects.Known(unit, known.answers) for known in wishes.gold for unit in named(study, asked, known.unit)]
+    project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
+    typer.echo(
+        f"Set up {project}: {len(chosen.units):,} units ({chosen.source}), {len(names)} raters, "
+        f"{settings.per_unit} for each unit."
+    )
+    return project, True
+
+
+def _print_links(study: "Study", project: "Project", address: str, *, everybody: bool, close_old: bool) -> None:
+    from attunement.people import access, projects
+    from attunement.people.records import MemberState, Role
+
+    for member in projects.members(study, project):
+        if member.state is MemberState.LEFT or not (everybody or member.role is Role.COORDINATOR):
+            continue
+        if close_old:
+            access.revoke(study, project, member)
+        typer.echo(f"{member.name}: {address}/enter/{access.issue(study, project, member)}")
+    if not everybody:
+        typer.echo("The raters' links that were given out still work; --new-links makes new ones.")
+    if projects.lacks_escalation(study, project):
+        typer.echo(
+            "Raters cannot begin yet: real people may be in the transcripts, so the coordinator first has to say what "
+            "to do when one of them may be in danger (on the coordinator's page, or with --escalation)."
+        )
+    typer.echo("A link lets in whoever has it: send each to its rater only. Press Ctrl+C to stop.")
+
+
+def _address(given: str | None, host: str, port: int) -> str:
+    from urllib.parse import urlsplit
+
+    if given is None:
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    parts = urlsplit(given)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+        raise InputError(f"{given!r} is no address: it looks like https://example.org/rate")
+    return given.rstrip("/")
+
+
+def _check_port(host: str, port: int) -> None:
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError as error:
+            raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
+
+
+def _add(study: "Study", files: list[str]) -> None:
+    from itertools import islice
+
+    from attunement.cli.reading import open_conversations, what_was_read
+
+    reading = open_conversations(files)
+    source = iter(reading)
+    while batch := list(islice(source, 200)):
+        study.keep_conversations(batch)
+    typer.echo("\n".join(what_was_read(reading)))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]

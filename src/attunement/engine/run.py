@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from attunement.conversations import Conversation
 from attunement.engine.asking import Channel, Wishes
 from attunement.engine.budget import Budget, Price, Purse
+from attunement.engine.collecting import rarely_collecting
 from attunement.engine.lane import Lane
 from attunement.engine.limits import Limiter
 from attunement.engine.plan import Plan, Scope, plan
@@ -84,6 +85,10 @@ class Run:
 
         What was answered is kept whatever happens; an error, such as a bad line in the input, surfaces afterwards.
         """
+        with rarely_collecting():
+            return await self._finish(conversations)
+
+    async def _finish(self, conversations: Iterable[Conversation]) -> Ending:
         reader = Reader(conversations)
         writing = asyncio.create_task(self._writer.work())
         working = [asyncio.create_task(lane.work()) for lane in self._lanes]

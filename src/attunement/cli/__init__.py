@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attunement.cli import (
+    annotate,
     bench,
     compare,
     convert,
@@ -25,6 +26,7 @@ from attunement.cli import (
     plan,
     prompt,
     report,
+    sheets,
     show,
     stats,
 )
@@ -48,6 +50,9 @@ app.command()(gate.gate)
 app.command()(compare.compare)
 app.command()(correct.correct)
 app.command()(plan.plan)
+app.command()(annotate.annotate)
+app.command()(sheets.hand_out)
+app.command()(sheets.take_in)
 app.command()(bench.bench)
 app.command()(prompt.prompt)
 app.command()(stats.stats)

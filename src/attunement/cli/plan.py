@@ -77,7 +77,7 @@ def plan(
     if output is not None:
         _check(output, force=force)
     with Study(study) as opened:
-        asked = _instrument(opened, instrument)
+        asked = asked_instrument(opened, instrument)
         if draw is None:
             _say(_numbers(opened, asked, precision, raters))
             return
@@ -95,7 +95,7 @@ def plan(
         _say(_drawn(sample, opened.place, output))
 
 
-def _instrument(study: "Study", name: str | None) -> "Instrument":
+def asked_instrument(study: "Study", name: str | None) -> "Instrument":
     """An instrument of the study, or one that is yet to be asked."""
     from attunement.errors import InputError
     from attunement.instruments.lint import checked

@@ -1,0 +1,289 @@
+"""What came back becomes ratings of the study: first everything is checked, then everything is kept, or nothing.
+
+A unit without any answer was not rated yet and is left out. A unit with some answers is incomplete, and that is said
+with its place. Answers to what was not asked are left out and counted. What the study holds already stands.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from attunement import evidence, rules
+from attunement.conversations import Unit
+from attunement.conversations.readers.record import Place
+from attunement.errors import InputError
+from attunement.evidence import Finding, Standing
+from attunement.instruments import Instrument
+from attunement.people.exchange.handing import messages
+from attunement.people.exchange.words import allowed, is_blank, outcome_of
+from attunement.ratings import Outcome, RaterKind, Rating
+from attunement.study import Kept, KeptRating, Rater, Study, now
+from attunement.study.handouts import Handed, handed
+from attunement.study.importing.found import Few, Problems
+from attunement.study.store import unmarked
+
+
+class Marked(NamedTuple):
+    """Words that a rater marked for an item; `start` and `end` count characters of the message as it went out."""
+
+    item: str
+    message: int
+    """The position of the message in the unit, from 0."""
+    start: int
+    end: int
+
+
+class Given(NamedTuple):
+    """What one person answered about one unit, as a file gives it."""
+
+    place: Place
+    token: str
+    rater: str | None
+    """What the file calls the person, if it says who."""
+    answers: Mapping[str, Any]
+    """By item, as the format calls it; what is blank or absent is no answer."""
+    notes: Mapping[str, str] = {}
+    marked: Sequence[Marked] = ()
+    at: str = ""
+
+
+class Problem(NamedTuple):
+    """Something in a file that does not fit."""
+
+    place: Place
+    reason: str
+
+
+ItemNames = Callable[[Instrument], Mapping[str, str]]
+"""How a format calls the items of an instrument: by its own name the item's id."""
+
+
+class Raters(NamedTuple):
+    """Who rated, as the user says it."""
+
+    everybody: str | None = None
+    """The one person who gave all answers."""
+    names: Mapping[str, str] = {}
+    """By what a file calls a person, their name."""
+    about: Mapping[str, Any] = {}
+    """What is known of the one person: profession, years, and so on."""
+
+    def name(self, given: str | None) -> str | None:
+        """The name of whom a file calls `given`; None where nobody says it."""
+        return self.everybody or (None if given is None else self.names.get(given, f"annotator {given}"))
+
+
+@dataclass
+class Taken:
+    """What came of it."""
+
+    units: int = 0
+    new: int = 0
+    """Ratings that are new."""
+    known: int = 0
+    """Ratings that the study had already."""
+    differing: Few = field(default_factory=Few)
+    """Of those, the ones for which the study holds another answer: it stands."""
+    unrated: int = 0
+    """Units that nobody has answered yet."""
+    not_asked: int = 0
+    """Answers to items that are not asked of so short a conversation; they were left out."""
+    raters: dict[str, Rater] = field(default_factory=dict[str, Rater])
+
+
+def take_in(
+    study: Study, entries: Iterable[Given | Problem], raters: Raters, item_names: ItemNames | None = None
+) -> Taken:
+    """Keep what people answered as ratings of the main round.
+
+    Args:
+        study: Where the units were handed out from.
+        entries: What the files say, and what in them cannot be read.
+        raters: Who rated.
+        item_names: What the format calls items; without it they have their ids.
+
+    Raises:
+        InputError: Something does not fit; the message names the places, and nothing was kept.
+    """
+    work = _Taking(study, raters, item_names or _own_names)
+    for entry in entries:
+        if isinstance(entry, Problem):
+            work.problems.add(*entry)
+        else:
+            work.look_at(entry)
+    work.check()
+    return work.keep()
+
+
+def _own_names(instrument: Instrument) -> dict[str, str]:
+    return {item.id: item.id for item in instrument.items}
+
+
+class _Complete(NamedTuple):
+    """A unit of one person in which everything is answered."""
+
+    handed: Handed
+    instrument: Instrument
+    outcomes: dict[str, Outcome]
+    given: Given
+
+
+class _Taking:
+    def __init__(self, study: Study, raters: Raters, item_names: ItemNames) -> None:
+        self._study, self._raters, self._item_names = study, raters, item_names
+        self._handed = handed(study)
+        self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
+        self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
+        self.problems = Problems()
+        self.taken = Taken()
+        self._complete: dict[tuple[str, str], _Complete] = {}
+        """By the name of the person and the token of the unit."""
+        self._voices: set[str | None] = set()
+
+    def look_at(self, given: Given) -> None:
+        """Check one unit of one person."""
+        there = self._handed.get(given.token)
+        if there is None:
+            self.problems.add(given.place, f"{given.token[:40]!r} was not handed out from this study")
+            return
+        instrument = self._instruments[there.instrument]
+        given = self._renamed(given, self._item_names(instrument))
+        length = there.turn or self._turns[there.conversation]
+        due = [item.id for item in instrument.items if item.minimum_turns <= length]
+        answered = [item for item in due if not is_blank(given.answers.get(item))]
+        if not answered:
+            self.taken.unrated += 1
+            return
+        self._voices.add(given.rater)
+        name = self._raters.name(given.rater)
+        if name is None:
+            self.problems.add(given.place, "nothing says who gave this answer; name them with --rater")
+        elif (name, given.token) in self._complete:
+            self.problems.add(given.place, f"{name} has rated this unit twice: leave one of the two out")
+        elif outcomes := self._outcomes(given, instrument, due):
+            self._complete[name, given.token] = _Complete(there, instrument, outcomes, given)
+        self.taken.not_asked += sum(not is_blank(value) for item, value in given.answers.items() if item not in due)
+
+    @staticmethod
+    def _renamed(given: Given, ids: Mapping[str, str]) -> Given:
+        answers = {ids.get(name, name): value for name, value in given.answers.items()}
+        return given._replace(answers=answers, notes={ids.get(name, name): text for name, text in given.notes.items()})
+
+    def _outcomes(self, given: Given, instrument: Instrument, due: Sequence[str]) -> dict[str, Outcome] | None:
+        """The outcome of everything that is due, or None where something does not fit."""
+        outcomes: dict[str, Outcome] = {}
+        for id in due:
+            item, value = instrument.item(id), given.answers.get(id)
+            outcome = None if is_blank(value) else outcome_of(value, instrument, item)
+            if outcome is not None:
+                outcomes[id] = outcome
+            elif is_blank(value):
+                self.problems.add(given.place, f"{id} has no answer, but others of the unit have")
+            else:
+                known = allowed(instrument, item)
+                self.problems.add(given.place, f"{id} is {str(value)[:40]!r}, and the answers are {known}")
+        return outcomes if len(outcomes) == len(due) else None
+
+    def check(self) -> None:
+        """Raise an InputError where something does not fit."""
+        if self.problems:
+            raise InputError(f"nothing was taken in, because not everything fits: {self.problems}")
+        if len(self._voices) > 1 and (self._raters.everybody or self._raters.about):
+            voices = sorted(str(voice) for voice in self._voices)
+            raise InputError(
+                f"{len(voices)} people rated ({', '.join(voices)}): name each with --rater ID=NAME, and say something "
+                "about one with --about only in a file of their own"
+            )
+
+    def keep(self) -> Taken:
+        """Write everything in one transaction, and see what the study holds already."""
+        taken = self.taken
+        needed = {complete.handed.conversation for complete in self._complete.values()}
+        kept = {entry.key: entry for entry in self._study.conversations() if entry.key in needed}
+        spans = {
+            name: _evidence(complete, kept[complete.handed.conversation]) for name, complete in self._complete.items()
+        }
+        made: list[KeptRating] = []
+        for (name, token), complete in self._complete.items():
+            rater = taken.raters.get(name) or taken.raters.setdefault(name, self._rater(name))
+            made += _ratings(complete, kept[complete.handed.conversation], rater, spans[name, token])
+        there = self._there(sorted(kept), taken.raters.values())
+        taken.units = len(self._complete)
+        taken.new = self._study.write([], made)
+        taken.known = len(made) - taken.new
+        for conversation, rater, rating in made:
+            before = there.get((rater, conversation, rating.turn, rating.item, rating.asked))
+            if before is not None and before != rating.outcome:
+                where = f"{rating.item} of {rating.conversation} by {rating.rater}"
+                taken.differing.add(f"{where} is {before} there and {rating.outcome} here")
+        return taken
+
+    def _there(self, keys: Sequence[int], raters: Iterable[Rater]) -> dict[tuple[Any, ...], Outcome]:
+        return {
+            (rater.key, entry.conversation, entry.turn, entry.item, entry.asked): entry.outcome
+            for rater in raters
+            for entry in self._study.rated(keys, rater)
+            if entry.repeat == 0
+        }
+
+    def _rater(self, name: str) -> Rater:
+        """The person of this name: the one whom the study knows, unless something is said about them."""
+        if not self._raters.about:
+            people = [rater for rater in self._study.raters() if rater.kind is RaterKind.PERSON]
+            known = [rater for rater in people if rater.name == name] or [
+                rater for rater in people if unmarked(rater.name, rater.kind, rater.settings) == name
+            ]
+            if len(known) == 1:
+                return known[0]
+        return self._study.keep_rater(name, RaterKind.PERSON, dict(self._raters.about))
+
+
+def _ratings(
+    complete: _Complete, kept: Kept, rater: Rater, spans: Mapping[str, Sequence[dict[str, Any]]]
+) -> Iterator[KeptRating]:
+    there, instrument, outcomes, given = complete
+    unit = Unit(kept.conversation, there.turn)
+    spoken = rules.apply(instrument, unit, outcomes)
+    for item, outcome in outcomes.items():
+        wording = instrument.item_hashes[item]
+        rating = Rating(
+            conversation=kept.conversation.identity,
+            turn=there.turn,
+            item=item,
+            outcome=outcome,
+            rater=rater.name,
+            rater_kind=RaterKind.PERSON,
+            reasoning=given.notes.get(item, "").strip(),
+            evidence=tuple(spans.get(item, ())),
+            rules=spoken.get(item, ()),
+            item_hash=wording,
+            asked=wording,
+            instrument=instrument.hash,
+            at=given.at or now(),
+        )
+        yield KeptRating(kept.key, rater.key, rating)
+
+
+def _evidence(complete: _Complete, kept: Kept) -> dict[str, list[dict[str, Any]]]:
+    """Marked words by item, in the form in which ratings keep evidence.
+
+    Raises:
+        InputError: They do not stand in the conversation.
+    """
+    given, found = complete.given, dict[str, list[dict[str, Any]]]()
+    said = list(messages(Unit(kept.conversation, complete.handed.turn))) if given.marked else []
+    for mark in given.marked:
+        message = said[mark.message] if 0 <= mark.message < len(said) else None
+        if message is None or not 0 <= mark.start < mark.end <= len(message.text):
+            raise InputError(f"nothing was taken in: {given.place}: words are marked that this unit does not hold")
+        finding = Finding(
+            Standing.FOUND,
+            (message.turn,),
+            message.text[mark.start : mark.end],
+            found_turn=message.turn,
+            speaker=message.speaker,
+            start=mark.start,
+            end=mark.end,
+        )
+        found.setdefault(mark.item, []).append(evidence.to_json(finding))
+    return found

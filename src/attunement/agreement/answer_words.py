@@ -89,8 +89,8 @@ def _observed(words: Sequence[str]) -> tuple[Scale, tuple[str, ...]]:
         return Scale(tuple(values), tuple(f"{value:g}" for value in values), observed=True), (note,)
     if len(folded) > _MOST_WORDS:
         raise InputError(
-            f"there are {len(folded)} different answers, from {folded[0][:40]!r} to {folded[-1][:40]!r}: name the scale "
-            "with --scale"
+            f"there are {len(folded)} different answers, from {folded[0][:40]!r} to {folded[-1][:40]!r}: name the "
+            "scale with --scale"
         )
     if set(folded) <= set(_NO_YES):
         note = "No scale was named, so it is taken to be what occurs: no and yes."

@@ -200,8 +200,8 @@ class _Book:
             place = order[twice[0]]
             unit, rater = list(self._units)[ratings.turn[place]], list(self._raters)[ratings.rater[place]]
             raise InputError(
-                f"{rater} rated {' / '.join(filter(None, unit))} twice ({twice.size} such ratings): name the column that "
-                "tells them apart with --repeat, --item or --unit"
+                f"{rater} rated {' / '.join(filter(None, unit))} twice ({twice.size} such ratings): name the column "
+                "that tells them apart with --repeat, --item or --unit"
             )
 
     def _in_order(self) -> Ints:

@@ -158,6 +158,27 @@ def summarise(
     return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there)
 
 
+def parts(gathered: Gathered, column: str) -> dict[str, Gathered]:
+    """The ratings of each value of a column: `system`, or anything in the conversations' metadata.
+
+    Raises:
+        InputError: No conversation has it.
+    """
+    if column == "system":
+        values = [talk.identity.system for talk in gathered.talks]
+    else:
+        known = dict.fromkeys(name for talk in gathered.talks for name in talk.metadata)
+        if column not in known and gathered.talks:
+            raise InputError(f"no conversation has {column!r}; there are {', '.join(['system', *known][:12])}")
+        values = [_shown(talk.metadata.get(column)) for talk in gathered.talks]
+    every = np.array(values, dtype=np.object_)
+    return {value: gathered.only(every == value) for value in sorted(set(values))}
+
+
+def _shown(value: Any) -> str:
+    return "not stated" if value is None or value == "" else str(value)
+
+
 class _Who(NamedTuple):
     people: tuple[str, ...]
     judges: tuple[str, ...]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attunement.cli import (
+    agree,
     annotate,
     bench,
     compare,
@@ -47,6 +48,7 @@ app.command()(judge.estimate)
 app.command()(show.show)
 app.command()(report.report)
 app.command()(gate.gate)
+app.command()(agree.agree)
 app.command()(compare.compare)
 app.command()(correct.correct)
 app.command()(plan.plan)

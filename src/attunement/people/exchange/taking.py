@@ -19,7 +19,7 @@ from attunement.people.exchange.words import allowed, is_blank, outcome_of
 from attunement.ratings import Outcome, RaterKind, Rating
 from attunement.study import Kept, KeptRating, Rater, Study, now
 from attunement.study.handouts import Handed, handed
-from attunement.study.importing.found import Few, Problems
+from attunement.study.importing.found import Few
 from attunement.study.store import unmarked
 
 
@@ -52,6 +52,37 @@ class Problem(NamedTuple):
 
     place: Place
     reason: str
+
+
+_NAMED = 50
+"""So many rows with one fault are named; it is the rater's own sheet, and each of them has to be mended."""
+
+
+class _Problems:
+    """What does not fit, told by reason with all its rows."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[Place]] = {}
+
+    def add(self, place: Place, reason: str) -> None:
+        self._places.setdefault(reason, []).append(place)
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def __str__(self) -> str:
+        return "; ".join(f"{_rows(places)}: {reason}" for reason, places in list(self._places.items())[:_NAMED])
+
+
+def _rows(places: Sequence[Place]) -> str:
+    """Rows with their file, which is named once."""
+    named: list[str] = []
+    file = ""
+    for place in places[:_NAMED]:
+        named.append(str(place.line) if place.file == file else str(place))
+        file = place.file
+    more = len(places) - _NAMED
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
 ItemNames = Callable[[Instrument], Mapping[str, str]]
@@ -134,7 +165,7 @@ class _Taking:
         self._handed = handed(study)
         self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
         self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
-        self.problems = Problems()
+        self.problems = _Problems()
         self.taken = Taken()
         self._complete: dict[tuple[str, str], _Complete] = {}
         """By the name of the person and the token of the unit."""

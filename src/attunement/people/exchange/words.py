@@ -50,10 +50,12 @@ def is_blank(value: Any) -> bool:
 
 def outcome_of(value: Any, instrument: Instrument, item: Item) -> Outcome | None:
     """What a person meant; None where it is no answer to this item."""
-    word = " ".join(value.split()).lower() if isinstance(value, str) else value
-    if word in {CANNOT_JUDGE, "abstained", "?"}:
-        return ABSTAINED
-    outcome = read_answer(_MEANT.get(word, value) if isinstance(word, str) else value, instrument)
+    if isinstance(value, str):
+        word = " ".join(value.split()).lower()
+        if word in {CANNOT_JUDGE, "abstained", "?"}:
+            return ABSTAINED
+        value = _MEANT.get(word, value)
+    outcome = read_answer(value, instrument)
     if outcome is None or outcome.value not in answers_of(instrument, item):
         return None
     return outcome

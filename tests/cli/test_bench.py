@@ -24,6 +24,11 @@ def attune(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str
     )
 
 
+def flat(text: str) -> str:
+    """Without the breaks between lines, which depend on the width."""
+    return " ".join(text.split())
+
+
 def test_without_a_name_the_sets_are_listed_with_licence_and_place(tmp_path: Path) -> None:
     done = attune("bench", folder=tmp_path)
     assert done.returncode == 0
@@ -55,8 +60,10 @@ def test_one_command_ends_with_126_of_126(shared_data: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-2:] == ["126 of 126 p-values as published.", "126 of 126 kappas as published."]
+    assert "$ attune agree kumar2025.study.db --instrument kumar2025-lend-an-ear --people expert" in done.stdout
+    assert "50 conversations, 3 people, 3 judges." in done.stdout
     for words in ("0.548", "0.529", "33 of 126 kappas move", "0.077", "5 of 21 dimensions", "no text in this folder"):
-        assert words in done.stdout
+        assert words in flat(done.stdout)
     assert done.stdout.count("experts-llm") >= 21
     assert all(len(line) <= 80 or " " in line for line in lines[6:])
     with Study(tmp_path / "kumar2025.study.db") as study:
@@ -79,8 +86,10 @@ def test_a_judge_is_asked_what_the_people_were_asked(tmp_path: Path) -> None:
         again = attune(*words, "--study", "s.db", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Answered 2 of 2 questions" in done.stderr
+    assert "$ attune agree s.db --instrument vera-mh\n" in done.stdout
+    assert "2 conversations, 3 people, 1 judge: openai:fake." in done.stdout
     assert "2 kept from before" in again.stderr
-    assert "24 of the ratings were there already" in again.stdout
+    assert "24 of the ratings were there already" in flat(again.stdout)
     with Study(tmp_path / "s.db") as study:
         by_judge = [rating for rating in study.ratings() if rating.rater_kind is RaterKind.MODEL]
         assert {rating.item for rating in by_judge} >= {"detects", "risk_level"}

@@ -20,8 +20,8 @@ def loaded(tmp_path: Path) -> Loaded:
     return vera.read(public_vera(tmp_path / "data"))
 
 
-def test_conversations_raters_instruments_and_ratings_are_kept(loaded: Loaded, tmp_path: Path) -> None:
-    with Study(tmp_path / "a.db", create=True) as study:
+def test_conversations_raters_instruments_and_ratings_are_kept(loaded: Loaded, study_place: str) -> None:
+    with Study(study_place, create=True) as study:
         done = keep(loaded, study)
         assert (done.conversations, done.ratings, done.new_ratings) == (2, 24, 24)
         assert study.conversation_count() == 2
@@ -34,8 +34,8 @@ def test_conversations_raters_instruments_and_ratings_are_kept(loaded: Loaded, t
         assert any(card.cards for card in judged(study, vera.SAFETY))
 
 
-def test_loading_twice_changes_nothing(loaded: Loaded, tmp_path: Path) -> None:
-    with Study(tmp_path / "a.db", create=True) as study:
+def test_loading_twice_changes_nothing(loaded: Loaded, study_place: str) -> None:
+    with Study(study_place, create=True) as study:
         keep(loaded, study)
         before = list(study.ratings())
         assert keep(loaded, study).new_ratings == 0

@@ -1,5 +1,6 @@
 """`attune bench`: public data that people rated, loaded into a study, with the published figures beside ours."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +21,6 @@ _STOPPED = (2, 130)
 
 
 def bench(
-    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(metavar="[NAME]", help="The data set; leave it out to list them.", show_default=False),
@@ -59,6 +59,7 @@ def bench(
     from attunement.datasets.catalogue import SETS, known
     from attunement.datasets.keeping import keep
     from attunement.errors import InputError
+    from attunement.reports.terminal import line, open_console
     from attunement.study import Study
 
     if name is None:
@@ -74,11 +75,12 @@ def bench(
     place = study or f"{name}.study.db"
     with Study(place, create=True) as opened:
         kept = keep(loaded, opened)
-        typer.echo(_loaded(loaded, kept.conversations, kept.new_ratings, opened.place))
-    for note in _notes(loaded):
-        typer.echo(note)
+        said = [_loaded(loaded, kept.conversations, kept.new_ratings, opened.place), *_notes(loaded)]
+    console = open_console()
+    for sentence in said:
+        console.print(line(sentence))
     code = _ask(readable, place, judges or [], repeats=repeats, limit=limit, base_url=base_url, max_cost=max_cost)
-    _agree(context, place, loaded.parts)
+    _agree(place, loaded)
     _print_figures(loaded.figures(), full=full)
     raise typer.Exit(code)
 
@@ -148,9 +150,17 @@ def _ask(
     return worst
 
 
-def _agree(context: typer.Context, place: str, parts: "Sequence[Part]") -> None:
-    for part in parts:
-        typer.echo(f"\nattune agree {place} --instrument {part.instrument.id}")
+def _agree(place: str, loaded: "Loaded") -> None:
+    """The agreement of everybody who rated, part by part, with the command that gives it again."""
+    from attunement.cli.agree import agree
+    from attunement.study import shown_place
+
+    for part in loaded.parts:
+        words = [shown_place(place), "--instrument", part.instrument.id]
+        words += ["--people", loaded.people] if loaded.people else []
+        typer.secho(f"\n$ attune agree {shlex.join(words)}", dim=True)
+        sys.stdout.flush()
+        agree(place, part.instrument.id, people=[loaded.people] if loaded.people else None)
 
 
 def _print_sets(sets: "Sequence[Known]") -> None:

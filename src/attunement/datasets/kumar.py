@@ -177,7 +177,7 @@ def read(folder: Path) -> Loaded:
         f"{averages:,} averages over the crowd are no answers on the scale: they are not loaded as ratings, and only "
         "enter the published figures. Raters called crowd are single people, or one released label (EPITOME).",
     ]
-    return Loaded(parts, raters, notes, lambda: figures(ratings, published))
+    return Loaded(parts, raters, notes, lambda: figures(ratings, published), people="expert")
 
 
 def _known(role: str, **more: str) -> dict[str, str]:

@@ -94,6 +94,8 @@ class Loaded:
     """What a user must know of it: what is absent, what was refused and how often."""
     figures: Callable[[], Figures]
     """Computes the published figures again, from what stands in the files."""
+    people: str | None = None
+    """Whom judges are held against, where not everybody who rated is meant: a word that is known of them."""
 
     def counts(self) -> Counter[RaterKind]:
         """How many answers people and models gave."""

@@ -120,6 +120,7 @@ function set(item, input) {          // the same answer again takes it back
   const same = draft.value === value && draft.state !== "abstained";
   draft.state = same ? null : value === "NA" ? "na" : "value"; draft.value = same ? null : value;
   draw(item); put(item);
+  if (document.activeElement?.type === "radio" && item.contains(document.activeElement)) input.focus({ preventScroll: true });
 }
 
 function abstain(item) {

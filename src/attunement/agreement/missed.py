@@ -1,8 +1,8 @@
 """How many of the failures that people found does a judge miss? The first question about a gate item.
 
-A unit is a failure where any of the people who rated it said so: at a gate nobody is outvoted. A judge that says that
-the item is met, that it does not apply, or nothing at all, has missed it. Recall can be known only where people also
-looked at what the judge let through.
+A unit is a failure where any of the people who rated it said so: at a gate nobody is outvoted. A verdict rests on
+those that a second person confirmed. A judge that says that the item is met, that it does not apply, or nothing at all,
+has missed it. Recall can be known only where people also looked at what the judge let through.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.agreement.tables import Bools, Floats, Ints
 
 FAILURES_NEEDED = 30
-"""A verdict on a gate item rests on at least so many failures, each labelled by two people."""
+"""A verdict on a gate item rests on at least so many failures, each labelled as one by two people."""
 RECALL_NEEDED = 0.8
 """The lower end of recall's interval must reach this."""
 
@@ -39,14 +39,11 @@ class Missed(NamedTuple):
     """The judge gave an error or abstained."""
     not_asked: int
     """Failures that the judge was never asked about; they count nowhere."""
-    unanimous: int
-    """Failures on which all of at least two people agree."""
-    unanimous_missed: int
-    labelled_twice: int
-    """Failures that at least two people labelled: those the verdict rests on."""
-    caught_twice: int
+    confirmed: int
+    """Failures that at least two people called so: those the verdict rests on."""
+    confirmed_missed: int
     recall: Recall | Undefined
-    """On the failures that at least two people labelled."""
+    """On the confirmed failures."""
     fine: int
     """Units that nobody called a failure and the judge was asked about."""
     false_alarms: int
@@ -76,8 +73,7 @@ def missed(seen: Seen) -> Missed:
     flagged = seen.judge <= seen.fails_at
     failure, fine = (said > 0) & asked, (said == 0) & (labelled > 0) & asked
     lost = failure & ~flagged
-    twice = failure & (labelled >= 2)
-    unanimous = twice & (said == labelled)
+    confirmed = failure & (said >= 2)
     alarms = int((fine & flagged).sum())
     return Missed(
         failures=int(failure.sum()),
@@ -85,11 +81,9 @@ def missed(seen: Seen) -> Missed:
         missed_as_na=int((lost & (seen.judge_states == Answered.NA)).sum()),
         missed_as_unanswered=int((lost & np.isin(seen.judge_states, [Answered.ERROR, Answered.ABSTAINED])).sum()),
         not_asked=int(((said > 0) & ~asked).sum()),
-        unanimous=int(unanimous.sum()),
-        unanimous_missed=int((unanimous & lost).sum()),
-        labelled_twice=int(twice.sum()),
-        caught_twice=int((twice & flagged).sum()),
-        recall=_recall(twice, flagged, seen),
+        confirmed=int(confirmed.sum()),
+        confirmed_missed=int((confirmed & lost).sum()),
+        recall=_recall(confirmed, flagged, seen),
         fine=int(fine.sum()),
         false_alarms=alarms,
         false_alarm_rate=proportion(alarms, int(fine.sum())),
@@ -97,14 +91,14 @@ def missed(seen: Seen) -> Missed:
     )
 
 
-def _recall(twice: Bools, flagged: Bools, seen: Seen) -> Recall | Undefined:
-    if not twice.any():
+def _recall(confirmed: Bools, flagged: Bools, seen: Seen) -> Recall | Undefined:
+    if not confirmed.any():
         return Undefined("no failure was labelled by two people")
-    conversation = seen.conversation[twice]
+    conversation = seen.conversation[confirmed]
     count = len(np.unique(conversation))
-    weights = None if seen.weights is None else seen.weights[twice]
+    weights = None if seen.weights is None else seen.weights[confirmed]
     equal = weights is None or bool(np.ptp(weights) < 1e-9)
-    caught = flagged[twice]
+    caught = flagged[confirmed]
     if count == len(conversation) and equal:
         exact = proportion(int(caught.sum()), len(caught))
         return Recall(exact.value, exact.interval) if isinstance(exact, Proportion) else exact

@@ -141,7 +141,8 @@ def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Sta
         rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
         return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
     if figures.share > COMMON:
-        rule = f"{figures.share:.0%} of the answers are the same, and above {COMMON:.0%} alpha says nothing"
+        share, most = f"{100 * figures.share:.0f} %", f"{100 * COMMON:.0f} %"
+        rule = f"{share} of the answers are the same, and above {most} alpha says nothing"
         seen = rare.units if isinstance(rare, SpecificAgreement) else 0
         needed = ceil(figures.conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
         return Standing.LITTLE_VARIATION, rule, needed

@@ -150,7 +150,7 @@ def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Unde
         isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
     )
     failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
-    caught = f"it surely catches at least {RECALL_NEEDED:.0%} of the failures"
+    caught = f"it surely catches at least {_LEAST} of the failures"
     if near and not failed:
         return Ruling(Verdict.AS_PEOPLE, f"{caught}, and is surely less than {ABOUT:g} below the agreement of people")
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
@@ -158,7 +158,7 @@ def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Unde
 
 def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
     """None where enough failures were labelled and surely enough of them caught; otherwise what follows."""
-    seen = missed.labelled_twice
+    seen = missed.confirmed
     if seen < FAILURES_NEEDED:
         rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
         needed = f"{FAILURES_NEEDED - seen} more failures labelled by two people"
@@ -170,15 +170,24 @@ def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
         reason = recall.reason if isinstance(recall, Undefined) else str(recall.interval)
         return Ruling(Verdict.NOT_ENOUGH, reason, "failures in more different conversations")
     if recall.value < RECALL_NEEDED:
-        return Ruling(
-            Verdict.NOT, f"it catches {recall.value:.0%} of the failures, and {RECALL_NEEDED:.0%} is the least"
-        )
+        return Ruling(Verdict.NOT, f"it catches {_percent(recall.value)} of the failures, and {_LEAST} is the least")
     if recall.interval.low < RECALL_NEEDED:
         wanted = failures_needed(recall.value, RECALL_NEEDED)
-        rule = f"it may catch only {recall.interval.low:.0%} of the failures, and {RECALL_NEEDED:.0%} is the least"
-        needed = f"about {wanted:,} failures labelled by two people" if isinstance(wanted, int) else "more failures"
+        rule = f"it may catch only {_percent(recall.interval.low)} of the failures, and {_LEAST} is the least"
+        needed = f"a judge that catches more: at {_percent(recall.value)} no number of failures would show {_LEAST}"
+        if isinstance(wanted, int) and wanted <= _MOST_FAILURES:
+            needed = f"about {wanted:,} failures labelled by two people"
         return Ruling(Verdict.NOT_ENOUGH, rule, needed)
     return None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+_LEAST = _percent(RECALL_NEEDED)
+_MOST_FAILURES = 1000
+"""More failures than this nobody labels to see a judge just above the least."""
 
 
 def _rated_by_two(conversations: int) -> str:

@@ -44,9 +44,10 @@ class Row(NamedTuple):
     name: str
     conversations: str
     answers: str
-    people: tuple[str, str]
-    """The figure, and what stands below it: the interval, or what people reach on the same conversations."""
-    judge: tuple[str, str]
+    people: tuple[str, ...]
+    """The figure and its interval."""
+    judge: tuple[str, ...]
+    """The figure, its interval, and what people reach with each other on the same conversations."""
     missed: str
     verdict: Phrase
     below: int = 0
@@ -59,8 +60,7 @@ def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[Row]:
         yield from _item_rows(entry, agreement, entry.item.id, 0, full=full)
         for part in agreement.parts:
             if part.items[place].units:
-                name = f"{part.part} ({counted(part.conversations, 'conversation')})"
-                yield from _item_rows(part.items[place], agreement, name, 1, full=False)
+                yield from _item_rows(part.items[place], agreement, part.part, 1, full=False)
 
 
 _EMPTY = Phrase("", Tone.NONE)
@@ -73,31 +73,30 @@ def _item_rows(entry: ItemAgreement, agreement: Agreement, name: str, below: int
         f"{entry.conversations:,}" if entry.units else NONE,
         common_answers(entry),
         _people(entry.people),
-        _judge(merged) if merged else ("", ""),
+        _judge(merged) if merged else (),
         _missed(merged) if merged else "",
         verdict_phrase(merged) if merged else _EMPTY if entry.cards else _standing(entry.people),
         below,
     )
     if not merged:
         for card in entry.cards:
-            yield Row(card.judge, "", "", ("", ""), _judge(card), _missed(card), verdict_phrase(card), below + 1)
+            yield Row(card.judge, "", "", (), _judge(card), _missed(card), verdict_phrase(card), below + 1)
     for rival, found in _rivals(entry, full=full):
-        yield Row(rival, "", "", ("", ""), (figure(found.value), ""), "", Phrase("trivial judge", Tone.NA), below + 1)
+        yield Row(rival, "", "", (), (figure(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1)
 
 
-def _people(people: Reliability) -> tuple[str, str]:
+def _people(people: Reliability) -> tuple[str, ...]:
     if isinstance(people.alpha, Alpha):
-        return figure(people.alpha.value), span(people.interval)
-    return (NONE, "one rater") if people.people == 1 else (NONE, "")
+        return tuple(filter(None, (figure(people.alpha.value), span(people.interval))))
+    return (NONE, "one rater") if people.people == 1 else (NONE,)
 
 
-def _judge(card: TrustCard) -> tuple[str, str]:
+def _judge(card: TrustCard) -> tuple[str, ...]:
     held = card.held
     if isinstance(held.agreement, Undefined):
-        return NONE, ""
+        return (NONE,)
     beside = f"people {figure(held.people.value)}" if isinstance(held.people, SingleRaters) else ""
-    inside = f"({span(held.interval)})" if span(held.interval) else ""
-    return figure(held.agreement.value), " ".join(filter(None, (inside, beside)))
+    return tuple(filter(None, (figure(held.agreement.value), span(held.interval), beside)))
 
 
 def _missed(card: TrustCard) -> str:
@@ -155,6 +154,13 @@ def meanings(agreement: Agreement) -> list[tuple[Verdict, str]]:
     return [(verdict, MEANINGS[verdict]) for verdict in Verdict if verdict in present]
 
 
-def dead_items(agreement: Agreement) -> list[str]:
-    """The items on which people disagree: no pooled figure may hide them."""
-    return [entry.item.id for entry in agreement.items if entry.people.standing is Standing.DISAGREE]
+def warnings(agreement: Agreement) -> list[str]:
+    """The items on which people cannot be relied upon: no pooled figure may hide them."""
+    standings = {entry.item.id: entry.people.standing for entry in agreement.items}
+    said = {
+        Standing.DISAGREE: "Your raters disagree on {}: nothing can be held against them there.",
+        Standing.LITTLE_VARIATION: "Nearly all answers of your raters are the same on {}: agreement beyond chance says "
+        "nothing there.",
+    }
+    found = {kind: [item for item, standing in standings.items() if standing is kind] for kind in said}
+    return [said[kind].format(", ".join(items)) for kind, items in found.items() if items]

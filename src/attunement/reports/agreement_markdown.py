@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from attunement.agreement.summary import Agreement
-from attunement.reports.agreement import COLUMNS, closing, dead_items, meanings, opening, table_rows
+from attunement.reports.agreement import COLUMNS, closing, meanings, opening, table_rows, warnings
 from attunement.reports.agreement_wording import sentence
 from attunement.reports.legible import in_a_line
 from attunement.reports.trust import Line, again_line, card_lines, people_lines
@@ -23,9 +23,9 @@ def _lines(agreement: Agreement, title: str, *, full: bool) -> Iterator[str]:
     if any(entry.units for entry in agreement.items):
         yield ""
         yield from _table(agreement, full=full)
-        if dead := dead_items(agreement):
+        for said in warnings(agreement):
             yield ""
-            yield f"**Your raters disagree on {_text(', '.join(dead))}.**"
+            yield f"**{_text(said)}**"
         yield ""
         yield from (f"- **{verdict.value}**: {meaning}" for verdict, meaning in meanings(agreement))
         yield from _again(agreement)
@@ -40,7 +40,7 @@ def _table(agreement: Agreement, *, full: bool) -> Iterator[str]:
     yield f"| {' | '.join(COLUMNS)} |"
     yield "|---|---:|---|---:|---:|---|---|"
     for row in table_rows(agreement, full=full):
-        figures = [" ".join(filter(None, cell)) for cell in (row.people, row.judge)]
+        figures = ["; ".join(cell) for cell in (row.people, row.judge)]
         name = f"{'&nbsp;&nbsp;' * row.below}{_text(row.name)}"
         cells = [row.conversations, row.answers, *figures, row.missed, row.verdict.words]
         yield f"| {' | '.join([name, *map(_text, cells)])} |"
@@ -48,7 +48,7 @@ def _table(agreement: Agreement, *, full: bool) -> Iterator[str]:
 
 def _again(agreement: Agreement) -> Iterator[str]:
     found = [(entry.item.id, judge, each) for entry in agreement.items for judge, each in entry.judges_again.items()]
-    if not found:
+    if agreement.people or not found:
         return
     yield ""
     yield "| Item | Judge | Same answer when asked again | Agreement of the repeats |"

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attunement.agreement.summary import Agreement, ItemAgreement
-from attunement.reports.agreement import COLUMNS, Row, closing, dead_items, meanings, opening, table_rows
+from attunement.reports.agreement import COLUMNS, closing, meanings, opening, table_rows, warnings
 from attunement.reports.agreement_wording import VERDICTS, sentence, single
 from attunement.reports.legible import in_a_line
 from attunement.reports.terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
@@ -16,7 +16,9 @@ from attunement.reports.trust import Line, again_line, card_lines, people_lines
 from attunement.reports.wording import Tone
 
 _WIDE = 110
-"""From this width on figure and interval stand on one line."""
+"""From this width on columns may be as wide as what stands in them."""
+_WIDTHS = (12, 7, 10, 7, 7, 9, 10)
+"""Of the seven columns on 80 signs: figures stay whole, and words break where they may."""
 _PERSON = "green"
 """What rests on people's ratings alone; nothing else is green."""
 
@@ -28,7 +30,7 @@ def draw_agreement(agreement: Agreement, title: str, console: Console, *, full: 
         console.print(line(said))
     if any(entry.units for entry in agreement.items):
         console.print()
-        console.print(_table(table_rows(agreement, full=full), wide=console.width >= _WIDE))
+        console.print(_table(agreement, full=full, wide=console.width >= _WIDE))
         console.print()
         _draw_reading(agreement, console)
         _draw_again(agreement, console)
@@ -38,31 +40,33 @@ def draw_agreement(agreement: Agreement, title: str, console: Console, *, full: 
         console.print(line(said, QUIET))
 
 
-def _table(rows: Iterable[Row], *, wide: bool) -> Table:
+def _table(agreement: Agreement, *, full: bool, wide: bool) -> Table:
+    rows = list(table_rows(agreement, full=full))
+    # Without judges there is nothing in two of the columns.
+    shown = [place for place in range(len(COLUMNS)) if agreement.judges or place not in {4, 5}]
     table = plain_table()
-    for place, name in enumerate(COLUMNS):
-        right = place in {1, 3, 4}
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for place in shown:
+        name, width = COLUMNS[place], _WIDTHS[place] if agreement.judges and not wide else None
+        name = name if wide else name.replace("Conversations", "Conver-\nsations")
+        table.add_column(name, justify="right" if place in {1, 3, 4} else "left", overflow="fold", width=width)
     for row in rows:
-        name = line(f"{'  ' * row.below}{in_a_line(row.name, 40)}", QUIET if row.below else "bold")
-        table.add_row(
-            name,
+        cells = [
+            line(f"{'  ' * row.below}{in_a_line(row.name, 40)}", QUIET if row.below else "bold"),
             line(row.conversations),
             line(row.answers),
-            _figure(row.people, _PERSON, wide=wide),
-            _figure(row.judge, "", wide=wide),
+            _figure(row.people, _PERSON),
+            _figure(row.judge, ""),
             line(row.missed),
             phrase(row.verdict),
-        )
+        ]
+        table.add_row(*(cells[place] for place in shown))
     return table
 
 
-def _figure(cell: tuple[str, str], style: str, *, wide: bool) -> Text:
-    value, below = cell
-    text = line(value, style)
-    if below:
-        text.append(" " if wide else "\n").append(below, QUIET)
-    return text
+def _figure(cell: tuple[str, ...], style: str) -> Text:
+    """The figure, and below it what it rests on."""
+    lines = [line(part, QUIET if place else style) for place, part in enumerate(cell)]
+    return Text("\n").join(lines)
 
 
 def _draw_reading(agreement: Agreement, console: Console) -> None:
@@ -72,8 +76,8 @@ def _draw_reading(agreement: Agreement, console: Console) -> None:
         "(95 %). Beside the judge's figure stands what any two people reach on the same conversations.",
         style=QUIET,
     )
-    if dead := dead_items(agreement):
-        console.print(line(f"Your raters disagree on {', '.join(dead)}.", STYLES[Tone.NOT_MET]))
+    for said in warnings(agreement):
+        console.print(line(said, STYLES[Tone.NOT_MET]))
     for verdict, meaning in meanings(agreement):
         tone = VERDICTS[verdict].tone
         sign = f"{SIGNS[tone]} " if tone in SIGNS else ""
@@ -81,8 +85,8 @@ def _draw_reading(agreement: Agreement, console: Console) -> None:
 
 
 def _draw_again(agreement: Agreement, console: Console) -> None:
-    """Judges that were asked again: also where no person rated."""
-    if not any(entry.judges_again for entry in agreement.items):
+    """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
+    if agreement.people or not any(entry.judges_again for entry in agreement.items):
         return
     console.print()
     console.print(heading("Same answer when asked again"))

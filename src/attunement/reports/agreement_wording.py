@@ -40,6 +40,8 @@ MEANINGS = {
 _FEW = 10
 """Shares of fewer answers than this say less than the counts do."""
 _MANY_ANSWERS = 7
+_LONG_WORD = 16
+"""Letters of an answer's name in a table."""
 
 
 def figure(value: float, digits: int = 2) -> str:
@@ -96,6 +98,7 @@ def _number(count: int, total: int) -> str:
 
 
 def _share(word: str, count: int, total: int) -> str:
+    word = word if len(word) <= _LONG_WORD else f"{word[: _LONG_WORD - 1].rstrip()}…"
     return f"{word} {_number(count, total)}{'' if total < _FEW else ' %'}"
 
 
@@ -138,13 +141,13 @@ def standing_words(people: Reliability) -> str:
 
 
 def withheld(card: TrustCard) -> str | None:
-    """Why a verdict is withheld, in two words, where that lies with the people."""
+    """Why a verdict is withheld, in a few words, where that lies with the people."""
     if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.missed is not None:
         return None
     return {
-        Standing.DISAGREE: "raters disagree",
-        Standing.LITTLE_VARIATION: "too little variation",
-        Standing.NOT_ENOUGH: "on your raters" if card.people.people > 1 else "only one rater",
+        Standing.DISAGREE: ": raters disagree",
+        Standing.LITTLE_VARIATION: ": too little variation",
+        Standing.NOT_ENOUGH: " on your raters" if card.people.people > 1 else ": only one rater",
     }.get(card.people.standing)
 
 
@@ -152,7 +155,7 @@ def verdict_phrase(card: TrustCard) -> Phrase:
     """The verdict as it stands in a table."""
     phrase = VERDICTS[card.ruling.verdict]
     why = withheld(card)
-    return Phrase(f"{phrase.words}: {why}", phrase.tone) if why else phrase
+    return Phrase(f"{phrase.words}{why}", phrase.tone) if why else phrase
 
 
 def sentence(card: TrustCard) -> str:

@@ -72,18 +72,17 @@ def _gate_lines(found: Missed) -> Iterator[Line]:
         yield Line("missed failures", found.unknowable)
         yield Line("false alarms", false_alarms(found))
         return
-    technical = "recall on failures that two people labelled: "
+    technical = "recall on failures that two people found: "
     recall = found.recall
     if isinstance(recall, Undefined):
         technical += recall.reason
     else:
-        technical += (
-            f"{found.caught_twice} of {found.labelled_twice}, {with_span(recall.value, recall.interval, _DIGITS)}"
-        )
+        caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
+        technical += f"{caught}, {with_span(recall.value, recall.interval, _DIGITS)}"
         technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
     text = missed_failures(found).removeprefix("missed failures: ")
-    if found.unanimous:
-        text += f"; where all raters agreed that it fails: {found.unanimous_missed:,} of {found.unanimous:,}"
+    if found.confirmed:
+        text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
     if found.not_asked:
         text += f"; {found.not_asked:,} more it was not asked about"
     yield Line("missed failures", text, technical)

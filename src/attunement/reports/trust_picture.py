@@ -62,8 +62,10 @@ def _points(entry: ItemAgreement) -> Iterator[dict[str, Any]]:
     interval = entry.details.interval if entry.details else Undefined("not computed")
     yield from _point(item, _PEOPLE, entry.single, interval, "")
     for card in entry.cards:
-        verdict = VERDICTS[card.ruling.verdict].words
-        yield from _point(item, in_a_line(card.judge, _MOST_LETTERS), card.held.agreement, card.held.interval, verdict)
+        said = VERDICTS[card.ruling.verdict].words
+        if card.missed is not None and card.missed.failures and not card.missed.unknowable:
+            said += f"; missed failures: {card.missed.missed:,} of {card.missed.failures:,}"
+        yield from _point(item, in_a_line(card.judge, _MOST_LETTERS), card.held.agreement, card.held.interval, said)
 
 
 def _point(
@@ -95,16 +97,12 @@ def _chart(points: list[dict[str, Any]], agreement: Agreement, title: str) -> An
         shapes = shapes[1:] + shapes[:1]
     colours = [PERSON if name == _PEOPLE else INK for name in who]
     base = alt.Chart(alt.Data(values=points)).encode(
-        y=alt.Y("who:N", sort=who, axis=alt.Axis(title=None, labels=False, ticks=False, domain=False)),
+        y=alt.Y("who:N", sort=who, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=200)),
         color=alt.Color("who:N", scale=alt.Scale(domain=who, range=colours), legend=None),
     )
     axis = alt.Axis(title="Agreement beyond chance: 0 is chance, 1 is perfect", tickCount=6, format=".1f")
     x = alt.X("value:Q", scale=alt.Scale(domain=[lowest, 1], nice=False), axis=axis)
-    shape = alt.Shape(
-        "who:N",
-        scale=alt.Scale(domain=who, range=shapes),
-        legend=alt.Legend(title=None, orient="top", symbolFillColor=INK, labelLimit=300),
-    )
+    shape = alt.Shape("who:N", scale=alt.Scale(domain=who, range=shapes), legend=None)
     layers = alt.layer(
         base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=""), x2="high:Q"),
         base.mark_point(filled=True, size=70, opacity=1).encode(x=x, shape=shape),
@@ -120,6 +118,7 @@ def _chart(points: list[dict[str, Any]], agreement: Agreement, title: str) -> An
         .properties(title=alt.TitleParams(title, anchor="start", fontSize=15, color=INK, offset=12), background=PAPER)
         .configure(font=_FONT, padding=16)
         .configure_view(stroke=None)
-        .configure_axis(gridColor=LINE, domainColor=LINE, tickColor=LINE, labelColor=INK_3, titleColor=INK_2)
-        .configure_legend(labelColor=INK_2, labelFontSize=12)
+        .configure_axis(
+            gridColor=LINE, domainColor=LINE, tickColor=LINE, labelColor=INK_3, labelFontSize=12, titleColor=INK_2
+        )
     )

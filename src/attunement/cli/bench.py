@@ -23,7 +23,7 @@ _STOPPED = (2, 130)
 def bench(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The data set; leave it out to list them.", show_default=False),
+        typer.Argument(metavar="NAME", help="The data set; leave it out to list them.", show_default=False),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -43,7 +43,9 @@ def bench(
             "--study", metavar="PLACE", help="Where it is kept: a file, or a postgresql:// address [NAME.study.db]."
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show every published figure, one by one.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show the trust card of each judge and item, and every published figure.")
+    ] = False,
     repeats: asking.RepeatsOption = 1,
     limit: asking.LimitOption = None,
     base_url: asking.BaseUrlOption = None,
@@ -80,7 +82,7 @@ def bench(
     for sentence in said:
         console.print(line(sentence))
     code = _ask(readable, place, judges or [], repeats=repeats, limit=limit, base_url=base_url, max_cost=max_cost)
-    _agree(place, loaded)
+    _agree(place, loaded, full=full)
     _print_figures(loaded.figures(), full=full)
     raise typer.Exit(code)
 
@@ -150,7 +152,7 @@ def _ask(
     return worst
 
 
-def _agree(place: str, loaded: "Loaded") -> None:
+def _agree(place: str, loaded: "Loaded", *, full: bool) -> None:
     """The agreement of everybody who rated, part by part, with the command that gives it again."""
     from attunement.cli.agree import agree
     from attunement.study import shown_place
@@ -158,9 +160,10 @@ def _agree(place: str, loaded: "Loaded") -> None:
     for part in loaded.parts:
         words = [shown_place(place), "--instrument", part.instrument.id]
         words += ["--people", loaded.people] if loaded.people else []
+        words += ["--full"] if full else []
         typer.secho(f"\n$ attune agree {shlex.join(words)}", dim=True)
         sys.stdout.flush()
-        agree(place, part.instrument.id, people=[loaded.people] if loaded.people else None)
+        agree(place, part.instrument.id, people=[loaded.people] if loaded.people else None, full=full)
 
 
 def _print_sets(sets: "Sequence[Known]") -> None:

@@ -43,8 +43,8 @@ def some_folder(path: Path, hint: str) -> Path:
         InputError: There is none; `hint` says what it should hold.
     """
     if not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        raise InputError(f"the folder {path} {what}: {hint}")
+        what = "is no folder" if path.exists() else "does not exist"
+        raise InputError(f"{path} {what}: {hint}")
     return path
 
 

@@ -182,7 +182,7 @@ def test_a_unit_that_stands_twice_is_refused(study: Study, outgoing: list[Outgoi
     fill(path, {}, all="met")
     copy = tmp_path / "again.csv"
     copy.write_bytes(path.read_bytes())
-    with pytest.raises(InputError, match=r"again\.csv:2: Ada has rated this unit twice"):
+    with pytest.raises(InputError, match=r"again\.csv:2, 3, 4: Ada has rated this unit twice"):
         take_in(study, [*sheets.read(path), *sheets.read(copy)], ADA)
 
 

@@ -104,8 +104,9 @@ def _ask(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[s
 
 
 def _header(view: Xml.Element, text: str, *, size: str) -> None:
+    fitting = _fit(text)
     # A text that begins with a dollar sign would be looked up in the task.
-    Xml.SubElement(view, "Header", value=_fit(f" {text}" if text.startswith("$") else text), size=size)
+    Xml.SubElement(view, "Header", value=f" {fitting}" if fitting.startswith("$") else fitting, size=size)
 
 
 def _fit(text: str) -> str:

@@ -283,7 +283,7 @@ def _mean(system: System, number: int, found: Moments, lowest: float, highest: f
     width = highest - lowest
     words = f"{mean:.2f}"
     if not isinstance(interval, Interval):
-        few = f"of {found.values}" if found.values < FEW else ""
+        few = f"mean of {found.values}" if found.values < FEW else ""
         return Dot(system, _line(number), 100 * (mean - lowest) / width, None, None, words, few)
     low, high = max(interval.low, lowest), min(interval.high, highest)
     return Dot(
@@ -393,13 +393,13 @@ def safety_levels(figures: Figures, systems: Sequence[System]) -> list[Levels]:
 
 
 def _levels(figures: Figures, system: System, item: str, limit: int, levels: range) -> LevelRow:
-    given = figures.systems[system.name].tally.given(item)
+    counted = figures.systems[system.name].tally
+    given = counted.given(item)
     counts = [given[level] for level in levels]
     low, whole = sum(given[level] for level in levels if level <= limit), sum(counts)
     found = proportion(low, whole)
-    words = percent(low, whole) if whole else "–"
-    known = not isinstance(found, Undefined) and whole >= FEW and figures.total.tally.conversations == whole
     interval = ""
-    if known and not isinstance(found, Undefined):
+    # The interval is exact where each conversation has one reply.
+    if not isinstance(found, Undefined) and FEW <= whole <= counted.conversations:
         interval = f"{100 * found.interval.low:.0f} to {100 * found.interval.high:.0f}"
-    return LevelRow(system, counts, given[Answer.NOT_JUDGED], words, interval)
+    return LevelRow(system, counts, given[Answer.NOT_JUDGED], percent(low, whole) if whole else "–", interval)

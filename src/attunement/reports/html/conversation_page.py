@@ -25,6 +25,8 @@ LONG = 6000
 """Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
 
 _LOST = frozenset({Standing.NOT_FOUND, Standing.NO_SUCH_TURN})
+_USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
+"""Marks that say nothing about an answer; how often they occur stands with the judge."""
 _ORIGINS = {
     Origin.REAL: "talk with a real person",
     Origin.SIMULATED: "written by a simulated person",
@@ -148,6 +150,8 @@ class _Page:
         self._deciding = self._decide(by_people)
         self._by_people = by_people
         self._cited: list[Cited] = []
+        self._reasons: dict[tuple[str, int, int | None, str], str] = {}
+        """By rater, repeat, turn and reasoning: the item that it was first given for."""
 
     def _decide(self, by_people: bool) -> Scorecard | None:
         if by_people and len(self._people) > 1:
@@ -290,7 +294,7 @@ class _Page:
             wording.answer_phrase(self._instrument, question.item, said.outcome).words.partition(": ")[0]
             for said in judges
         )
-        return "Votes: " + ", ".join(f"{words} {number}" for words, number in count.most_common())
+        return "Votes: " + ", ".join(f"{number} × {words}" for words, number in count.most_common())
 
     def _together(self, question: Question, people: Sequence[Said]) -> PeopleShown:
         instrument, item = self._instrument, question.item
@@ -326,22 +330,30 @@ class _Page:
         if rating and rating.detail and rating.outcome.error and self._hiding.texts:
             notes.append(self._hiding.text(rating.detail[:300]))
         notes += [self._hidden(wording.rule_finding_words(rule)) for rule in said.rules]
-        notes += [wording.MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark is not Mark.FENCED]
+        notes += [wording.MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark not in _USUAL]
         return AnswerShown(
             who="" if alone else self._who(said.card),
             words=words,
             tone=_css(phrase.tone, item, self._instrument),
-            pieces=self._pieces(said) if self._hiding.texts else [],
+            pieces=self._reason(item, said),
             notes=notes,
         )
 
-    def _pieces(self, said: Said) -> list[Piece]:
-        if said.rating is None or not said.rating.reasoning:
+    def _reason(self, item: Item, said: Said) -> list[Piece]:
+        rating = said.rating
+        if rating is None or not rating.reasoning or not self._hiding.texts:
             return []
-        reasoning = Moved(said.rating.reasoning, self._hiding)
+        # A judge that is asked about all items together gives one reasoning for them; once a reply is enough.
+        first = self._reasons.setdefault((rating.rater, rating.repeat, rating.turn, rating.reasoning), item.id)
+        if first != item.id and rating.rater_kind is RaterKind.MODEL:
+            return [Piece(f"The same reasons as for {first}.")]
+        return self._pieces(rating.reasoning, said.findings)
+
+    def _pieces(self, text: str, findings: Iterable[Finding]) -> list[Piece]:
+        reasoning = Moved(text, self._hiding)
         pieces: list[Piece] = []
         at = 0
-        for finding in sorted(said.findings, key=lambda one: one.reasoning_start):
+        for finding in sorted(findings, key=lambda one: one.reasoning_start):
             start, end = reasoning.place(finding.reasoning_start), reasoning.place(finding.reasoning_end)
             if finding.quote is None or start < at or end <= start:
                 continue

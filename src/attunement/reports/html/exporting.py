@@ -16,10 +16,19 @@ from attunement.reports.html.page import Report
 _SCALE = 2.0
 """Pixels of a PNG for each of the chart, so that it is sharp in print."""
 _SHAPES = {
-    "a": "circle", "b": "diamond", "c": "square", "d": "triangle-up", "e": "circle",
-    "f": "diamond", "g": "square", "h": "triangle-up", "x": "cross",
+    "a": "circle",
+    "b": "diamond",
+    "c": "square",
+    "d": "triangle-up",
+    "e": "circle",
+    "f": "diamond",
+    "g": "square",
+    "h": "triangle-up",
+    "x": "cross",
 }
 _HOLLOW = "bdeg"
+_HEAT_SHARES = (0.04, 0.13, 0.24, 0.37, 0.5, 0.64, 0.78)
+"""How much of the heat colour is in each of the seven steps, as in the style sheet."""
 
 
 class Drawn(NamedTuple):
@@ -66,6 +75,17 @@ def _tokens() -> dict[str, str]:
     return found
 
 
+def _mixed(tokens: dict[str, str], share: float) -> str:
+    """The heat colour mixed into the surface."""
+    ends = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (_long(tokens["surface"]), tokens["heat"])]
+    mixed = [round(ground + share * (heat - ground)) for ground, heat in zip(*ends, strict=True)]
+    return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def _long(colour: str) -> str:
+    return colour if len(colour) == 7 else "#" + "".join(part * 2 for part in colour[1:])
+
+
 def _looking(chart: Any, title: str, tokens: dict[str, str]) -> alt.TopLevelMixin:
     quiet = {"labelColor": tokens["ink-2"], "titleColor": tokens["ink-2"], "titleFontWeight": "normal"}
     return (
@@ -105,12 +125,13 @@ def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixi
     y = alt.Y("line:N", sort=[row.label for row in chart.rows], title=None, axis=alt.Axis(labelLimit=320))
     offset = alt.YOffset("system:N", sort=[system.name for system in chart.systems])
     scale = alt.Scale(domain=[lowest, highest])
+    unit = "per cent" if last != chart.ticks[-1][1] else None
     base = alt.Chart(alt.Data(values=values))
     lines = base.mark_rule(color=tokens["ink"], strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=scale, title=None), x2="high:Q", y=y, yOffset=offset
+        x=alt.X("low:Q", scale=scale, title=unit), x2="high:Q", y=y, yOffset=offset
     )
     points = base.mark_point(size=70, stroke=tokens["ink"], strokeWidth=2, opacity=1).encode(
-        x=alt.X("x:Q", scale=scale, title=None), y=y, yOffset=offset, shape=shape, fill=fill
+        x=alt.X("x:Q", scale=scale, title=unit), y=y, yOffset=offset, shape=shape, fill=fill
     )
     size = {"width": 420, "height": alt.Step(max(28, 18 * len(chart.systems)) / len(chart.systems))}
     return _looking(alt.layer(lines, points).properties(**size), chart.title, tokens)
@@ -124,7 +145,7 @@ def _heat_map(report: Report, tokens: dict[str, str]) -> alt.TopLevelMixin:
         for system, cell in zip(report.systems, row.cells, strict=True)
     ]
     order = [f"{row.id}  {row.title}" for row in rows]
-    colour = alt.Scale(domain=[0, 6], range=[tokens["surface"], tokens["heat"]])
+    colour = alt.Scale(domain=list(range(7)), range=[_mixed(tokens, share) for share in _HEAT_SHARES])
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X(
             "system:N",
@@ -135,7 +156,7 @@ def _heat_map(report: Report, tokens: dict[str, str]) -> alt.TopLevelMixin:
         y=alt.Y("item:N", sort=order, title=None, axis=alt.Axis(labelLimit=420)),
     )
     cells = base.mark_rect(stroke=tokens["surface"], strokeWidth=2).encode(
-        color=alt.Color("step:Q", scale=colour, legend=None)
+        color=alt.Color("step:O", scale=colour, legend=None)
     )
     words = base.mark_text(color=tokens["ink"], fontSize=12).encode(text="words:N")
     title = f"{report.low} or less, share by system" if report.low else "Not met, share by system"
@@ -158,6 +179,7 @@ def _distribution(one: Distribution, tokens: dict[str, str]) -> alt.TopLevelMixi
         .encode(
             x=alt.X("from:Q", scale=alt.Scale(domain=[0, 100]), title=None, axis=axis),
             x2="to:Q",
+            y2=alt.datum(0),
             y=alt.Y("number:Q", title="conversations" if one.histograms[0].cut is not None else "answers"),
             color=alt.Color("tone:N", legend=None, scale=alt.Scale(domain=list(colours), range=list(colours.values()))),
             row=alt.Row("system:N", title=None, sort=[drawn.system.name for drawn in one.histograms]),

@@ -4,8 +4,8 @@ Conversations are read a batch at a time, their words only to look for crisis si
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, groupby, islice
-from typing import NamedTuple, TypeVar
+from itertools import combinations, groupby
+from typing import NamedTuple
 
 from sqlalchemy import func, or_, select
 
@@ -15,7 +15,7 @@ from attunement.instruments.model import CrisisCueButNa
 from attunement.ratings import RaterKind, Round, State
 from attunement.reports.html.figures import Candidate, Figures, SystemFigures, Who, add_flips, answered
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
-from attunement.reports.html.reading import kept_by_key
+from attunement.reports.html.reading import batched, kept_by_key
 from attunement.reports.html.statuses import differ, mask, not_met, possible, status_of
 from attunement.reports.html.text import Hiding, drawn
 from attunement.reports.tally import Tally
@@ -23,8 +23,6 @@ from attunement.reports.wording import Answer, answer, score_words
 from attunement.scoring import Case, Scorecard, flips, panel
 from attunement.signals.crisis import crisis_cues
 from attunement.study import Judged, Study, judged, tables
-
-T = TypeVar("T")
 
 MOST_SYSTEMS = 8
 """Systems with figures of their own: more cannot be told apart in a chart. The rest is counted together."""
@@ -58,7 +56,7 @@ def _largest_systems(study: Study) -> list[str]:
 
 def _rows(study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> Iterator[Row]:
     counting = _Counting(study, figures, kinds, hiding)
-    for batch in _batched(judged(study, figures.instrument), _BATCH):
+    for batch in batched(judged(study, figures.instrument), _BATCH):
         words = kept_by_key(study, [entry.conversation.key for entry in batch])
         unfound = _unfound(study, figures.instrument, list(words))
         for entry in batch:
@@ -239,9 +237,3 @@ def _score_words(instrument: Instrument, card: Scorecard | None, score: float | 
         lowest, highest = (score_words(end, threshold) for end in card.range)
         return f"{lowest} to {highest}"
     return score_words(score, threshold)
-
-
-def _batched(entries: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(entries)
-    while batch := list(islice(iterator, size)):
-        yield batch

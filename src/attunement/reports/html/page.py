@@ -45,6 +45,8 @@ from attunement.study import Study
 _LINKED = 5
 """Unsafe conversations that are named in the line about safety."""
 _MOST_SCENARIOS = 300
+MOST_NAMED = 4
+"""Systems whose shares are named in the line about verdicts."""
 
 
 class Figure(NamedTuple):
@@ -92,6 +94,7 @@ class Top(NamedTuple):
     sign_off: str
     judges: str
     verdict: str
+    by_system: str
 
 
 class VerdictRow(NamedTuple):
@@ -263,7 +266,8 @@ def _top(
         checked=checked,
         sign_off=sign_off,
         judges=" and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names),
-        verdict=_verdict_sentence(figures, systems),
+        verdict=_verdict_sentence(figures),
+        by_system=_by_system(figures, systems),
     )
 
 
@@ -273,27 +277,26 @@ def _according(figures: Figures) -> str:
     return "the judges" if len(figures.members) > 1 else "the judge"
 
 
-def _verdict_sentence(figures: Figures, systems: Sequence[charts.System]) -> str:
-    """What comes behind "According to JUDGE"."""
+def _verdict_sentence(figures: Figures) -> str:
+    """What comes between "According to JUDGE," and the name of the instrument."""
     total = figures.total
     if not total.passed.whole:
         return ""
     if figures.instrument.scoring.threshold is None:
         flagged = sum(total.statuses[status] for status in ALARMING)
-        return (
-            f"{counted(flagged, 'conversation')} of {total.passed.whole:,} {'is' if flagged == 1 else 'are'} flagged on"
-        )
-    if 1 < len(systems) <= 3:
-        parts = [_share_of(system.name, figures) for system in systems]
-        return f"{', '.join(parts[:-1])} and {parts[-1]} pass"
+        are = "is" if flagged == 1 else "are"
+        return f"{flagged:,} of {counted(total.passed.whole, 'conversation')} {are} flagged on"
     share = charts.percent(total.passed.part, total.passed.whole)
-    return f"{share}{' of the' if share.endswith('%') else ''} conversations pass"
+    return f"{share} {'of the conversations' if share.endswith('%') else 'conversations'} pass"
 
 
-def _share_of(name: str, figures: Figures) -> str:
-    share = figures.systems[name].passed
-    words = charts.percent(share.part, share.whole)
-    return f"{words} of {name}'s" if words.endswith("%") else f"{words} of {name}"
+def _by_system(figures: Figures, systems: Sequence[charts.System]) -> str:
+    """The share that passes for each of a few systems."""
+    if figures.instrument.scoring.threshold is None or not 1 < len(systems) <= MOST_NAMED:
+        return ""
+    shares = [(system.name, figures.systems[system.name].passed) for system in systems]
+    parts = [f"{name} {charts.percent(share.part, share.whole)}" for name, share in shares if share.whole]
+    return ", ".join(parts)
 
 
 def _verdicts(figures: Figures, systems: Sequence[charts.System], statuses: Sequence[Status]) -> list[VerdictRow]:

@@ -1,12 +1,22 @@
 """Conversations of a study by their keys, and what its judges' answers cost."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import func, select
 
 from attunement.study import Kept, Study, tables
 from attunement.study.encoding import conversation_of
+
+T = TypeVar("T")
+
+
+def batched(entries: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The entries, so many at a time."""
+    iterator = iter(entries)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def kept_by_key(study: Study, keys: Sequence[int]) -> dict[int, Kept]:

@@ -8,6 +8,7 @@ move, and `Moved` says where they went.
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import NamedTuple
 
 from attunement.instruments.show import visible
@@ -54,28 +55,26 @@ class Moved:
             self._map(text, redacted)
 
     def _map(self, text: str, redacted: str) -> None:
-        """Find what stands between the placeholders again, one piece after the other."""
-        start = original = 0
-        for placeholder in _PLACEHOLDER.finditer(redacted):
-            piece = redacted[start : placeholder.start()]
-            # A short piece may stand in what was replaced, too; then a mark is a few letters off, and nothing is shown.
-            original = max(text.find(piece, original), original) + len(piece)
-            self._from.append(original)
-            self._to.append(placeholder.start())
-            start = placeholder.end()
-            after = redacted[start : start + 1]
-            original = max(text.find(after, original + 1), original) if after else len(text)
-            self._from.append(original)
-            self._to.append(start)
+        """Find what stands between the placeholders in the original, one piece after the other.
+
+        A short piece may also stand within something that was replaced; then a mark is a few letters off. What is shown
+        is the redacted text in any case.
+        """
+        placeholders = list(_PLACEHOLDER.finditer(redacted))
+        end = placeholders[0].start()
+        for placeholder, following in zip_longest(placeholders, placeholders[1:]):
+            piece = redacted[placeholder.end() : following.start() if following else len(redacted)]
+            start = text.find(piece, end + 1) if following else len(text) - len(piece)
+            start = max(start, end)
+            self._from += (end, start)
+            self._to += (placeholder.start(), placeholder.end())
+            end = start + len(piece)
 
     def place(self, original: int) -> int:
         """Where a place of the original is; within what was replaced it is the beginning or end of the placeholder."""
         at = bisect_right(self._from, original)
         if at == 0:
             return min(original, len(self.text))
-        if at % 2:  # between the beginning and the end of something that was replaced
-            return self._to[at - 1] if original == self._from[at - 1] else self._end(at)
+        if at % 2:  # within something that was replaced
+            return self._to[at - 1] if original == self._from[at - 1] else self._to[at]
         return min(self._to[at - 1] + original - self._from[at - 1], len(self.text))
-
-    def _end(self, at: int) -> int:
-        return self._to[at] if at < len(self._to) else len(self.text)

@@ -26,7 +26,7 @@ from attunement.reports.html.conversation_page import ConversationPage, conversa
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Listing, Placed
 from attunement.reports.html.page import Checked, Report, Section, report
-from attunement.reports.html.reading import characters, kept_by_key
+from attunement.reports.html.reading import batched, characters, kept_by_key
 from attunement.reports.html.rendering import environment, frame, render_conversation
 from attunement.reports.html.statuses import STATUSES
 from attunement.reports.html.text import SHOW_ALL, Hiding
@@ -177,11 +177,12 @@ class _Writer:
     # Conversations
 
     def _shown(self, rows: Iterable[Placed]) -> Iterator[ConversationPage]:
-        for placed in rows:
-            key = placed.row.key
-            if kept := kept_by_key(self._study, [key]).get(key):  # else it was removed in the meantime
-                shown = view(self._study, self._instrument, kept)
-                yield conversation_page(key, shown, self._made.hiding, by_people=self._made.figures.by_people)
+        for batch in batched(rows, PER_PAGE):
+            found = kept_by_key(self._study, [placed.row.key for placed in batch])
+            for placed in batch:
+                if kept := found.pop(placed.row.key, None):  # else it was removed in the meantime
+                    shown = view(self._study, self._instrument, kept)
+                    yield conversation_page(kept.key, shown, self._made.hiding, by_people=self._made.figures.by_people)
 
     def _packed(self) -> Iterator[tuple[int, Markup]]:
         for page in self._shown(self._listing.rows()):

@@ -1,0 +1,71 @@
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from attunement.cli.report import report
+from attunement.errors import AttunementError
+from attunement.study import Study
+from tests.reports.html.studies import mixed
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(report)
+
+    def run(*arguments: object):
+        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
+            raise outcome.exception
+        return outcome
+
+    return run
+
+
+def test_the_command_writes_the_report_and_says_what_matters(run, tmp_path):
+    outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html")
+    assert outcome.exit_code == 0
+    assert "6 conversations. Not judged: 2. Unsafe according to the judge: 1. Safety not judged: 2." in outcome.stdout
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_report_that_is_there_is_not_written_over_unless_asked(run, tmp_path):
+    path = mixed(tmp_path / "s.db")
+    (tmp_path / "r.html").write_text("mine")
+    with pytest.raises(AttunementError, match="exists already"):
+        run(path, "-o", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == "mine"
+    assert run(path, "-o", tmp_path / "r.html", "--force").exit_code == 0
+
+
+def test_names_are_replaced_only_with_redact(run, tmp_path):
+    path = mixed(tmp_path / "s.db", people=True)
+    (tmp_path / "names").write_text("Ann\nBen\n")
+    with pytest.raises(AttunementError, match="only together with --redact"):
+        run(path, "-o", tmp_path / "r.html", "--names", tmp_path / "names")
+    run(path, "-o", tmp_path / "r.html", "--redact", "--names", tmp_path / "names")
+    written = (tmp_path / "r.html").read_text()
+    assert "Ann (person)" not in written
+    assert "[name] (person)" in written
+
+
+def test_no_text_leaves_out_what_was_said(run, tmp_path):
+    run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html", "--no-text")
+    assert "mother is ill" not in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.slow
+def test_charts_are_written_as_pictures(run, tmp_path):
+    outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
+    files = sorted(file.name for file in (tmp_path / "charts").iterdir())
+    assert {"verdicts.png", "verdicts.svg", "heat-map.png", "pass-rates.svg", "distribution-01.png"} <= set(files)
+    assert f"Wrote {len(files)} files with charts" in outcome.stdout
+    assert (tmp_path / "charts" / "heat-map.png").read_bytes().startswith(b"\x89PNG")
+    assert "Stays free of harmful patterns" in (tmp_path / "charts" / "heat-map.svg").read_text()
+
+
+def test_a_study_without_an_instrument_is_said_to_have_none(run, tmp_path):
+    Study(tmp_path / "s.db", create=True).close()
+    with pytest.raises(AttunementError, match="judge something first"):
+        run(tmp_path / "s.db", "-o", tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()

@@ -1,0 +1,109 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attunement.conversations.redaction import Redactor
+from attunement.reports.conversation import Place, view
+from attunement.reports.html.conversation_page import LONG, conversation_page
+from attunement.reports.html.marking import Cited, segments
+from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.study import Study
+from tests.builders import talk
+from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
+
+PLACE = Place(1, "assistant")
+SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted), max_size=6)
+
+
+@given(st.text(max_size=30), SPANS)
+def test_segments_are_the_message_and_each_citation_keeps_its_own_words(text, spans):
+    cited = [Cited(number, PLACE, *span) for number, span in enumerate(spans, start=1)]
+    parts = segments(text, cited)
+    assert "".join(part.text for part in parts) == text
+    for number, _, start, end in cited:
+        assert "".join(part.text for part in parts if number in part.cited) == text[start:end]
+        if text[start:end]:
+            assert sum(number in part.begins for part in parts) == 1
+
+
+def shown(tmp_path, conversation, given, hiding=SHOW_ALL):
+    path = fill(tmp_path / "s.db", COACHING, [conversation], given)
+    with Study(path) as study:
+        (kept,) = study.find(conversation.id)
+        return conversation_page(kept.key, view(study, COACHING, kept), hiding)
+
+
+def items(page):
+    return {item.id: item for group in page.groups for item in group.items}
+
+
+def words_of(page, number):
+    """Where the words with this citation number stand: turn, speaker, words."""
+    return [
+        (turn.number, side, "".join(part.text for part in message.segments if number in part.cited))
+        for turn in page.turns
+        for side, message in (("user", turn.user), ("assistant", turn.assistant))
+        if message and any(number in part.cited for part in message.segments)
+    ]
+
+
+def test_a_quotation_leads_to_exactly_its_words_in_their_turn(tmp_path):
+    page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=FOUND))
+    (quote,) = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "found"]
+    assert quote.text == "'Failing it must hurt'"
+    assert words_of(page, quote.cited) == [(1, "assistant", "Failing it must hurt")]
+
+
+def test_a_quotation_that_is_not_found_says_so_and_leads_to_the_nearest_words(tmp_path):
+    reasoning = "Turn 2: 'What could help you most tonight' is asked. Turn 1: 'You must study harder' orders."
+    page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=reasoning))
+    near, lost = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "lost"]
+    assert near.note == "not found in turn 2"
+    assert words_of(page, near.cited)[0][:2] == (2, "assistant")
+    assert near.nearest in "What would help you most today?"
+    assert (lost.note, lost.nearest) == ("not found in turn 1", "")
+    assert "lost" in items(page)["CQ8"].tags.split()
+
+
+def test_a_reasoning_is_shown_whole(tmp_path):
+    reasoning = f"Before. {FOUND} Between, {LOST} after."
+    page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=reasoning))
+    assert "".join(piece.text for piece in items(page)["CQ8"].judges[0].pieces) == reasoning
+
+
+def test_one_reasoning_for_all_items_is_shown_once(tmp_path):
+    page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=FOUND))
+    assert [piece.text for piece in items(page)["CQ1"].judges[0].pieces] == ["The same reasons as for CQ8."]
+
+
+def test_redaction_reaches_transcript_reasons_and_quotations_and_the_marks_stay_right(tmp_path):
+    about = talk(("I am Anna, a@b.org.", "Write to Anna at a@b.org tonight, it will help."), id="c1")
+    reasoning = "Turn 1: 'Write to Anna at a@b.org tonight' is concrete, 'it will help' promises too much to Anna."
+    hiding = Hiding(Redactor(["Anna"]).redact_text)
+    page = shown(tmp_path, about, rated(about, reasoning=reasoning), hiding)
+    everything = repr(page)
+    assert "Anna" not in everything
+    assert "a@b.org" not in everything
+    found = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "found"]
+    assert [words_of(page, piece.cited)[0][2] for piece in found] == [
+        "Write to [name] at [email] tonight",
+        "it will help",
+    ]
+
+
+def test_items_that_are_not_due_say_why(tmp_path):
+    page = shown(tmp_path, one("c1"), rated(one("c1")))
+    assert items(page)["CP7"].words == "– not due"
+    assert "Asked from 15 turns on; this conversation has 2." in items(page)["CP7"].reason
+
+
+def test_a_very_long_message_scrolls_on_its_own(tmp_path):
+    about = talk(("Hi.", "x" * (LONG + 1)), id="c1")
+    page = shown(tmp_path, about, rated(about))
+    assert page.turns[0].assistant.long
+    assert not page.turns[0].user.long
+
+
+def test_an_empty_first_message_is_left_out(tmp_path):
+    about = talk(("", "Hello, how are you?"), id="c1")
+    page = shown(tmp_path, about, rated(about))
+    assert page.turns[0].user is None

@@ -1,0 +1,236 @@
+import re
+
+import pytest
+from markupsafe import Markup
+
+from attunement.ratings import RaterKind
+from attunement.reports.html.page import Checked, Figure, Section
+from attunement.reports.html.text import Hiding
+from attunement.study import Study
+from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated
+from tests.reports.samples import EMPATHY, judged
+
+FORBIDDEN = re.compile(r"\b(safe|approved|certified|validated|go)\b", re.IGNORECASE)
+
+
+def lines(found):
+    return [line.text for line in found.one(kind="lines").inside if not isinstance(line, str)]
+
+
+def test_the_top_says_four_things_in_a_fixed_order(tmp_path):
+    read, safety, checked, verdicts = lines(page(mixed(tmp_path / "s.db")))
+    assert "6 conversations. Not judged: 2." in read
+    assert "Unsafe according to the judge: 1 (harmful). Safety not judged: 2. Crisis signals seen in 1." in safety
+    assert "Not checked against people." in checked
+    assert "According to judge-1, " in verdicts
+    assert "coaching-v1" in verdicts
+    assert COACHING.hash[:8] in verdicts
+
+
+def test_nothing_about_verdicts_stands_before_the_four_lines(tmp_path):
+    found = page(mixed(tmp_path / "s.db"))
+    main = found.one(tag="main")
+    order = [one.attributes.get("class") or one.tag for one in main.inside if not isinstance(one, str)]
+    assert order[:3] == ["masthead", "card lines", "section"]
+
+
+def test_the_numbers_at_the_top_lead_to_their_conversations(tmp_path):
+    found = page(mixed(tmp_path / "s.db")).one(kind="lines")
+    assert {one.attributes["data-filter"]: one.text for one in found.all() if "data-filter" in one.attributes} == {
+        "flag=not judged": "2",
+        "verdict=unsafe": "1",
+        "verdict=safety not judged": "2",
+        "flag=crisis signal": "1",
+    }
+    assert found.find(tag="a", href="#c3")[0].text == "harmful"
+
+
+def test_forbidden_words_are_no_verdicts(tmp_path):
+    for path in (mixed(tmp_path / "a.db"), mixed(tmp_path / "b.db", people=True)):
+        found = page(path)
+        first_page = found.one(kind="lines").text + found.one(id="verdicts").text
+        assert not FORBIDDEN.search(first_page)
+        chips = [one.text for one in found.find(kind="st")]
+        assert chips
+        assert not [chip for chip in chips if FORBIDDEN.fullmatch(chip)]
+
+
+def test_nothing_is_green_without_peoples_ratings(tmp_path):
+    assert not page(mixed(tmp_path / "a.db")).find(kind="person")
+    assert page(mixed(tmp_path / "b.db", people=True)).find(kind="person")
+
+
+def test_ratings_of_simulated_raters_are_never_green(tmp_path):
+    talk = one("c1")
+    kinds = {"Sim": RaterKind.SIMULATION}
+    given = [*rated(talk), *rated(talk, {"CQ1": "NO"}, rater="Sim", rater_kind=RaterKind.SIMULATION)]
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], given, kinds))
+    assert not found.find(kind="person")
+    assert "Sim (simulated, not a person)" in found.text
+
+
+def test_a_pass_is_explained_once(tmp_path):
+    text = page(mixed(tmp_path / "s.db")).text
+    said = "Weights and threshold come from the source study and have not been checked clinically."
+    assert text.count(said) == 1
+    assert text.count("it met the instrument's threshold of 0.80") == 1
+
+
+def test_verdicts_are_counted_by_system_with_unsafe_and_not_judged_apart(tmp_path):
+    found = page(mixed(tmp_path / "s.db")).one(kind="verdicts")
+    heads = [one.text for one in found.find(tag="th", scope="col")]
+    assert heads[2:] == ["unsafe", "safety not judged", "fail", "pass, but contradicts a rule", "pass"]
+    rows = [[cell.text for cell in row.find(tag="td")][1:] for row in found.find(tag="tr")[1:]]
+    assert rows == [["0", "0", "1", "0", "1"], ["1", "2", "0", "1", "0"], ["1", "2", "1", "1", "1"]]
+
+
+def test_words_for_people_have_their_technical_names_beside_them(tmp_path):
+    words = page(mixed(tmp_path / "s.db")).one(id="words").text
+    for plain, technical in [
+        ("Missed failures", "false negatives"),
+        ("False alarms", "false positives"),
+        ("Agreement between your raters", "Krippendorff's alpha"),
+        ("How far single raters agree", "kappa"),
+        ("Score corrected with people's ratings", "prediction-powered"),
+        ("Could it stand in for one rater?", "alternative annotator test"),
+        ("Same answer when asked again", "test-retest"),
+        ("Version mark", "SHA-256"),
+    ]:
+        assert plain in words
+        assert technical in words
+
+
+def test_who_checked_the_judge_and_its_figures_come_from_outside(tmp_path):
+    checked = Checked(
+        "Three people rated 40 conversations. Missed failures: 3 of 7.",
+        figures=(Figure("Agreement between your raters", "0.58", "Krippendorff's alpha"),),
+        by_people=True,
+    )
+    section = Section("trust", "How far to believe the judge", Markup("<p>More.</p>"))
+    found = page(mixed(tmp_path / "s.db"), checked=checked, sign_off="Signed off by Ann.", sections=(section,))
+    third = lines(found)[2]
+    assert "Missed failures: 3 of 7." in third
+    assert "Signed off by Ann." in third
+    assert "Krippendorff's alpha" in found.one(kind="lines").one(tag="details").text
+    assert found.one(id="trust").text == "How far to believe the judge More."
+
+
+def test_failures_come_first_with_words_and_reasons(tmp_path):
+    found = page(mixed(tmp_path / "s.db"))
+    (first,) = found.one(id="first").find(tag="li")
+    assert "“Failing it must hurt”" in first.text
+    assert "Not read by a person" in first.text
+    mend = found.one(id="mend")
+    assert "not met in 1 of 4" in mend.text
+    assert mend.find(kind="said")
+
+
+def test_people_beside_the_judge_are_shown_where_they_differ(tmp_path):
+    found = page(mixed(tmp_path / "s.db", people=True))
+    fine = found.one(id="c1")
+    (differs,) = fine.find(kind="differs")
+    assert "People: not met, 2 of 2" in differs.text
+    assert "Missed failure: the judge said “met”." in differs.text
+    assert "Assumes." in differs.text
+    rows = {row.find(tag="td")[0].text: row.find(tag="td")[6].text for row in found.one(id="list").find(tag="tr")[1:]}
+    assert "people differ" in rows["fine"]
+    assert "people agree" in rows["harmful"]
+
+
+def test_safety_is_counted_by_level_and_never_as_a_mean(tmp_path):
+    talks = [one(f"c{number}") for number in range(12)]
+    given = [
+        rating
+        for number, talk in enumerate(talks)
+        for turn in (1, 2)
+        for rating in judged(talk, {"safety": 1 if number < 3 else 5}, instrument=EMPATHY, others=4, turn=turn)
+    ]
+    found = page(fill(tmp_path / "s.db", EMPATHY, talks, given))
+    levels = found.one(kind="levels")
+    cells = [cell.text for cell in levels.find(tag="tr")[1].find(tag="td")]
+    assert cells[:6] == ["6", "0", "0", "0", "18", "0"]
+    assert cells[6].startswith("25 %")
+    means = found.one(**{"aria-labelledby": "h-means"}).text
+    assert EMPATHY.item("safety").title not in means
+    assert EMPATHY.item("emotion").title in means
+    assert "no threshold, so nothing passes" in lines(found)[3]
+
+
+def test_a_study_with_only_errors_has_no_verdict_but_says_that_safety_was_not_judged(tmp_path):
+    talk = one("c1")
+    answers = {item.id: ERROR for item in COACHING.items}
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], rated(talk, answers, reasoning="")))
+    read, safety, _, verdicts = lines(found)
+    assert "1 conversation. Not judged: 1." in read
+    assert "Unsafe according to the judge: 0. Safety not judged: 1." in safety
+    assert "Nothing was judged on coaching-v1, so there are no verdicts." in verdicts
+    assert not found.find(id="verdicts")
+    assert "not judged" in found.one(id="c1").text
+
+
+def test_a_study_in_which_nobody_judged_shows_its_conversations(tmp_path):
+    found = page(fill(tmp_path / "s.db", COACHING, [one("c1"), one("c2")], []))
+    assert "2 conversations. Not judged: 2." in lines(found)[0]
+    assert "Not judged with this instrument yet." in found.one(id="c2").text
+    assert "Failing it must hurt" in found.one(id="c1").text
+
+
+def test_an_empty_study_has_a_page(tmp_path):
+    with Study(tmp_path / "s.db", create=True) as study:
+        study.keep_instrument(COACHING)
+    found = page(tmp_path / "s.db")
+    assert "0 conversations. Not judged: 0." in lines(found)[0]
+    assert not found.find(id="conversations")
+    assert found.one(id="words")
+
+
+def test_where_there_is_no_judge_people_decide(tmp_path):
+    talk = one("c1")
+    kinds = {"Ann": RaterKind.PERSON, "Ben": RaterKind.PERSON}
+    given = [*rated(talk, rater="Ann", rater_kind=RaterKind.PERSON)]
+    given += rated(talk, {"CQ8": "NO"}, rater="Ben", rater_kind=RaterKind.PERSON)
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], given, kinds))
+    assert "Unsafe according to people: 1 (c1)." in lines(found)[1]
+    assert "According to Ann and Ben" in lines(found)[3]
+
+
+def test_repeats_and_votes_of_several_judges_are_shown(tmp_path):
+    talk = one("c1")
+    given = [*rated(talk), *rated(talk, {"CQ2": "NO"}, repeat=1), *rated(talk, {"CQ2": "NO"}, rater="judge-2")]
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], given))
+    answer = next(one for one in found.one(id="c1").find(kind="ans") if "CQ2" in one.text)
+    assert "Votes: 2 × not met, 1 × met" in answer.text
+    assert "judge-1, repeat 2 not met" in answer.text
+    assert "Unsafe according to the judges: 0." in lines(found)[1]
+    assert "According to judge-1 and judge-2" in lines(found)[3]
+    assert "judges differ" in found.one(id="list").text
+    assert "Between the judges" in found.one(id="raters").text
+
+
+def test_text_and_reasons_are_left_out_on_request_and_figures_stay(tmp_path):
+    found = page(mixed(tmp_path / "s.db", people=True), Hiding(texts=False))
+    everything = found.raw
+    assert "1 (harmful)" in lines(found)[1]
+    for words in ("exam and my mother", "names the feeling", "Assumes.", "must study harder", "kill myself"):
+        assert words not in everything
+    assert "Without the words of the conversations." in found.text
+
+
+def test_every_chart_says_the_same_in_words(tmp_path):
+    talks = [one(f"c{number}", "Harbor" if number % 2 else "Lumen") for number in range(30)]
+    given = [rating for talk in talks for rating in rated(talk)]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, given))
+    for drawing in found.find(tag="svg"):
+        hidden = drawing.attributes.get("aria-hidden") == "true"
+        assert hidden or drawing.attributes.get("aria-label") or "x" in drawing.attributes
+    rates = found.one(**{"aria-labelledby": "h-pass-rates"})
+    assert "Harbor 100 % 78 to 100" in rates.text
+
+
+@pytest.mark.parametrize("systems", [1, 9, 12])
+def test_more_systems_than_shapes_are_counted_together(tmp_path, systems):
+    talks = [one(f"c{number}", f"bot-{number:02}") for number in range(systems)]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, [r for talk in talks for r in rated(talk)]))
+    named = {one.text for one in found.one(kind="heat").find(kind="sys")}
+    assert len(named) == min(systems, 9)
+    assert ("other systems" in named) is (systems > 8)

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from attunement.instruments import Value, load
 from attunement.people.drawing import draw_sample
 from attunement.people.plan_text import paragraphs
 from attunement.people.planning import PASS_RATE, failures_for_recall, plan, units_for_agreement
-from attunement.ratings import RaterKind
+from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import KeptRating, Study
 from tests.builders import ratings, talk
 
@@ -25,7 +25,11 @@ OTHER = next(item.id for item in COACHING.items if item.id not in COACHING.gate_
 
 
 def filled(
-    place: Path, count: int, answer: Callable[[int], dict[str, Value]], *, kind: RaterKind = RaterKind.MODEL
+    place: Path,
+    count: int,
+    answer: Callable[[int], Mapping[str, Value | Outcome]],
+    *,
+    kind: RaterKind = RaterKind.MODEL,
 ) -> Study:
     """A study in which one rater met every criterion of each conversation but for what `answer` says."""
     study = Study(place, create=True)
@@ -121,6 +125,14 @@ def test_where_no_failure_was_seen_the_bound_says_how_many_there_may_be(tmp_path
     assert failures is not None
     assert failures.highest == pytest.approx(1 - 0.05 ** (1 / 60))
     assert failures.conversations == 616
+
+
+def test_an_answer_that_failed_says_nothing_about_safety(tmp_path: Path) -> None:
+    error = Outcome.failed(ErrorKind.SERVER)
+    with filled(tmp_path / "a.db", 20, lambda _: {item.id: error for item in COACHING.items}) as study:
+        failures = plan(study, COACHING).failures
+    assert failures is not None
+    assert (failures.source, failures.rated, failures.rate) == ("assumed", 0, None)
 
 
 def test_replies_of_one_conversation_count_less_than_conversations(tmp_path: Path) -> None:

@@ -127,7 +127,8 @@ def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
     split = ", ".join(f"{splits.count(name):,} to {name}" for name in ("develop", "certify") if name in splits)
     yield (
         f"Drew {len(sample.units):,} conversations for {sample.instrument} (seed {sample.seed}) and kept them as "
-        f"{sample.name} in {place}{f': {split}' if split else ''}."
+        f"{sample.name} in {place}{f', with those of {extended}' if (extended := sample.design['extends']) else ''}"
+        f"{f': {split}' if split else ''}."
     )
     for stratum, counts in sample.design["strata"].items():
         share = counts["drawn"] / counts["there"]

@@ -116,7 +116,7 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
 def _how_common(plan: Plan, failures: Failures) -> str:
     if failures.rate is None or failures.conversations is None:
         return (
-            "Nobody has rated anything yet, so how common failures are is not known. At 5 in a hundred, 30 failures "
+            "Nobody has judged safety yet, so how common failures are is not known. At 5 in a hundred, 30 failures "
             "take 600 conversations drawn at random; at 1 in a hundred, 3,000."
         )
     who = "People" if failures.source == "people" else "Judges"

@@ -214,8 +214,8 @@ class _Seen:
         self.conversations += 1
         self.units += units
         self.systems[system] = self.systems.get(system, 0) + 1
-        people = [card for card in entry.cards if kinds[card.rater] is RaterKind.PERSON]
-        models = [card for card in entry.cards if kinds[card.rater] is RaterKind.MODEL]
+        people = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.PERSON]
+        models = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL]
         together = judges_card(entry, kinds)
         self._note("people", people, system)
         self._note("judges", models, system)
@@ -224,14 +224,19 @@ class _Seen:
                 self._spread("people", PASS_RATE).add(system, sum(card.passed for card in people) / len(people))
             if together:
                 self._spread("judges", PASS_RATE).add(system, float(together.passed))
-        if people and weight:
+        if weight and any(self._knows_safety(card) for card in people):
             failed = any(card.unsafe for card in people)
             self._looked["people"] += 1
             self._found["people"] += failed
             self._weight += weight
             self._failing += weight * failed
-        self._looked["judges"] += together is not None
+        self._looked["judges"] += together is not None and self._knows_safety(together)
         self._found["judges"] += is_flagged(together)
+
+    def _knows_safety(self, card: Scorecard) -> bool:
+        """Whether a card says that there is a failure, or that there is none: no answer says neither."""
+        gate = [outcome for slot, outcome in card.outcomes.items() if slot.item in self._instrument.gate_ids]
+        return is_flagged(card) or all(outcome.state in {State.VALUE, State.NA} for outcome in gate)
 
     def _note(self, source: Literal["people", "judges"], cards: list[Scorecard], system: str) -> None:
         self.rated[source] += bool(cards)

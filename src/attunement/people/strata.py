@@ -72,7 +72,7 @@ def judges_card(entry: Judged, kinds: Mapping[str, RaterKind]) -> Scorecard | No
     """What the judges say together, or the only one; None where none has rated the conversation."""
     if entry.panel:
         return entry.panel
-    return next((card for card in entry.cards if kinds[card.rater] is RaterKind.MODEL), None)
+    return next((card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL), None)
 
 
 def rater_kinds(study: Study) -> dict[str, RaterKind]:

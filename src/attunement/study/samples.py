@@ -26,7 +26,7 @@ class Drawn(NamedTuple):
 
     stratum: str
     probability: float
-    """Of being in the sample. In its share of the cases, which is that of the design, it is then in `certify`."""
+    """Of being in the sample; of being in `certify` it is this times the share `certify` of the design."""
     split: Split | None
 
 
@@ -46,7 +46,8 @@ class Sample(NamedTuple):
     """The id of the instrument."""
     seed: int
     design: dict[str, Any]
-    """How it was drawn, in plain words and numbers."""
+    """How it was drawn: `size`, `by`, `all_flagged`, `certify` (the share), `extends` (the name of a sample),
+    `instrument` (its hash) and `strata` (by name, how many were `there` and how many `drawn`)."""
     at: str
     units: dict[int, Drawn]
     """What was drawn, by the key of the conversation."""

@@ -13,9 +13,11 @@ import numpy as np
 
 from attunement.agreement.comparison_measures import Kind, Measure, Values, measures, values
 from attunement.agreement.prediction_powered import PredictionPowered, Sample, prediction_powered_mean
-from attunement.agreement.results import Undefined
+from attunement.agreement.results import FEWEST_CLUSTERS, Undefined
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
+
+_TINY = 1e-9
 
 
 class Case(NamedTuple):
@@ -133,13 +135,39 @@ def _corrected(
     # The judge's side holds the drawn conversations too: where some were more likely to be drawn than others, those
     # that were not drawn are no fair picture of all.
     sample = Sample(pairs.people, pairs.judge, scores, pairs.conversations, conversations, pairs.weights)
-    both = {number for number, score in zip(pairs.conversations, pairs.judge, strict=True) if not np.isnan(score)}
+    both = {
+        number: weight
+        for number, score, weight in zip(pairs.conversations, pairs.judge, pairs.weights, strict=True)
+        if not np.isnan(score)
+    }
+    estimate = prediction_powered_mean(sample, level=level)
     return Corrected(
         measure=measure,
         system=system,
-        estimate=prediction_powered_mean(sample, level=level),
+        estimate=estimate if isinstance(estimate, Undefined) else _unless_uneven(estimate, list(both.values())),
         conversations=len(cases),
         judged=len(set(conversations)),
         drawn=sum(case.probability is not None for case in cases),
         labelled=len(both),
+    )
+
+
+def _unless_uneven(estimate: PredictionPowered, weights: Sequence[float]) -> PredictionPowered:
+    """Without intervals where so few conversations carry most of the weight that they count like fewer than ten.
+
+    Simulated 95 % intervals held 92.6 % with ten conversations of which some were five times as likely to be drawn as
+    others. How many they count like: L. Kish, Survey Sampling (1965).
+    """
+    if len(weights) < FEWEST_CLUSTERS:
+        return estimate
+    count = sum(weights) ** 2 / sum(weight**2 for weight in weights)
+    if count >= FEWEST_CLUSTERS - _TINY:
+        return estimate
+    reason = Undefined(
+        f"too few labelled conversations: {len(weights)}, drawn so unevenly that they count like {count:.0f}, and an "
+        f"interval needs at least {FEWEST_CLUSTERS}"
+    )
+    people = estimate.people_only
+    return estimate._replace(
+        interval=reason, people_only=people if isinstance(people, Undefined) else people._replace(interval=reason)
     )

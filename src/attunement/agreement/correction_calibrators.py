@@ -14,7 +14,7 @@ from attunement.agreement.calibration import Isotonic, cross_fit, isotonic
 from attunement.agreement.correction import Pairs
 from attunement.agreement.distributions import t_quantile
 from attunement.agreement.means import Mean, mean
-from attunement.agreement.results import Interval, Undefined, too_few
+from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined, too_few
 from attunement.agreement.tables import Floats, Ints
 
 _REFITS = 200
@@ -30,7 +30,7 @@ class Curve(NamedTuple):
     """What each refit gives for the scores in `judge`."""
     conversations: int
     error_before: float
-    """How far the judge was from people, in absolute value and on average."""
+    """How far the judge was from people: the root of the mean square."""
     error_after: float
     """The same once corrected, each conversation with a fit that never saw it."""
 
@@ -73,9 +73,8 @@ def fit_curve(pairs: Pairs, *, seed: int = 0) -> Curve | Undefined:
     kept = ~np.isnan(judge) & ~np.isnan(people)
     judge, people, conversations = judge[kept], people[kept], np.array(pairs.conversations)[kept]
     names, cluster = np.unique(conversations, return_inverse=True)
-    few = too_few(len(names), "conversations that people and judge rated")
-    if few:
-        return few
+    if len(names) < FEWEST_CLUSTERS:
+        return Undefined(f"people and judge rated {len(names)} conversations, and a calibrator needs {FEWEST_CLUSTERS}")
     whole = isotonic(judge, people)
     folded = cross_fit(isotonic, judge, people, conversations, seed=seed)
     if isinstance(whole, Undefined):
@@ -90,9 +89,13 @@ def fit_curve(pairs: Pairs, *, seed: int = 0) -> Curve | Undefined:
         people=tuple(whole.people.tolist()),
         refits=tuple(refits),
         conversations=len(names),
-        error_before=float(np.abs(judge - people).mean()),
-        error_after=float(np.abs(folded.corrected - people).mean()),
+        error_before=_typical(judge - people),
+        error_after=_typical(folded.corrected - people),
     )
+
+
+def _typical(errors: Floats) -> float:
+    return float(np.sqrt((errors**2).mean()))
 
 
 def _refit(judge: Floats, people: Floats, times: Ints, whole: Isotonic) -> tuple[float, ...]:

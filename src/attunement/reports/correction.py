@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from attunement.agreement.comparison_measures import Measure
+from attunement.agreement.comparison_measures import Kind, Measure
 from attunement.agreement.correction import Corrected
 from attunement.agreement.correction_calibrators import Applied
 from attunement.agreement.means import Mean
@@ -21,6 +21,9 @@ from attunement.reports.records import instrument_record
 from attunement.reports.terminal import QUIET, line, plain_table
 from attunement.reports.wording import counted
 from attunement.study.calibrators import Kept
+
+_WIDE = 100
+"""From this width on an estimate and its interval stand on one line."""
 
 
 class Grid(NamedTuple):
@@ -60,7 +63,8 @@ def measure_words(instrument: Instrument, measure: Measure) -> str:
         return f"{measure.id}: replies of {measure.above + 1} or more, in a hundred"
     if measure.is_share:
         return f"{measure.title}, in a hundred"
-    return f"{measure.title} ({scale_words(instrument)})"
+    name = f"{measure.id}: {measure.title}" if measure.kind is Kind.ITEM else measure.title
+    return f"{name} ({scale_words(instrument)})"
 
 
 def estimate_words(measure: Measure, value: float, interval: Interval | Undefined) -> str:
@@ -77,7 +81,7 @@ def _mean_words(measure: Measure, found: Mean | Undefined) -> str:
 
 def _correction_grids(found: Correction) -> Iterator[Grid]:
     """One table for each measure."""
-    columns = ("Rated by people", "Judge alone", "People alone", "Corrected", "Gain")
+    columns = ("People rated", "Judge alone", "People alone", "Corrected", "Gain")
     for measure in dict.fromkeys(row.measure for row in found.rows):
         rows = [_row(row) for row in found.rows if row.measure == measure]
         yield Grid(measure_words(found.sheet.instrument, measure), columns, rows)
@@ -102,10 +106,11 @@ def _row(row: Corrected) -> tuple[str, ...]:
 def _correction_sentences(found: Correction) -> list[str]:
     """What was corrected, with what."""
     instrument = found.sheet.instrument
+    judged = sum(case.judge is not None for case in found.cases)
     return [
         f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})",
         f"{counted(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was drawn "
-        "at random; the judge rated all.",
+        f"at random; the judge rated {judged:,} of {counted(len(found.cases), 'conversation')}.",
     ]
 
 
@@ -166,7 +171,8 @@ def _calibration_notes(found: Calibration) -> Iterator[str]:
         elif isinstance(row.applied.interval, Undefined):
             yield f"{name}: no interval ({row.applied.interval.reason})."
         elif row.applied.beyond:
-            yield f"{name}: {row.applied.beyond:.0%} of the scores lie outside those that the calibrator has seen."
+            share = f"{100 * row.applied.beyond:.0f} %"
+            yield f"{name}: {share} of the scores lie outside those that the calibrator has seen."
 
 
 def _saved(kept: Kept) -> Iterator[str]:
@@ -174,8 +180,8 @@ def _saved(kept: Kept) -> Iterator[str]:
     yield f"Kept as calibrator {kept}."
     for measure, curve in curves_of(kept).items():
         yield (
-            f"{measure}: the judge is {curve.error_before:.2f} away from people on average, calibrated and out of fold "
-            f"{curve.error_after:.2f} ({counted(curve.conversations, 'conversation')})."
+            f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that did "
+            f"not see the conversation, {curve.error_after:.2f} ({counted(curve.conversations, 'conversation')})."
         )
 
 
@@ -187,12 +193,15 @@ def draw(page: Page, console: Console) -> None:
         console.print(line(sentence, QUIET))
     for grid in page.grids:
         drawn = plain_table()
-        drawn.add_column(line(grid.title), overflow="fold")
+        drawn.add_column("System", overflow="fold")
         for column in grid.columns:
-            drawn.add_column(column, justify="right")
+            drawn.add_column(column, justify="right", no_wrap=True)
         for row in grid.rows:
-            drawn.add_row(*map(line, row))
+            # On a narrow terminal an interval stands below its estimate.
+            texts = row[1:] if console.width >= _WIDE else [text.replace(" (", "\n(") for text in row[1:]]
+            drawn.add_row(*map(line, (row[0], *texts)))
         console.print()
+        console.print(line(grid.title, "bold"))
         console.print(drawn)
     console.print()
     for note in page.notes:

@@ -15,7 +15,7 @@ from attunement.agreement.tables import Bools, Floats, Ints
 from attunement.conversations import Turn
 from attunement.conversations.model import fingerprint
 from attunement.instruments import Instrument, Item, Scores
-from attunement.ratings import RaterKind, Round, State
+from attunement.ratings import ErrorKind, RaterKind, Round, State
 from attunement.study import Study
 from attunement.study.tables import conversations, ratings
 
@@ -134,6 +134,9 @@ def _count_others(connection: Connection, instrument: Instrument, left_out: Coun
     for name, count in connection.execute(rounds):
         if name not in {Round.MAIN, Round.REPEAT}:
             left_out[f"of the {name} round"] += count
+    unread = select(func.count()).where(_worded(instrument), table.error == ErrorKind.MALFORMED)
+    if count := connection.scalar(unread):
+        left_out["unreadable or off the scale, and refused"] += count
     ours = table.item.in_([item.id for item in instrument.items]) & (table.round == Round.MAIN)
     reworded = select(func.count()).where(ours, table.item_hash.not_in(list(instrument.item_hashes.values())))
     if count := connection.scalar(reworded):

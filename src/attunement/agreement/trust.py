@@ -69,7 +69,6 @@ class Details(NamedTuple):
     """Against the median of people: as papers print it, and not comparable with what people reach."""
     with_length: Correlation | Undefined
     """Of judge minus people with the number of words: whether it favours long replies."""
-    levels: Levels
     applicability: Applicability | None
     """None where nobody said that the item does not apply."""
     by_length: tuple[Group, ...]
@@ -90,6 +89,7 @@ class TrustCard(NamedTuple):
     bias: Mean | Undefined
     stand_in: AlternativeAnnotator | Undefined
     outcomes: Outcomes
+    levels: Levels
     missed: Missed | None
     """For gate items alone."""
     details: Details | None
@@ -154,6 +154,7 @@ def trust_card(
         bias=bias(answers, mean, where),
         stand_in=stand_in,
         outcomes=_outcomes(states, people.states),
+        levels=levels(answers, mean, around.system),
         missed=gate,
         details=None if habits is None else _details(sheet, people, column, mean, around, habits),
     )
@@ -188,7 +189,6 @@ def _details(sheet: Sheet, people: Sheet, column: int, mean: Floats, around: Aro
         compression=range_compression(answers, mean),
         with_median=kappa(answers, middle, "quadratic" if ordered else "identity"),
         with_length=no_text if around.words is None else spearman(answers - mean, around.words),
-        levels=levels(answers, mean, around.system),
         applicability=_applicability(sheet, people, column),
         by_length=_by_length(answers, people, mean, around),
         by_system=_by_system(answers, people, mean, around),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from attunement.agreement.alpha import Alpha
+from attunement.agreement.levels import FEWEST_SYSTEMS
 from attunement.agreement.reliability import Reliability, Standing
 from attunement.agreement.results import Undefined
 from attunement.agreement.single_raters import SingleRaters
@@ -25,6 +26,7 @@ from attunement.reports.agreement_wording import (
     span,
     verdict_phrase,
 )
+from attunement.reports.trust import order
 from attunement.reports.wording import Phrase, Tone, counted
 
 COLUMNS = (
@@ -117,6 +119,20 @@ def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, SingleRaters
     ]
     found.sort(key=lambda pair: -pair[1].value)
     return found if full else found[:1]
+
+
+LEVELS_TITLE = "Ranking systems is not rating conversations"
+LEVEL_COLUMNS = ("Item", "Judge", "Order of conversations", "Order of systems")
+
+
+def level_rows(agreement: Agreement) -> list[tuple[str, str, str, str]]:
+    """For each item and judge, how far it orders conversations, and systems, as people do; empty for few systems."""
+    return [
+        (entry.item.id, card.judge, order(card.levels.unit), order(card.levels.system))
+        for entry in agreement.items
+        for card in entry.cards
+        if card.levels.system.number >= FEWEST_SYSTEMS
+    ]
 
 
 def opening(agreement: Agreement) -> list[str]:

@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from attunement.agreement.summary import Agreement
-from attunement.reports.agreement import COLUMNS, closing, meanings, opening, table_rows, warnings
+from attunement.reports.agreement import (
+    COLUMNS,
+    LEVEL_COLUMNS,
+    LEVELS_TITLE,
+    closing,
+    level_rows,
+    meanings,
+    opening,
+    table_rows,
+    warnings,
+)
 from attunement.reports.agreement_wording import sentence
 from attunement.reports.legible import in_a_line
 from attunement.reports.trust import Line, again_line, card_lines, people_lines
@@ -28,6 +38,7 @@ def _lines(agreement: Agreement, title: str, *, full: bool) -> Iterator[str]:
             yield f"**{_text(said)}**"
         yield ""
         yield from (f"- **{verdict.value}**: {meaning}" for verdict, meaning in meanings(agreement))
+        yield from _levels(agreement)
         yield from _again(agreement)
         if full:
             yield from _cards(agreement)
@@ -44,6 +55,18 @@ def _table(agreement: Agreement, *, full: bool) -> Iterator[str]:
         name = f"{'&nbsp;&nbsp;' * row.below}{_text(row.name)}"
         cells = [row.conversations, row.answers, *figures, row.missed, row.verdict.words]
         yield f"| {' | '.join([name, *map(_text, cells)])} |"
+
+
+def _levels(agreement: Agreement) -> Iterator[str]:
+    rows = level_rows(agreement)
+    if not rows:
+        return
+    yield ""
+    yield f"{LEVELS_TITLE}:"
+    yield ""
+    yield f"| {' | '.join(LEVEL_COLUMNS)} |"
+    yield "|---|---|---|---|"
+    yield from (f"| {' | '.join(map(_text, row))} |" for row in rows)
 
 
 def _again(agreement: Agreement) -> Iterator[str]:

@@ -8,7 +8,17 @@ from rich.table import Table
 from rich.text import Text
 
 from attunement.agreement.summary import Agreement, ItemAgreement
-from attunement.reports.agreement import COLUMNS, closing, meanings, opening, table_rows, warnings
+from attunement.reports.agreement import (
+    COLUMNS,
+    LEVEL_COLUMNS,
+    LEVELS_TITLE,
+    closing,
+    level_rows,
+    meanings,
+    opening,
+    table_rows,
+    warnings,
+)
 from attunement.reports.agreement_wording import VERDICTS, sentence, single
 from attunement.reports.legible import in_a_line
 from attunement.reports.terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
@@ -33,6 +43,7 @@ def draw_agreement(agreement: Agreement, title: str, console: Console, *, full: 
         console.print(_table(agreement, full=full, wide=console.width >= _WIDE))
         console.print()
         _draw_reading(agreement, console)
+        _draw_levels(agreement, console)
         _draw_again(agreement, console)
         if full:
             _draw_full(agreement, console)
@@ -82,6 +93,20 @@ def _draw_reading(agreement: Agreement, console: Console) -> None:
         tone = VERDICTS[verdict].tone
         sign = f"{SIGNS[tone]} " if tone in SIGNS else ""
         console.print(Text.assemble((f"{sign}{verdict.value}", STYLES[tone]), f": {meaning}"), style=QUIET)
+
+
+def _draw_levels(agreement: Agreement, console: Console) -> None:
+    rows = level_rows(agreement)
+    if not rows:
+        return
+    console.print()
+    console.print(heading(LEVELS_TITLE))
+    table = plain_table()
+    for name in LEVEL_COLUMNS:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(line(in_a_line(cell, 40)) for cell in row))
+    console.print(table)
 
 
 def _draw_again(agreement: Agreement, console: Console) -> None:

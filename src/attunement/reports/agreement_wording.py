@@ -94,7 +94,8 @@ def common_answers(entry: ItemAgreement) -> str:
 
 
 def _number(count: int, total: int) -> str:
-    return str(count) if total < _FEW else f"{100 * count / total:.0f}"
+    share = f"{100 * count / total:.0f}"
+    return str(count) if total < _FEW else "<1" if count and share == "0" else share
 
 
 def _share(word: str, count: int, total: int) -> str:

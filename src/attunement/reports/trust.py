@@ -146,8 +146,8 @@ def _detail_lines(card: TrustCard, details: Details) -> Iterator[Line]:
             yield Line(label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias")
     yield Line(
         "one by one, and by system",
-        f"conversation by conversation {_order(details.levels.unit)}; system by system {_order(details.levels.system)}",
-        f"Spearman; ICC(2,1) {_icc(details.levels.unit)} and {_icc(details.levels.system)}, judge and mean of people",
+        f"conversation by conversation {order(card.levels.unit)}; system by system {order(card.levels.system)}",
+        f"Spearman; ICC(2,1) {_icc(card.levels.unit)} and {_icc(card.levels.system)}, judge and mean of people",
     )
     yield from _technical_lines(details)
 
@@ -207,7 +207,8 @@ def _group(group: Group, card: TrustCard) -> str:
     )
 
 
-def _order(level: Level) -> str:
+def order(level: Level) -> str:
+    """How far a judge orders units, or systems, as people do, with their number."""
     if isinstance(level.spearman, Undefined):
         return f"not known: {level.spearman.reason}"
     return f"{figure(level.spearman.value)} (n {level.number:,})"

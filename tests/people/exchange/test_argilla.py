@@ -98,7 +98,7 @@ def test_drafts_and_discarded_responses_are_no_answers(
     ("given", "reason"),
     [
         (responses({ONE: "9"}), "emotion is '9', and the answers are 1 to 5"),
-        (dict(list(responses({ONE: "4"}).items())[:2]), "has no answer, but others of the unit have"),
+        (dict(list(responses({ONE: "4"}).items())[:2]), "helpfulness, safety, overall without an answer"),
         ({"q01-emotion": ["x"]}, "the responses to 'q01-emotion' are not as Argilla writes them"),
         ({"q01-emotion": 3}, "the responses to 'q01-emotion' are not as Argilla writes them"),
         ({"q01-emotion": [{"value": {"x": 1}, "user_id": ONE}]}, "emotion is "),

@@ -188,7 +188,10 @@ def test_a_mark_over_several_messages_is_evidence_in_each(
     ("made", "reason"),
     [
         ([annotation("6")], "emotion is '6', and the answers are 1 to 5 or cannot judge"),
-        ([annotation() | {"result": [chosen("emotion", "4")]}], "validation has no answer"),
+        (
+            [annotation() | {"result": [chosen("emotion", "4")]}],
+            "validation, helpfulness, safety, overall without an answer",
+        ),
         ([annotation(), annotation("5")], "annotator 1 has rated this unit twice"),
         ([annotation("4", marked("emotion", 3, 3, (0, 400)))], "an annotation holds what the configuration does not"),
         ([annotation("4", marked("emotion", 3, 3, (0, 4), text="Else"))], "an annotation holds what"),

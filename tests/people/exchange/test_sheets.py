@@ -137,7 +137,7 @@ def test_a_sheet_from_a_spreadsheet_in_another_country_is_read(
     ("cells", "reason"),
     [
         ({"CQ2": "7"}, r"to-fill\.csv:\d: CQ2 is '7', and the answers are met, not met, does not apply or"),
-        ({"CQ1": ""}, r"to-fill\.csv:\d: CQ1 has no answer, but others of the unit have"),
+        ({"CQ1": ""}, r"to-fill\.csv:\d: CQ1 without an answer, but others of the unit have one"),
         ({"CQ8": "does not apply"}, r"to-fill\.csv:\d: CQ8 is 'does not apply', and the answers are met, not met or"),
         ({"unit": "u0123"}, r"to-fill\.csv:\d: 'u0123' was not handed out from this study"),
         ({"unit": ""}, r"to-fill\.csv:\d: the column 'unit' is empty"),
@@ -227,6 +227,8 @@ def test_another_file_is_no_sheet(study: Study, outgoing: list[Outgoing], tmp_pa
     other.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="there is no column 'unit'"):
         take(study, other)
+    with pytest.raises(InputError, match="no answer to any item of coaching-v1; is it the right file"):
+        take(study, tmp_path / sheets.TO_READ)
     with pytest.raises(InputError, match=r"nowhere\.csv"):
         take(study, tmp_path / "nowhere.csv")
 

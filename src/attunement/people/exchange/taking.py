@@ -181,6 +181,9 @@ class _Taking:
         given = self._renamed(given, self._item_names(instrument))
         length = there.turn or self._turns[there.conversation]
         due = [item.id for item in instrument.items if item.minimum_turns <= length]
+        if given.answers and not given.answers.keys() & instrument.item_hashes.keys():
+            self.problems.add(given.place, f"there is no answer to any item of {instrument.id}; is it the right file?")
+            return
         answered = [item for item in due if not is_blank(given.answers.get(item))]
         if not answered:
             self.taken.unrated += 1
@@ -203,16 +206,19 @@ class _Taking:
     def _outcomes(self, given: Given, instrument: Instrument, due: Sequence[str]) -> dict[str, Outcome] | None:
         """The outcome of everything that is due, or None where something does not fit."""
         outcomes: dict[str, Outcome] = {}
+        missing = [id for id in due if is_blank(given.answers.get(id))]
+        if missing:
+            self.problems.add(given.place, f"{', '.join(missing)} without an answer, but others of the unit have one")
         for id in due:
-            item, value = instrument.item(id), given.answers.get(id)
-            outcome = None if is_blank(value) else outcome_of(value, instrument, item)
-            if outcome is not None:
-                outcomes[id] = outcome
-            elif is_blank(value):
-                self.problems.add(given.place, f"{id} has no answer, but others of the unit have")
-            else:
+            if id in missing:
+                continue
+            item, value = instrument.item(id), given.answers[id]
+            outcome = outcome_of(value, instrument, item)
+            if outcome is None:
                 known = allowed(instrument, item)
                 self.problems.add(given.place, f"{id} is {str(value)[:40]!r}, and the answers are {known}")
+            else:
+                outcomes[id] = outcome
         return outcomes if len(outcomes) == len(due) else None
 
     def check(self) -> None:

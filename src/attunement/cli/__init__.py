@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attunement.cli import (
+    add,
     agree,
     annotate,
     bench,
@@ -51,6 +52,7 @@ app.command()(gate.gate)
 app.command()(agree.agree)
 app.command()(compare.compare)
 app.command()(correct.correct)
+app.command()(add.add)
 app.command()(plan.plan)
 app.command()(annotate.annotate)
 app.command()(sheets.hand_out)

@@ -134,7 +134,7 @@ def _quoted(span: Span, unit: Unit) -> dict[str, Any]:
     words = ""
     if span.turn <= len(unit.turns) and span.start < span.end:
         words = shown(getattr(unit.turns[span.turn - 1], span.speaker))[span.start : span.end]
-    if len(words) != span.end - span.start:
+    if not words or len(words) != span.end - span.start:
         raise InputError("the marked words are not in this transcript")
     return {**span.model_dump(), "quote": words}
 

@@ -36,8 +36,9 @@ def calibration_examples(instrument: Instrument, wanted: int | None, *, seed: st
 
     The items take turns, and each gives its boundary cases first.
     """
-    count = min(_PER_ITEM * len(instrument.items), _AT_MOST) if wanted is None else wanted
-    by_item = [sorted(_examples(item), key=lambda worked: worked.example.kind == "clear") for item in instrument.items]
+    taught = [item for item in instrument.items if item.examples]
+    count = min(_PER_ITEM * len(taught), _AT_MOST) if wanted is None else wanted
+    by_item = [sorted(_examples(item), key=lambda worked: worked.example.kind == "clear") for item in taught]
     in_turn = [worked for row in zip_longest(*by_item) for worked in row if worked is not None]
     chosen = in_turn[:count]
     Random(seed).shuffle(chosen)  # noqa: S311 - guards nothing

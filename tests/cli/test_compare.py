@@ -1,0 +1,242 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from attunement.cli.compare import compare
+from attunement.errors import AttunementError
+from attunement.ratings import ErrorKind, Outcome, RaterKind
+from attunement.study import Study
+from tests.reports.judged_studies import all_met, every_third_not_met, judge, talks
+from tests.reports.samples import COACHING, EMPATHY
+
+ERROR = Outcome.failed(ErrorKind.TIMEOUT)
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(compare)
+
+    def run(*arguments: object, columns: int = 80):
+        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(columns)})
+        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
+            raise outcome.exception
+        return outcome
+
+    return run
+
+
+def words(outcome) -> str:
+    return " ".join(outcome.stdout.split())
+
+
+@pytest.fixture
+def two_systems(tmp_path):
+    path = judge(tmp_path / "s.db", talks(12))
+    return judge(path, talks(12, "Lumen"), every_third_not_met("CQ1", "MT1", "CQ8"))
+
+
+def test_two_systems_are_compared_in_sentences_and_tables(run, two_systems) -> None:
+    said = words(run(two_systems, "Harbor", "Lumen"))
+    assert "Lumen compared with Harbor" in said
+    assert "paired on scenario: 12 scenarios in common" in said
+    assert "Unsafe: Harbor 0 of 12 (0.0 %), Lumen 4 of 12 (33.3 %)." in said
+    assert "Lumen does worse" in said
+    assert "McNemar's exact test" in said
+    assert "Lumen/t0: CQ8 Stays free of harmful patterns" in said
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_is_wider_than_the_terminal(run, two_systems, columns: int) -> None:
+    lines = run(two_systems, columns=columns).stdout.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert any("CQ8" in line for line in lines)
+
+
+def test_json_holds_every_number_and_no_nan(run, two_systems) -> None:
+    record = json.loads(run(two_systems, "--json").stdout, parse_constant=pytest.fail)
+    assert record["pairing"] == {"column": "scenario", "scenarios": 12, "without": 0, "paired": True}
+    assert record["passed"]["difference"] == pytest.approx(-1 / 3)
+    assert record["pass_test"]["pairs"]["only_first"] == 4
+    safety = next(row for row in record["items"] if row["id"] == "CQ8")
+    assert safety["safety"]
+    assert safety["interval"]["low"] < safety["difference"] < safety["interval"]["high"]
+    assert [entry["id"] for entry in record["second"]["unsafe"]] == ["t0", "t3", "t6", "t9"]
+
+
+def test_markdown_has_tables_and_lets_nobody_write_markup(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", talks(3))
+    path = judge(path, talks(3, "Lu|men <b>"), every_third_not_met("CQ8"))
+    said = run(path, "--markdown").stdout
+    assert "| Overall score | 1.00 | 1.00 |" in said
+    assert "Lu\\|men \\<b\\>" in said
+    assert "<b>" not in said.replace("\\<b\\>", "")
+
+
+def test_fewer_than_ten_scenarios_are_described_without_an_interval(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", talks(7))
+    said = words(run(judge(path, talks(7, "Lumen"), every_third_not_met("CQ1"))))
+    assert "too few scenarios: 7, and an interval needs at least 10" in said
+    assert "these numbers describe these conversations and no others" in said
+
+
+def test_other_columns_tell_groups_apart_and_pair_them(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(4, language="en"), *talks(4, "Lumen", language="de")])
+    assert "de compared with en" in words(run(path, "--by", "language"))
+    record = json.loads(run(path, "--by", "language", "--pair", "id", "--json").stdout)
+    assert record["pairing"]["column"] == "id"
+
+
+def test_without_scenarios_conversations_stand_for_themselves(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", talks(12, scenario=False))
+    path = judge(path, talks(12, "Lumen", scenario=False), every_third_not_met("CQ1", "MT1"))
+    said = words(run(path))
+    assert "not paired, because they share no scenario" in said
+    assert "Fisher's exact test" in said
+
+
+def test_few_shared_scenarios_are_not_paired_unless_asked(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(2), *talks(20, scenario=False)[2:]])
+    path = judge(path, [*talks(2, "Lumen"), *talks(20, "Lumen", scenario=False)[2:]])
+    assert "Only 4 of 40 conversations share a scenario" in words(run(path))
+    assert json.loads(run(path, "--pair", "scenario", "--json").stdout)["pairing"]["scenarios"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["Harbor"], "name two values of 'system'"),
+        (["Harbor", "Nobody"], "no conversation in .* has 'Nobody' for 'system'; there are Harbor, Lumen"),
+        (["Harbor", "Harbor"], "cannot be compared with itself"),
+        (["--by", "colour"], "no conversation in .* has a value for 'colour'"),
+        (["--pair", "colour"], "share no value of 'colour'"),
+        (["--margin", "0.1"], "--margin decides against a --baseline"),
+        (["--json", "--markdown"], "choose one of"),
+        (["--rater", "nobody"], "there is no rater 'nobody'"),
+        (["Harbor", "Lumen", "--baseline", "x.db"], "leave A, B and --by out"),
+    ],
+)
+def test_wrong_use_is_one_sentence(run, two_systems, arguments, sentence: str) -> None:
+    with pytest.raises(AttunementError, match=sentence):
+        run(two_systems, *arguments)
+
+
+def test_an_empty_study_is_a_sentence(run, tmp_path) -> None:
+    Study(tmp_path / "s.db", create=True).close()
+    with pytest.raises(AttunementError, match="holds no instrument yet"):
+        run(tmp_path / "s.db")
+
+
+def test_only_errors_say_that_nothing_can_be_compared(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(12), *talks(12, "Lumen")], lambda *_: ERROR)
+    outcome = run(path)
+    assert "Nothing can be compared: not a single answer of both was judged." in words(outcome)
+    assert "nan" not in outcome.stdout.lower().split()
+    json.loads(run(path, "--json").stdout, parse_constant=pytest.fail)
+
+
+def test_one_person_alone_is_compared_as_a_rater(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(3), *talks(3, "Lumen")], rater="ann", kind=RaterKind.PERSON, settings={})
+    assert "Judged by ann." in words(run(path))
+
+
+def test_groups_that_were_judged_by_different_judges_are_not_compared(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", talks(3))
+    judge(path, talks(3), rater="second")
+    judge(path, talks(3, "Lumen"))
+    with pytest.raises(AttunementError, match="Lumen was judged by judge, but the other group also by others"):
+        run(path)
+    assert "Judged by judge." in words(run(path, "--rater", "judge"))
+
+
+def test_what_one_judge_of_two_left_out_counts_as_not_judged(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(12), *talks(12, "Lumen")])
+    judge(path, [*talks(12), *talks(11, "Lumen")], rater="second")
+    assert "Not judged, or not by all judges: 1 of 12 (8.3 %) of Lumen." in words(run(path))
+
+
+def test_safety_scores_are_shown_by_level(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", [*talks(3), *talks(3, "Lumen")], instrument=EMPATHY)
+    said = words(run(path))
+    assert "Replies with safety of 1 2 3 4 5 not judged" in said
+    assert "Harbor – – – 15 – –" in said
+
+
+# With --baseline
+
+
+@pytest.fixture
+def baseline(tmp_path):
+    return judge(tmp_path / "old.db", talks(12), every_third_not_met("CQ1"))
+
+
+def test_the_same_again_exits_with_zero(run, tmp_path, baseline) -> None:
+    outcome = run(judge(tmp_path / "new.db", talks(12), every_third_not_met("CQ1")), "--baseline", baseline)
+    assert outcome.exit_code == 0
+    assert "No worse than the baseline." in words(outcome)
+
+
+def test_a_new_unsafe_conversation_exits_with_one_although_the_score_rose(run, tmp_path, baseline) -> None:
+    def one_unsafe(conversation, unit, item):
+        return "NO" if (item.id, conversation.id) == ("CQ8", "t5") else all_met(conversation, unit, item)
+
+    outcome = run(judge(tmp_path / "new.db", talks(12), one_unsafe), "--baseline", baseline)
+    assert outcome.exit_code == 1
+    assert "Unsafe now and not before: 1 conversation. Harbor/t5" in words(outcome)
+
+
+def test_a_worse_score_exits_with_one_and_a_wider_margin_with_zero(run, tmp_path, baseline) -> None:
+    worse = judge(tmp_path / "new.db", talks(12), every_third_not_met("CQ1", "MT1", "MT2"))
+    assert run(worse, "--baseline", baseline).exit_code == 1
+    assert run(worse, "--baseline", baseline, "--margin", 0.5).exit_code == 0
+
+
+def test_too_few_conversations_exit_with_three(run, tmp_path) -> None:
+    old, new = (judge(tmp_path / name, talks(5)) for name in ("old.db", "new.db"))
+    outcome = run(new, "--baseline", old)
+    assert outcome.exit_code == 3
+    assert "too few scenarios: 5" in words(outcome)
+
+
+def test_errors_exit_with_three(run, tmp_path, baseline) -> None:
+    def one_error(conversation, unit, item):
+        return ERROR if (item.id, conversation.id) == ("CQ9", "t5") else "YES"
+
+    outcome = run(judge(tmp_path / "new.db", talks(12), one_error), "--baseline", baseline)
+    assert outcome.exit_code == 3
+    assert "Safety not judged: 1 conversation. Harbor/t5" in words(outcome)
+
+
+def test_a_study_without_ratings_exits_with_three(run, tmp_path, baseline) -> None:
+    Study(tmp_path / "new.db", create=True).close()
+    outcome = run(tmp_path / "new.db", "--baseline", baseline, "--json")
+    assert outcome.exit_code == 3
+    assert "holds no ratings yet" in json.loads(outcome.stdout)["decision"]["reasons"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"instrument": EMPATHY}, "the instrument is empathy-v2 2.0.0 here and coaching-v1 1.0.0 there"),
+        (
+            {"instrument": COACHING.model_copy(update={"version": "9"})},
+            "coaching-v1 9 here and coaching-v1 1.0.0 there",
+        ),
+        ({"rater": "other"}, "the judges are other here and judge there"),
+        ({"settings": {"layout": "transcript-first"}}, "the layout of the prompts is transcript-first here"),
+        ({"model": "model-2"}, "judge answered as model-2 here and as model-1 there"),
+    ],
+)
+def test_other_versions_are_refused_with_what_differs(run, tmp_path, baseline, change, sentence: str) -> None:
+    new = judge(tmp_path / "new.db", talks(12), all_met, **change)
+    with pytest.raises(AttunementError, match=sentence):
+        run(new, "--baseline", baseline)
+
+
+def test_the_decision_is_in_the_json_and_in_the_markdown(run, tmp_path, baseline) -> None:
+    new = judge(tmp_path / "new.db", talks(12))
+    decision = json.loads(run(new, "--baseline", baseline, "--json").stdout)["decision"]
+    assert (decision["exit_code"], decision["margin"]) == (0, 0.05)
+    assert "**No worse than the baseline.**" in run(new, "--baseline", baseline, "--markdown").stdout

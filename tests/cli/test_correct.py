@@ -1,0 +1,208 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from attunement.cli.correct import correct
+from attunement.errors import AttunementError
+from attunement.ratings import ErrorKind, Outcome, RaterKind
+from attunement.study import Study
+from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
+from tests.reports.samples import EMPATHY
+
+ERROR = Outcome.failed(ErrorKind.TIMEOUT)
+EVERY = [*talks(30), *talks(30, "Lumen")]
+STRICT = every_third_not_met("CQ1", "MT1", "MT2")
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(correct)
+
+    def run(*arguments: object, columns: int = 80):
+        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(columns)})
+        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
+            raise outcome.exception
+        return outcome
+
+    return run
+
+
+def words(outcome) -> str:
+    return " ".join(outcome.stdout.split())
+
+
+def people(path, conversations, answer=STRICT, rater: str = "ann"):
+    return judge(path, conversations, answer, rater=rater, kind=RaterKind.PERSON, settings={})
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    """A kind judge of two systems, and a person who rated half of the conversations."""
+    path = judge(tmp_path / "s.db", EVERY, every_third_not_met("CQ1"))
+    chosen = EVERY[::2]
+    draw(path, EVERY, chosen)
+    return people(path, chosen)
+
+
+def row(record, measure: str, system: str | None):
+    return next(row for row in record["rows"] if (row["measure"], row["system"]) == (measure, system))
+
+
+def test_judge_people_and_both_stand_side_by_side_for_each_system(run, sampled) -> None:
+    said = words(run(sampled))
+    assert "judge corrected by people" in said
+    assert "System People rated Judge alone People alone Corrected Gain" in said
+    assert "Harbor 15 of 30" in said
+    assert "all systems" in said
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_is_wider_than_the_terminal(run, sampled, columns: int) -> None:
+    assert max(map(len, run(sampled, columns=columns).stdout.splitlines())) <= columns
+
+
+def test_the_correction_takes_out_what_the_judge_overlooks(run, sampled) -> None:
+    record = json.loads(run(sampled, "--json").stdout, parse_constant=pytest.fail)
+    found = row(record, "score", None)
+    # A third of the conversations miss one criterion more than the judge sees in each of two.
+    assert found["judge_only"]["value"] > found["corrected"]["value"]
+    assert found["corrected"]["value"] == pytest.approx(found["people_only"]["value"], abs=0.02)
+    assert found["gain"] > 1
+    assert (found["conversations"], found["drawn"], found["rated_by_people"]) == (60, 30, 30)
+
+
+def test_without_a_random_sample_nothing_is_corrected(run, tmp_path) -> None:
+    path = people(judge(tmp_path / "s.db", EVERY), EVERY)
+    with pytest.raises(AttunementError, match=r"no random sample for people to rate.*attune plan"):
+        run(path)
+
+
+def test_a_sample_that_nobody_rated_is_a_sentence(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[:20])
+    with pytest.raises(AttunementError, match="no person has rated any of the 20 conversations"):
+        run(path)
+
+
+def test_simulated_people_are_no_people(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[:20])
+    judge(path, EVERY[:20], rater="robot", kind=RaterKind.SIMULATION, settings={})
+    with pytest.raises(AttunementError, match="no person has rated"):
+        run(path)
+
+
+def test_people_alone_are_no_judge(run, tmp_path) -> None:
+    path = people(tmp_path / "s.db", EVERY[:3])
+    with pytest.raises(AttunementError, match="a judge is what is corrected"):
+        run(path)
+
+
+def test_an_empty_study_is_a_sentence(run, tmp_path) -> None:
+    Study(tmp_path / "s.db", create=True).close()
+    with pytest.raises(AttunementError, match="holds no instrument yet"):
+        run(tmp_path / "s.db")
+
+
+def test_only_errors_of_the_judge_give_a_reason_and_no_number(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY, lambda *_: ERROR)
+    draw(path, EVERY, EVERY[::2])
+    people(path, EVERY[::2])
+    outcome = run(path)
+    assert "no estimate (no unit was rated by people and the judge)" in words(outcome)
+    assert "undefined" in row(json.loads(run(path, "--json").stdout, parse_constant=pytest.fail), "score", None)
+
+
+def test_what_people_rated_outside_the_sample_does_not_count(run, sampled) -> None:
+    before = run(sampled, "--json").stdout
+    people(sampled, EVERY[1::2], all_met)
+    assert run(sampled, "--json").stdout == before
+
+
+def test_only_the_certify_half_counts_where_the_sample_is_split(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[::2], split=True)
+    outcome = run(people(path, EVERY[::2]))
+    assert "only the 15 conversations of `certify` count" in words(outcome)
+
+
+def test_conversations_that_came_later_are_left_out_and_counted(run, sampled) -> None:
+    judge(sampled, talks(35)[30:], all_met)
+    said = words(run(sampled))
+    assert "5 conversations could not have been drawn" in said
+    assert "the judge rated 60 of 60 conversations" in said
+
+
+def test_conversations_that_people_have_not_rated_yet_are_counted(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[::2])
+    people(path, EVERY[::3])
+    assert "People rated 10 of 30 drawn conversations." in words(run(path))
+
+
+def test_too_few_rated_conversations_have_no_interval(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[:8])
+    assert "too few labelled conversations: 8" in words(run(people(path, EVERY[:8])))
+
+
+# Calibrators
+
+
+def test_a_calibrator_is_kept_in_versions_and_says_how_good_it_is(run, sampled) -> None:
+    assert "Kept as calibrator spring@1." in words(run(sampled, "--save-calibrator", "spring"))
+    said = words(run(sampled, "--save-calibrator", "spring"))
+    assert "Kept as calibrator spring@2." in said
+    assert "by fits that did not see the conversation" in said
+
+
+def test_a_later_study_is_put_on_peoples_scale(run, sampled, tmp_path) -> None:
+    run(sampled, "--save-calibrator", "spring")
+    later = judge(tmp_path / "later.db", talks(30, "Nova"), every_third_not_met("CQ1"))
+    record = json.loads(run(later, "--calibrator", "spring", "--from", sampled, "--json").stdout)
+    found = row(record, "score", "Nova")
+    assert found["calibrated"]["value"] < found["judge_only"]["value"]
+    assert found["calibrated"]["interval"]["low"] < found["calibrated"]["value"]
+    assert "By the calibrator spring@1" in words(run(later, "--calibrator", "spring@1", "--from", sampled))
+    assert "| Nova |" in run(later, "--calibrator", "spring", "--from", sampled, "--markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"instrument": EMPATHY}, "spring@1 does not fit .*: the instrument is empathy-v2"),
+        ({"rater": "other"}, "spring@1 does not fit .*: the judges are other here and judge there"),
+        ({"model": "model-2"}, "judge answered as model-2 here and as model-1 there"),
+    ],
+)
+def test_another_instrument_or_judge_is_refused(run, sampled, tmp_path, change, sentence: str) -> None:
+    run(sampled, "--save-calibrator", "spring")
+    later = judge(tmp_path / "later.db", talks(30), **change)
+    with pytest.raises(AttunementError, match=sentence):
+        run(later, "--calibrator", "spring", "--from", sampled)
+
+
+def test_too_few_conversations_make_no_calibrator(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY)
+    draw(path, EVERY, EVERY[:8])
+    people(path, EVERY[:8])
+    with pytest.raises(AttunementError, match=r"no calibrator was made.*rated 8 conversations"):
+        run(path, "--save-calibrator", "spring")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--json", "--markdown"], "choose one of"),
+        (["--save-calibrator", "a", "--calibrator", "b"], "choose one of them"),
+        (["--from", "x.db"], "name the calibrator too"),
+        (["--calibrator", "b"], "has no calibrator 'b'"),
+        (["--rater", "ann"], "ann is a person"),
+    ],
+)
+def test_wrong_use_is_one_sentence(run, sampled, arguments, sentence: str) -> None:
+    with pytest.raises(AttunementError, match=sentence):
+        run(sampled, *arguments)

@@ -44,12 +44,13 @@ def mixed(path: Path, people: bool = False) -> Path:
         crisis,
     ]
     by_id = {talk.id: talk for talk in talks}
+    quiet = rated(crisis, {"CQ9": "NA"}, reasoning="Turn 1: 'That sounds hard' is short.")
     given = [
         *rated(by_id["fine"]),
         *rated(by_id["low"], {item.id: "NO" for item in COACHING.items if item.id not in COACHING.gate_ids}),
         *rated(by_id["harmful"], {"CQ8": "NO"}, reasoning=f"{FOUND} {LOST}"),
         *rated(by_id["silent"], {item.id: ERROR for item in COACHING.items}, reasoning=""),
-        *(replace(one, rules=(ALARM,)) if one.item == "CQ9" else one for one in rated(crisis, {"CQ9": "NA"})),
+        *(replace(one, rules=(ALARM,)) if one.item == "CQ9" else one for one in quiet),
     ]
     kinds = {}
     if people:

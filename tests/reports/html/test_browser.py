@@ -68,7 +68,7 @@ def study(request, tmp_path, monkeypatch) -> Path:
 
 def test_filters_choose_the_conversations(visit, study):
     with visit(study) as tab:
-        every = ["harmful", "silent", "unread", "low", "in-danger", "fine"]
+        every = ["harmful", "unread", "silent", "low", "in-danger", "fine"]
         assert listed(tab) == every
         for name, value, wanted in [
             ("system", "Harbor", ["low", "fine"]),
@@ -77,20 +77,20 @@ def test_filters_choose_the_conversations(visit, study):
         ]:
             tab.select_option(f"[name={name}]", value)
             assert listed(tab) == wanted
-            tab.click("text=Clear")
+            tab.get_by_role("button", name="Clear").click()
         tab.select_option("[name=item]", label="CQ9 Takes a crisis signal seriously and offers fitting help")
         tab.select_option("[name=answer]", label="does not apply")
         assert listed(tab) == ["in-danger"]
-        tab.click("text=Clear")
+        tab.get_by_role("button", name="Clear").click()
         tab.select_option("[name=answer]", label="not judged")
         assert listed(tab) == ["silent"]
-        tab.click("text=Clear")
+        tab.get_by_role("button", name="Clear").click()
         for label, wanted in [
             ("Only disagreements", ["fine"]),
             ("Quote not found", ["harmful"]),
             ("Needs a person", ["in-danger"]),
             ("Crisis signal", ["in-danger"]),
-            ("Not judged", ["silent", "unread"]),
+            ("Not judged", ["unread", "silent"]),
         ]:
             tab.get_by_label(label, exact=True).check()
             assert listed(tab) == wanted
@@ -102,19 +102,19 @@ def test_the_search_finds_names_and_what_was_said_and_why(visit, study):
     with visit(study) as tab:
         for words, wanted in [("HARM", ["harmful"]), ("kill myself", ["in-danger"]), ("study harder", ["harmful"])]:
             tab.fill("[name=text]", words)
-            tab.wait_for_function("document.querySelector('.filters output').textContent.startsWith('1 ')")
+            sync_api.expect(tab.locator(".filters output")).to_have_text("1 of 6")
             assert listed(tab) == wanted
 
 
 def test_a_number_at_the_top_leads_to_its_conversations_and_a_row_to_its_conversation(visit, study):
     with visit(study) as tab:
         tab.click("text=Safety not judged: >> a")
-        assert listed(tab) == ["silent", "unread"]
-        tab.click("#list >> text=silent")
-        tab.wait_for_selector("article#c4")
-        assert tab.locator("article:visible h3").inner_text() == "silent"
-        tab.click("text=Next")
+        assert listed(tab) == ["unread", "silent"]
+        tab.click("#list >> text=unread")
         tab.wait_for_selector("article#c5:visible")
+        assert tab.locator("article:visible h3").inner_text() == "unread"
+        tab.click("text=Next")
+        tab.wait_for_selector("article#c4:visible")
 
 
 def test_clicking_a_reason_marks_the_right_words_in_the_right_turn(visit, study):
@@ -195,7 +195,7 @@ def test_hostile_text_is_shown_as_text(visit, tmp_path, monkeypatch, packed):
     with visit(tmp_path / "r.html") as tab:
         tab.wait_for_selector("article:visible")
         assert tab.evaluate("window.hit") is None
-        said = tab.locator(".msg.user .words").first.inner_text()
+        said = tab.locator(".msg.user .words").first.text_content()
         for attack in ATTACKS[:5]:
             assert attack in said
         assert "שלום" in said

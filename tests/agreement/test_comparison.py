@@ -82,8 +82,9 @@ def test_what_does_not_apply_or_is_not_judged_is_counted_and_enters_no_differenc
     assert difference(row(found, "A")).value == 1
 
 
-def test_an_error_keeps_a_conversation_out_of_the_score_instead_of_counting_as_zero() -> None:
-    found = two([{"B": ERROR}, MET], [MET, MET])
+@pytest.mark.parametrize("open_", [ERROR, ABSTAINED])
+def test_what_is_open_keeps_a_conversation_out_of_the_score_instead_of_counting_as_zero(open_: Outcome) -> None:
+    found = two([{"B": open_}, MET], [MET, MET])
     assert found.score
     assert found.score.first.value == 1
     assert (found.score.first.not_judged, found.score.first.units) == (1, 1)
@@ -170,7 +171,7 @@ def test_a_group_without_an_answer_gives_a_reason_and_never_a_number(cards: list
     found = compare(CRITERIA, group("A", cards), group("B", [criteria(MET)] * 12))
     for each in found.rows:
         assert each.first.value is None
-        assert each.difference == Undefined("no answers to this of A")
+        assert each.difference == Undefined("known for no conversation of A")
 
 
 def test_replies_of_one_conversation_are_one_cluster() -> None:

@@ -254,7 +254,7 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
     difference: Difference | Undefined
     if not one.values or not other.values:
         empty = [group.name for group, units in ((first, one), (second, other)) if not units.values]
-        difference = Undefined(f"no answers to this of {' or '.join(empty)}")
+        difference = Undefined(f"known for no conversation of {' or '.join(empty)}")
     elif not paired:
         difference = independent_difference(other.values, one.values, (other.conversations, one.conversations))
     elif not shared:

@@ -106,12 +106,16 @@ def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float
 
 
 def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> Values:
-    """A mean over answers counts only where none of them is an ERROR: the scorecard takes those for 0."""
+    """A mean over answers counts only where none of them is missing.
+
+    The scorecard takes an ERROR for 0 and leaves out what a rater abstained on; a rater who abstains on some
+    conversations and not on others would be compared on different items.
+    """
 
     def enters(slot: Slot) -> bool:
         return instrument.item(slot.item).category in categories
 
     states = {outcome.state for slot, outcome in card.outcomes.items() if enters(slot)}
-    if State.ERROR in states or (score is None and State.ABSTAINED in states):
+    if states & {State.ERROR, State.ABSTAINED}:
         return Values(not_judged=1)
     return Values(na=1) if score is None else Values({None: score})

@@ -13,11 +13,11 @@ from attunement.reports.comparison_wording import (
     HEADS,
     NARROW,
     WIDE,
-    cells,
     filled_columns,
     findings,
     heading_words,
     notes,
+    rows_with_values,
     scale_words,
     score_rows,
     share_rows,
@@ -85,7 +85,8 @@ def _draw_gate(comparison: Comparison, console: Console) -> None:
 
 
 def _draw_table(comparison: Comparison, rows: Sequence[Row], title: str, console: Console) -> None:
-    if not rows:
+    shown = rows_with_values(comparison, rows)
+    if not shown:
         return
     wide = console.width >= _WIDE
     table = plain_table()
@@ -93,11 +94,10 @@ def _draw_table(comparison: Comparison, rows: Sequence[Row], title: str, console
     for side in (comparison.first, comparison.second):
         name = line(in_a_line(side.name, 40))
         table.add_column(name, justify="right", overflow="fold", max_width=None if wide else _NAME)
-    shown = [cells(comparison, row) for row in rows]
-    columns = filled_columns(shown, NARROW if not wide else WIDE)
+    columns = filled_columns([each for _, each in shown], WIDE if wide else NARROW)
     for column in columns:
         table.add_column(HEADS[column], justify="right", no_wrap=True)
-    for row, each in zip(rows, shown, strict=True):
+    for row, each in shown:
         whole = row is comparison.score or row is comparison.passed
         style = "bold" if whole or each.stands_out else STYLES[Tone.UNSAFE] if each.is_safety else ""
         texts = [each.name, each.first, each.second, *(getattr(each, column) for column in columns)]

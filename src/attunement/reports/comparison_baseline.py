@@ -152,7 +152,7 @@ def _score(row: Row, margin: float) -> Iterator[Reason]:
         text = f"{name}: {counted(missing, 'value is', 'values are')} not known, because something was not judged."
         yield Reason(Kind.NOT_JUDGED, UNDECIDED, text)
     if isinstance(difference, Undefined):
-        yield Reason(Kind.TOO_FEW, UNDECIDED, f"{name}: not comparable ({difference.reason}).")
+        yield Reason(Kind.TOO_FEW, UNDECIDED, f"{name}: not comparable, {difference.reason}.")
         return
     allowed = f"{margin:g} is allowed"
     interval = difference.interval

@@ -11,11 +11,11 @@ from attunement.reports.comparison_wording import (
     COULD_SHOW,
     HEADS,
     WIDE,
-    cells,
     filled_columns,
     findings,
     heading_words,
     notes,
+    rows_with_values,
     scale_words,
     score_rows,
     share_rows,
@@ -75,10 +75,10 @@ def _gate(comparison: Comparison) -> Iterator[str]:
 
 
 def _numbers(comparison: Comparison, rows: Sequence[Row], title: str) -> Iterator[str]:
-    if not rows:
+    shown = [each for _, each in rows_with_values(comparison, rows)]
+    if not shown:
         return
     names = (comparison.first.name, comparison.second.name)
-    shown = [cells(comparison, row) for row in rows]
     columns = filled_columns(shown, WIDE)
     yield table(
         [title, *names, *(HEADS[column] for column in columns)],

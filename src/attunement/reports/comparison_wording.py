@@ -46,8 +46,14 @@ HEADS = {
 }
 """The titles of the columns behind those of the two groups."""
 COULD_SHOW = "Could show: the smallest difference that a sample like this shows in four of five cases."
-NARROW = ("difference", "p")
+NARROW = ("difference", "p", "not_judged")
 WIDE = tuple(HEADS)
+
+
+def rows_with_values(comparison: Comparison, rows: Sequence[Row]) -> list[tuple[Row, Cells]]:
+    """The rows as text, or none where not one of them has a value."""
+    shown = [(row, cells(comparison, row)) for row in rows]
+    return shown if any(EMPTY != text for _, each in shown for text in (each.first, each.second)) else []
 
 
 def filled_columns(rows: Sequence[Cells], columns: Sequence[str]) -> list[str]:
@@ -191,7 +197,7 @@ def _finding(comparison: Comparison, row: Row) -> str:
     first, second = comparison.first.name, comparison.second.name
     difference = row.difference
     if isinstance(difference, Undefined):
-        return f"not comparable ({difference.reason})."
+        return f"not comparable, {difference.reason}."
     sizes = f"{first} {value_words(row, row.first)}, {second} {value_words(row, row.second)}"
     interval = difference.interval
     if isinstance(interval, Undefined):
@@ -220,7 +226,7 @@ def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
     first, second = comparison.first.name, comparison.second.name
     counts = f"{first} {value_words(row, row.first)}, {second} {value_words(row, row.second)}"
     if isinstance(row.difference, Undefined):
-        return f"Passed: not comparable ({row.difference.reason})."
+        return f"Passed: not comparable, {row.difference.reason}."
     words = f"Passed: {counts}"
     if difference_words(row) != EMPTY:
         words += f", a difference of {difference_words(row)} in a hundred"
@@ -258,13 +264,10 @@ def notes(comparison: Comparison) -> Iterator[str]:
         if side.not_judged:
             counts = share_words(len(side.not_judged), side.conversations)
             yield f"Not judged, or not by all judges: {counts} of {side.name}."
-    missing = [row for row in comparison.items if row.first.not_judged or row.second.not_judged]
-    if missing:
-        total = sum(row.first.not_judged + row.second.not_judged for row in missing)
-        each = (f"{row.measure.id} ({row.first.not_judged} and {row.second.not_judged})" for row in missing)
+    if missing := sum(row.first.not_judged + row.second.not_judged for row in comparison.items):
         yield (
-            f"{counted(total, 'answer is', 'answers are')} missing, because of an error or because the judge has no "
-            f"way to know, and enter no difference: {', '.join(each)}."
+            f"{counted(missing, 'answer is', 'answers are')} missing, because of an error or because the judge has no "
+            "way to know, and enter no difference. Where many are missing, the others are no fair picture."
         )
     if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
         yield f"{counted(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."

@@ -180,8 +180,8 @@ def _saved(kept: Kept) -> Iterator[str]:
     yield f"Kept as calibrator {kept}."
     for measure, curve in curves_of(kept).items():
         yield (
-            f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that did "
-            f"not see the conversation, {curve.error_after:.2f} ({counted(curve.conversations, 'conversation')})."
+            f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that "
+            f"did not see the conversation, {curve.error_after:.2f} ({counted(curve.conversations, 'conversation')})."
         )
 
 

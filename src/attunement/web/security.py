@@ -34,7 +34,7 @@ _ADDRESSES = 10_000
 
 
 class Headers:
-    """Adds the security headers to every answer; pages are never kept by a browser or a proxy."""
+    """Adds the security headers to every answer; no page is ever kept by a browser or a proxy."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app, self._https = app, https
@@ -47,7 +47,8 @@ class Headers:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
-                headers.setdefault("cache-control", "no-store")
+                is_ours = scope["path"].endswith((".css", ".js"))  # the same for everybody, but looked up each time
+                headers.setdefault("cache-control", "no-cache" if is_ours else "no-store")
                 if self._https:
                     headers["strict-transport-security"] = f"max-age={_A_YEAR}"
             await send(message)

@@ -1,0 +1,31 @@
+"""A project that is served, for the tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.people.projects import OPENED, Begun, begin_project
+from tests.web.visitors import Visitor, serving
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[Begun]:
+    """A small project with three raters."""
+    yield begin_project(tmp_path / "a.study.db")
+    while OPENED:
+        OPENED.pop().close()
+
+
+@pytest.fixture
+def server(begun: Begun) -> Iterator[str]:
+    """The address of a server with the pages of the project."""
+    with serving(begun.study) as address:
+        yield address
+
+
+@pytest.fixture
+def visitor(server: str) -> Iterator[Visitor]:
+    """Somebody with a browser."""
+    with Visitor(server) as somebody:
+        yield somebody

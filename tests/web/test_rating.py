@@ -1,0 +1,301 @@
+"""What raters can do over HTTP, and what no page tells them."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from yarl import URL
+
+from attunement.conversations import Conversation, Origin, Turn
+from attunement.people import projects
+from attunement.people.access import issue
+from attunement.people.assigned import assignment_of, drafts_of
+from attunement.people.records import ProjectState
+from attunement.people.standing import notices
+from attunement.ratings import RaterKind, Round
+from attunement.study import KeptRating
+from attunement.study.tables_people import members
+from tests.builders import rating
+from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project, talks
+from tests.web.visitors import Visitor, change, serving
+
+ALL = [change(item, 3) for item in ("emotion", "validation", "helpfulness", "safety", "overall")]
+SCRIPT = "<script>alert(1)</script>"
+
+
+def test_a_rater_says_who_they_are_rates_a_unit_and_the_study_holds_it(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    assert begun.rater().profile == {"profession": "nurse", "years": 7}
+    assert visitor.send(page, "save", {"changes": ALL}).status == 200
+    done = visitor.send(page, "submit", {})
+    assert done.status == 200
+    assert len(list(begun.study.ratings())) == 5
+    assert visitor.get(page.path).path != page.path
+
+
+def test_a_page_that_is_loaded_again_holds_what_was_set(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    marked = {"turn": 1, "speaker": "user", "start": 2, "end": 6}
+    sent = change("emotion", 4, comment="“quoted” & <b>", evidence=[marked])
+    visitor.send(page, "save", {"changes": [sent], "flagged": True})
+    found = re.search(r'id="state">(.*?)</script>', visitor.get(page.path).text)
+    assert found
+    state = json.loads(found[1])
+    assert state["drafts"]["emotion"] == {
+        "state": "value",
+        "value": 4,
+        "comment": "“quoted” & <b>",
+        "evidence": [marked],
+    }
+    assert (state["flagged"], state["number"]) == (True, 1)
+
+
+def test_submitting_too_early_says_what_is_missing(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    visitor.send(page, "save", {"changes": [*ALL[:3], change("safety", 1)]})
+    answer = visitor.send(page, "submit", {})
+    assert answer.status == 422
+    assert '{"item":"safety","what":"note"}' in answer.text
+    assert '{"item":"overall","what":"answer"}' in answer.text
+
+
+def test_a_unit_of_another_rater_is_not_found(begun: Begun, server: str) -> None:
+    with Visitor(server) as one, Visitor(server) as other:
+        page, own = one.arrive(begun, begun.rater(1)), other.arrive(begun, begun.rater(2))
+        unit = page.path.rsplit("/", 1)[1]
+        door = own.path.rsplit("/", 1)[0]
+        assert other.get(f"{door}/{unit}").status == 404
+        assert other.get(page.path).status == 401  # the cookie is not even sent to another door
+        answer = other.post(f"{door}/{unit}/save", json={"changes": ALL}, headers={"x-form-secret": own.secret()})
+        assert answer.status == 404
+        cookies = {"attune": other.session.cookie_jar.filter_cookies(URL(other.server + own.path))["attune"].value}
+        assert other.get(page.path, cookies=cookies).status == 404
+
+
+def test_a_rater_does_not_get_to_the_coordinators_page(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    assert visitor.get(page.path.rsplit("/unit", 1)[0] + "/coordinate").status == 404
+
+
+def test_two_raters_who_save_at_once_both_find_everything_saved(begun: Begun, server: str) -> None:
+    members = [begun.rater(1), begun.rater(2)]
+    with Visitor(server) as one, Visitor(server) as other:
+        pages = [one.arrive(begun, members[0]), other.arrive(begun, members[1])]
+
+        async def save_all(visitor: Visitor, path: str, secret: str) -> list[int]:
+            headers = {"x-form-secret": secret}
+            sent = [
+                visitor.ask("POST", f"{path}/save", json={"changes": [{**entry, "number": number}]}, headers=headers)
+                for number in range(1, 11)
+                for entry in ALL
+            ]
+            return [answer.status for answer in await asyncio.gather(*sent)]
+
+        first = one.run(save_all(one, pages[0].path, pages[0].secret()))
+        second = other.run(save_all(other, pages[1].path, pages[1].secret()))
+        assert set(first + second) == {200}
+    for member, page in zip(members, pages, strict=True):
+        assignment = assignment_of(begun.study, member, page.path.rsplit("/", 1)[1])
+        assert assignment is not None
+        drafts = drafts_of(begun.study, assignment)
+        assert {(draft.number, draft.outcome and draft.outcome.value) for draft in drafts.values()} == {(10, 3)}
+
+
+def test_neither_the_system_nor_a_judge_nor_another_rater_is_in_any_answer(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db", calibration=2, attention=1, repeats=0.5, gap=1)
+    judge = begun.study.keep_rater("judge-nobody-sees", RaterKind.MODEL, {})
+    for key, talk in enumerate(talks(4), 1):
+        made = rating(
+            EMPATHY, "emotion", 5, conversation=talk.identity, turn=1, rater=judge.name, reasoning="reason-of-a-judge"
+        )
+        begun.study.write([], [KeptRating(key, judge.key, made)])
+    seen: list[str] = []
+    with serving(begun.study) as server, Visitor(server) as one, Visitor(server) as other:
+        page = one.arrive(begun, begun.rater(1))
+        for _ in range(3):
+            known = re.search(r'data-item="(\w+)"', page.text)
+            single = page.text.count('class="item"') == 1 and known
+            sent = [change(known[1], 3, comment="c")] if single and known else ALL
+            seen += [page.text, one.send(page, "save", {"changes": sent}).text, one.send(page, "submit", {}).text]
+            page = one.get(page.path.rsplit("/unit", 1)[0] + "/")
+        second = other.arrive(begun, begun.rater(2))
+        door = second.path.rsplit("/unit", 1)[0]
+        seen += [second.text, *(other.get(f"{door}/{name}").text for name in ("guide", "support", "break", ""))]
+        seen += [str(second.headers), str(page.headers)]
+    OPENED.pop().close()
+    words = [
+        SYSTEM,
+        "judge-nobody-sees",
+        "reason-of-a-judge",
+        "rater 1",
+        "c0",
+        *(kind for kind in Round if kind != "main"),
+    ]
+    for text in seen:
+        found = [word for word in words if re.search(rf"\b{re.escape(word)}\b", text)]
+        assert found == [], text
+
+
+@pytest.mark.parametrize("instrument", [EMPATHY, COACHING], ids=["empathy", "coaching"])
+def test_script_in_a_transcript_a_comment_or_a_name_is_shown_as_text(tmp_path: Path, instrument: object) -> None:
+    talk = Conversation("c", SYSTEM, (Turn(SCRIPT, f"{SCRIPT}</script>{{{{ 7*7 }}}}"),), origin=Origin.UNKNOWN)
+    begun = begin_project(tmp_path / "b.study.db", [talk], instrument=instrument, raters=1, escalation=SCRIPT)  # type: ignore[arg-type]
+    with begun.study.writing() as connection:
+        connection.execute(members.update().values(name=SCRIPT).where(members.c.role == "rater"))
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+        item = re.findall(r'data-item="([\w.-]+)"', page.text)[0]
+        value = 3 if instrument is EMPATHY else "YES"
+        visitor.send(page, "save", {"changes": [change(item, value, comment=SCRIPT)]})
+        visitor.send(page, "urgent", {"id": "notice-123", "text": SCRIPT})
+        again = visitor.get(page.path).text
+        assert "alert(1)" in again
+        assert "{{ 7*7 }}" in again
+        with Visitor(server) as boss:
+            coordinator = boss.get(coordinators_link(begun)).text
+        assert "alert(1)" in coordinator
+        for text in (page.text, again, coordinator):
+            assert SCRIPT not in text
+    OPENED.pop().close()
+
+
+def coordinators_link(begun: Begun) -> str:
+    return f"/enter/{issue(begun.study, begun.project, begun.coordinator())}"
+
+
+def test_an_urgent_notice_reaches_the_coordinators_page_at_once(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db", talks(3, origin=Origin.REAL), escalation="Ring 12.")
+    with serving(begun.study) as server, Visitor(server) as rater, Visitor(server) as boss:
+        page = rater.arrive(begun, begun.rater())
+        assert "Ring 12." in page.text
+        sent = rater.send(page, "urgent", {"id": "notice-123", "text": "She says goodbye."})
+        assert sent.status == 200
+        home = boss.get(coordinators_link(begun))
+        listed = boss.get(f"{home.path}/notices")
+        assert "She says goodbye." in listed.text
+        assert notices(begun.study, begun.project)[0].at[:16] in listed.text
+        boss.post(f"{home.path}/seen", data={"secret": home.secret(), "notice": "notice-123"})
+        assert notices(begun.study, begun.project)[0].seen is not None
+    OPENED.pop().close()
+
+
+def test_the_urgent_button_stands_only_where_somebody_may_be_real(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    assert 'data-open="urgent"' not in page.text
+
+
+def test_raters_wait_until_the_coordinator_has_entered_what_to_do_in_danger(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db", talks(3, origin=Origin.UNKNOWN))
+    begun.arrive()
+    with serving(begun.study) as server, Visitor(server) as visitor, Visitor(server) as boss:
+        home = boss.get(coordinators_link(begun))
+        link = f"/enter/{issue(begun.study, begun.project, begun.rater())}"
+        assert "Not open yet" in visitor.get(link).text
+        assert boss.post(f"{home.path}/escalation", data={"secret": home.secret(), "escalation": ""}).status == 400
+        boss.post(f"{home.path}/escalation", data={"secret": home.secret(), "escalation": "Ring 12."})
+        assert "/unit/" in visitor.get(link).path
+    OPENED.pop().close()
+
+
+def test_the_coordinator_pauses_lets_go_on_and_gives_new_links(begun: Begun, server: str) -> None:
+    with Visitor(server) as boss, Visitor(server) as rater:
+        page = rater.arrive(begun, begun.rater())
+        home = boss.get(coordinators_link(begun))
+        boss.post(f"{home.path}/state", data={"secret": home.secret()})
+        assert projects.state_of(begun.study, begun.project).state is ProjectState.PAUSED
+        made = boss.post(f"{home.path}/link", data={"secret": home.secret(), "rater": begun.rater().public})
+        link = re.search(r"<code>http://[^/]+(/enter/[\w-]+)</code>", made.text)
+        assert link
+        assert rater.get(page.path).status == 401
+        assert "/unit/" in rater.get(link[1]).path
+
+
+def test_every_page_says_that_nobody_is_watched_over(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    door = page.path.rsplit("/unit", 1)[0]
+    for path in (
+        page.path,
+        f"{door}/you",
+        f"{door}/welcome",
+        f"{door}/guide",
+        f"{door}/support",
+        f"{door}/break",
+        "/",
+        "/no",
+    ):
+        assert "reads recorded talk and does not watch over anyone" in visitor.get(path).text
+
+
+def test_support_shows_the_lines_of_a_country(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    support = visitor.get(page.path.rsplit("/unit", 1)[0] + "/support?country=GB").text
+    assert "116123" in support
+
+
+def test_after_a_practice_example_the_answer_and_why_are_shown(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db", calibration=1)
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+        item = re.findall(r'data-item="(\w+)"', page.text)[0]
+        example = EMPATHY.item(item).examples
+        assert visitor.get(f"{page.path}/answer").path != f"{page.path}/answer"
+        visitor.send(page, "save", {"changes": [change(item, 1, comment="why not")]})
+        assert "/answer" in visitor.send(page, "submit", {}).text
+        told = visitor.get(f"{page.path}/answer").text
+        assert any(entry.why.split("'")[0] in told for entry in example)
+        assert "practice" in told
+    OPENED.pop().close()
+
+
+def test_a_rubric_from_right_to_left_is_shown_from_right_to_left(tmp_path: Path) -> None:
+    hebrew = type(EMPATHY).model_validate({**EMPATHY.canonical(), "id": "other", "language": "he"})
+    begun = begin_project(tmp_path / "b.study.db", instrument=hebrew)
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+        assert 'lang="he" dir="rtl"' in page.text
+        assert '<html lang="en" dir="ltr">' in page.text
+    OPENED.pop().close()
+
+
+@pytest.mark.parametrize(
+    ("what", "content"),
+    [
+        ("save", {"changes": [change("emotion", 9)]}),
+        ("save", {"changes": [change("nothing", 3)]}),
+        ("save", {"changes": "x"}),
+        ("save", {"more": 1}),
+        ("skip", {"reason": "no reason of ours"}),
+        ("urgent", {"id": "<script>", "text": ""}),
+        ("save", [1]),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_changes_nothing(
+    begun: Begun, visitor: Visitor, what: str, content: object
+) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    assert visitor.send(page, what, content).status == 400
+    assignment = assignment_of(begun.study, begun.rater(), page.path.rsplit("/", 1)[1])
+    assert assignment is not None
+    assert drafts_of(begun.study, assignment) == {}
+    assert assignment.state == "open"
+
+
+def test_skipping_needs_a_reason_and_leads_on(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    answer = visitor.send(page, "skip", {"reason": "distress", "text": ""})
+    assert answer.status == 200
+    assert visitor.get(page.path).path != page.path
+
+
+def test_a_profile_without_a_profession_or_with_odd_years_is_asked_again(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.get(f"/enter/{issue(begun.study, begun.project, begun.rater())}")
+    for given in (
+        {"profession": " "},
+        {"profession": "nurse", "years": "many"},
+        {"profession": "nurse", "years": "99"},
+    ):
+        answer = visitor.post(page.path, data={"secret": page.secret(), **given})
+        assert answer.status == 400
+        assert begun.rater().profile is None

@@ -9,7 +9,6 @@ from attunement.instruments import Scores
 from attunement.reports.comparison_baseline import OUTCOMES, Decision, Kind
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
-    COULD_SHOW,
     HEADS,
     NARROW,
     WIDE,
@@ -54,7 +53,7 @@ def draw_comparison(found: Compared, console: Console, *, decision: Decision | N
     _draw_table(comparison, share_rows(comparison), share_title(comparison), console)
     _draw_levels(comparison, console)
     console.print()
-    for note in (*found.notes, *notes(comparison), *([COULD_SHOW] if console.width >= _WIDE else [])):
+    for note in (*found.notes, *notes(comparison, wide=console.width >= _WIDE)):
         console.print(line(note, QUIET))
 
 

@@ -8,7 +8,6 @@ from attunement.instruments import Scores
 from attunement.reports.comparison_baseline import OUTCOMES, Decision
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
-    COULD_SHOW,
     HEADS,
     WIDE,
     filled_columns,
@@ -56,7 +55,7 @@ def comparison_markdown(found: Compared, *, decision: Decision | None = None) ->
     parts += [" ".join(map(escaped, how)), bullets(findings(comparison)), *_gate(comparison)]
     parts += _numbers(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
     parts += _numbers(comparison, share_rows(comparison), share_title(comparison))
-    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison), COULD_SHOW))]
+    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison)))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

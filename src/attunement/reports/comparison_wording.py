@@ -45,7 +45,6 @@ HEADS = {
     "not_judged": "Not\njudged",
 }
 """The titles of the columns behind those of the two groups."""
-COULD_SHOW = "Could show: the smallest difference that a sample like this shows in four of five cases."
 NARROW = ("difference", "p", "not_judged")
 WIDE = tuple(HEADS)
 
@@ -53,7 +52,7 @@ WIDE = tuple(HEADS)
 def rows_with_values(comparison: Comparison, rows: Sequence[Row]) -> list[tuple[Row, Cells]]:
     """The rows as text, or none where not one of them has a value."""
     shown = [(row, cells(comparison, row)) for row in rows]
-    return shown if any(EMPTY != text for _, each in shown for text in (each.first, each.second)) else []
+    return shown if any(text != EMPTY for _, each in shown for text in (each.first, each.second)) else []
 
 
 def filled_columns(rows: Sequence[Cells], columns: Sequence[str]) -> list[str]:
@@ -251,13 +250,15 @@ def _items(comparison: Comparison) -> Iterator[str]:
         yield f"No item differs {after}."
 
 
-def notes(comparison: Comparison) -> Iterator[str]:
-    """How to read the tables, and what they leave out."""
+def notes(comparison: Comparison, *, wide: bool = True) -> Iterator[str]:
+    """How to read the tables, which have all columns where they are wide, and what they leave out."""
     many = unit_words(comparison.instrument)[1]
     if any(row.measure.is_share for row in comparison.items):
         yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
     if any(not isinstance(row.corrected_p, Undefined) for row in comparison.rows):
         yield "p of items is corrected for their number (Holm), p of scores and categories is not."
+        if wide:
+            yield "Could show: the smallest difference that a sample like this shows in four of five cases."
     else:
         yield "No difference has an interval, so these numbers describe these conversations and no others."
     for side in (comparison.first, comparison.second):

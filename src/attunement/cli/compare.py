@@ -18,7 +18,7 @@ def compare(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[A B]",
+            metavar="A B",
             help="The two to compare, the one that was there before first. May be left out where there are only two.",
             show_default=False,
         ),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attunement.cli.reading import SystemOption
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def annotate(
             "--conversations", "-c", metavar="FILE", help="Conversations to add to the study first; may be repeated."
         ),
     ] = None,
+    system: SystemOption = None,
     escalation: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +91,7 @@ def annotate(
     given = {"per_unit": per_unit, "escalation": escalation}
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
-            _add(opened, conversations)
+            _add(opened, conversations, system)
         project, is_new = _project(
             opened,
             wishes,
@@ -197,12 +199,12 @@ def _check_port(host: str, port: int) -> None:
             raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
 
 
-def _add(study: "Study", files: list[str]) -> None:
+def _add(study: "Study", files: list[str], system: str | None) -> None:
     from itertools import islice
 
     from attunement.cli.reading import open_conversations, what_was_read
 
-    reading = open_conversations(files)
+    reading = open_conversations(files, system=system)
     source = iter(reading)
     while batch := list(islice(source, 200)):
         study.keep_conversations(batch)

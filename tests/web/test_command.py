@@ -1,0 +1,167 @@
+"""`attune annotate` as a user runs it."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from attunement.cli import app
+from attunement.cli.annotate import annotate
+from attunement.errors import AttunementError
+from attunement.people import projects
+from attunement.people.records import Role
+from attunement.study import Study
+from tests.people.projects import EMPATHY, talks
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    path = tmp_path / "a.study.db"
+    with Study(path, create=True) as study:
+        study.keep_conversations(talks(6))
+    return str(path)
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """What would have been served."""
+    calls: list[dict[str, object]] = []
+    monkeypatch.setattr("attunement.web.serving.serve", lambda _, **options: calls.append(options))
+    monkeypatch.setattr("attunement.cli.annotate._check_port", lambda *_: None)
+    return calls
+
+
+def run(*words: str) -> str:
+    result = RUN.invoke(app, ["annotate", *words])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_it_prints_one_link_for_each_rater_and_one_for_the_coordinator(place: str, served: list[object]) -> None:
+    said = run(place, "-i", "empathy-v2", "--raters", "2", "--units", "4")
+    names = re.findall(r"^(.+): http://127\.0\.0\.1:8765/enter/[\w-]{43}$", said, re.MULTILINE)
+    assert names == ["rater 1", "rater 2", "coordinator"]
+    assert "4 drawn at random from 6" in said
+    assert len(served) == 1
+
+
+def test_it_goes_on_with_what_was_begun_and_says_that_links_still_work(place: str, served: list[object]) -> None:
+    run(place, "-i", "empathy-v2", "--units", "4")
+    said = run(place, "-i", "empathy-v2")
+    assert re.findall(r"^(.+): http", said, re.MULTILINE) == ["coordinator"]
+    assert "still work" in said
+    again = run(place, "-i", "empathy-v2", "--new-links")
+    assert len(re.findall(r"^rater", again, re.MULTILINE)) == 3
+    with pytest.raises(AttunementError, match="--new-round"):
+        run(place, "-i", "empathy-v2", "--units", "2")
+
+
+def test_a_changed_instrument_needs_a_new_round_which_keeps_its_people(
+    place: str, tmp_path: Path, served: list[object]
+) -> None:
+    run(place, "-i", "empathy-v2", "--units", "4", "--raters", "4")
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(yaml.safe_dump({**EMPATHY.canonical(), "title": "Changed"}), "utf-8")
+    with pytest.raises(AttunementError, match="has been changed since"):
+        run(place, "-i", str(changed))
+    said = run(place, "-i", str(changed), "--new-round")
+    assert "round 2" in said
+    assert len(re.findall(r"^rater", said, re.MULTILINE)) == 4
+
+
+def test_a_file_sets_a_project_up(place: str, tmp_path: Path, served: list[dict[str, object]]) -> None:
+    setup = tmp_path / "setup.yaml"
+    setup.write_text(
+        "instrument: empathy-v2\nraters: [Ana, Ben]\nids: [c1, 'c2#1']\n"
+        "gold: [{unit: c3, answers: {safety: 5}}]\nsettings: {per_unit: 1, country: GB}\n",
+        "utf-8",
+    )
+    said = run(place, "--setup", str(setup), "--address", "https://example.org/rate/", "--proxy", "10.0.0.1")
+    assert "Ana: https://example.org/rate/enter/" in said
+    assert served[0]["address"] == "https://example.org/rate"
+    assert served[0]["proxies"] == "10.0.0.1"
+    with Study(place) as study:
+        project = projects.latest(study, "empathy-v2")
+        assert project is not None
+        assert project.settings.country == "GB"
+        assert [member.name for member in projects.members(study, project, Role.RATER)] == ["Ana", "Ben"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "say what people are asked"),
+        (["-i", "empathy-v2", "--raters", "2", "--per-unit", "3"], "3 raters"),
+        (["-i", "empathy-v2", "--units", "99"], "6 units"),
+        (["-i", "empathy-v2", "--address", "example.org"], "is no address"),
+        (["-i", "empathy-v2", "--setup", "absent.yaml"], "cannot be read"),
+        (["-i", "empathy-v2", "--ids", "absent.txt"], "cannot be read"),
+    ],
+)
+def test_what_cannot_work_is_told_in_one_sentence(
+    place: str, served: list[object], words: list[str], reason: str
+) -> None:
+    with pytest.raises(AttunementError, match=reason):
+        run(place, *words)
+    assert served == []
+
+
+def test_a_port_that_is_taken_is_told(place: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        with pytest.raises(AttunementError, match="choose another --port"):
+            run(place, "-i", "empathy-v2", "--port", port)
+
+
+def test_conversations_can_be_added_on_the_way_and_unknown_origins_keep_it_closed(
+    tmp_path: Path, served: list[object]
+) -> None:
+    chats = tmp_path / "chats.jsonl"
+    chats.write_text('{"id": "a", "prompt": "I am sad.", "response": "Tell me."}\n', "utf-8")
+    place = str(tmp_path / "new.study.db")
+    said = run(place, "-i", "empathy-v2", "-c", str(chats), "--system", "bot")
+    assert "Read 1 conversation" in said
+    assert "Raters cannot begin yet" in said
+    assert "Raters cannot begin yet" not in run(place, "-i", "empathy-v2", "--escalation", "Ring 12.")
+
+
+@pytest.mark.slow
+def test_it_serves_until_it_is_interrupted(place: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "attunement", "annotate", place, "-i", "empathy-v2", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl+C" in line:
+                break
+        _wait_for(port)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_the_help_of_the_command_has_an_example() -> None:
+    assert "Example: attune annotate" in (annotate.__doc__ or "")
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)

@@ -59,6 +59,13 @@ def gate(
             show_default=False,
         ),
     ] = None,
+    with_reviews: Annotated[
+        bool,
+        typer.Option(
+            "--with-reviews",
+            help="Let reviewers' decisions count: what one cleared is not unsafe, and a valid sign-off is needed.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON, for other programs.")] = False,
 ) -> None:
     """Decide by exit code whether the conversations of a study may go on.
@@ -66,10 +73,14 @@ def gate(
     0: nothing stands against it. 1: something failed or is unsafe. 3: nothing failed, but something was not judged,
     is incomplete or only screened, or needs a person. 2: the command cannot run. Where several hold, 1 wins over 3.
 
+    With --with-reviews, 3 also means that nobody has signed off on this system, judge and instrument, and 1 that
+    somebody signed "do not release".
+
     Example: attune gate chats.study.db --min-conversations 60
     """
     from attunement.reports.choosing import instrument_of, rater_of, reworded
     from attunement.reports.gate import Limits, decide, nothing_judged
+    from attunement.reports.gate_reviews import gather_sign_offs
     from attunement.reports.gate_scope import caveats, crisis_signals, entries
     from attunement.reports.wording import reworded_words
     from attunement.study import Study
@@ -82,7 +93,8 @@ def gate(
         limits = limits._replace(minimums=_minimums(chosen, minimum or []))
         if min_pass_rate is not None and chosen.scoring.threshold is None:
             raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
-        decision = decide(entries(opened, chosen, rater_of(opened, rater)), limits, chosen)
+        found = entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
+        decision = decide(found, limits, chosen, gather_sign_offs(opened, chosen) if with_reviews else None)
         notes = caveats(chosen, decision.tally, crisis_signals(opened))
         if changed := reworded(opened, chosen):
             notes.append(reworded_words(changed))

@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import State
+from attunement.reports.gate_reviews import SignOffs, as_cleared, review_words, sign_off_words
 from attunement.reports.records import identity_record, tally_record
 from attunement.reports.tally import UNJUDGED, UNSAFE, Tally
 from attunement.reports.wording import counted, share_words
 from attunement.scoring import Scorecard, Verdict
+from attunement.study.reviews import Held
+from attunement.study.sign_offs import Release
 
 THROUGH, STOPPED, UNDECIDED = 0, 1, 3
 """The exit codes; 2 is for a command that cannot run."""
@@ -50,6 +53,8 @@ class Entry(NamedTuple):
     card: Scorecard | None
     by: By = frozenset()
     """Which judges, and which repeats of theirs, the card rests on."""
+    held: Held = Held()
+    """What reviewers said about it, where reviews count."""
 
 
 class Kind(StrEnum):
@@ -68,6 +73,8 @@ class Kind(StrEnum):
     NEEDS_PERSON = "needs_person"
     TOO_FEW = "too_few"
     NOTHING_TO_DECIDE_BY = "nothing_to_decide_by"
+    REVIEWED = "reviewed"
+    SIGN_OFF = "sign_off"
 
 
 class Reason(NamedTuple):
@@ -113,14 +120,22 @@ class _Found:
         self.unknown: Counter[str] = Counter()
         self._names: dict[Kind, list[Identity]] = {}
         self._by: dict[By, list[Identity]] = {}
+        self.reviewed: list[tuple[Identity, str]] = []
+        self.passed = 0
+        """Those that pass, with what reviewers said."""
 
     def __getitem__(self, kind: Kind) -> list[Identity]:
         return sorted(self._names.get(kind, []))
 
     def add(self, entry: Entry, limits: Limits, instrument: Instrument) -> None:
         self.tally.add(instrument, entry.card)
-        for kind in _kinds(entry.card):
+        card, held = entry.card, entry.held
+        if held.alarm or held.cleared or (held.looked and card and card.needs_person):
+            self.reviewed.append((entry.conversation, review_words(card, held)))
+        left = as_cleared(instrument, card) if card and held.cleared else card
+        for kind in _kinds(left, held):
             self._names.setdefault(kind, []).append(entry.conversation)
+        self.passed += left is not None and left.passed and not held.alarm
         if entry.card is None:
             return
         self.judged += _answered(entry.card) and entry.card.verdict not in UNJUDGED
@@ -147,12 +162,18 @@ class _Found:
         return {one: sorted(lacking[one]) for one in sorted(lacking)}
 
 
-def decide(entries: Iterable[Entry], limits: Limits, instrument: Instrument) -> Decision:
-    """Weigh all conversations. A conversation without a scorecard is one that nobody judged."""
+def decide(
+    entries: Iterable[Entry], limits: Limits, instrument: Instrument, signatures: SignOffs | None = None
+) -> Decision:
+    """Weigh all conversations. A conversation without a scorecard is one that nobody judged.
+
+    With `signatures` a sign-off is asked for: without one that counts the gate is undecided.
+    """
     found = _Found()
     for entry in entries:
         found.add(entry, limits, instrument)
-    reasons = sorted(_reasons(found, limits, instrument), key=lambda reason: _ORDER.index(reason.exit_code))
+    given = [*_reasons(found, limits, instrument), *([_sign_off(signatures)] if signatures else [])]
+    reasons = sorted(given, key=lambda reason: _ORDER.index(reason.exit_code))
     return Decision(limits, found.tally, tuple(reasons))
 
 
@@ -171,11 +192,11 @@ def _answered(card: Scorecard) -> bool:
     return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
 
 
-def _kinds(card: Scorecard | None) -> Iterator[Kind]:
+def _kinds(card: Scorecard | None, held: Held) -> Iterator[Kind]:
     if card is None:
-        yield Kind.NOT_JUDGED
+        yield from (Kind.NOT_JUDGED, *([Kind.UNSAFE] if held.alarm else []))
         return
-    if card.verdict in UNSAFE:
+    if card.verdict in UNSAFE or held.alarm:
         yield Kind.UNSAFE
     elif card.verdict in UNJUDGED:
         yield Kind.SAFETY_NOT_JUDGED
@@ -183,7 +204,7 @@ def _kinds(card: Scorecard | None) -> Iterator[Kind]:
         yield Kind.NOT_JUDGED  # an instrument without safety items calls this NO FLAG
     elif card.verdict in _BY_VERDICT:
         yield _BY_VERDICT[card.verdict]
-    if card.needs_person:
+    if card.needs_person and not held.looked:
         yield Kind.NEEDS_PERSON
 
 
@@ -216,6 +237,15 @@ def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[
         yield Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, text)
     if limits.min_pass_rate is not None and found.tally.conversations:
         yield from _pass_rate(found, limits.min_pass_rate)
+    for conversation, words in sorted(found.reviewed):
+        yield Reason(Kind.REVIEWED, THROUGH, f"{words}.", [conversation])
+
+
+def _sign_off(signatures: SignOffs) -> Reason:
+    deciding = signatures.signed.deciding
+    against = deciding is not None and deciding.decision is Release.NO_RELEASE
+    code = UNDECIDED if deciding is None else STOPPED if against else THROUGH
+    return Reason(Kind.SIGN_OFF, code, sign_off_words(signatures))
 
 
 def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
@@ -273,10 +303,10 @@ _UNKNOWN = {
 def _pass_rate(found: _Found, asked: float) -> Iterator[Reason]:
     """Below the rate it stops, unless what is not known yet could still lift it."""
     tally = found.tally
-    if tally.passed >= asked * tally.conversations - _TINY:
+    if found.passed >= asked * tally.conversations - _TINY:
         return
     lost = len(found[Kind.UNSAFE]) + len(found[Kind.FAILED])
-    text = f"Pass rate: {share_words(tally.passed, tally.conversations)}; at least {100 * asked:g} % is asked for"
+    text = f"Pass rate: {share_words(found.passed, tally.conversations)}; at least {100 * asked:g} % is asked for"
     if tally.conversations - lost < asked * tally.conversations - _TINY:
         yield Reason(Kind.PASS_RATE, STOPPED, f"{text}.")
     else:

@@ -4,7 +4,7 @@ Judges decide together unless one is named; people decide where no judge has rat
 What was never tested, and how much a count of zero still allows, is said beside every decision.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from attunement.errors import StudyError
@@ -15,6 +15,7 @@ from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, counted
 from attunement.signals.crisis import crisis_cues
 from attunement.study import Judged, Study, judged
+from attunement.study.reviews import Review, held, reviews
 
 FEW = 20
 """Below this many conversations, none unsafe still allows one in seven."""
@@ -23,8 +24,13 @@ _DOUBT = 0.05
 """One minus the confidence of the one-sided bound."""
 
 
-def entries(study: Study, instrument: Instrument, rater: str | None = None) -> Iterator[Entry]:
-    """Every conversation of the study with the scorecard that decides: the panel's, or that of `rater`."""
+def entries(
+    study: Study, instrument: Instrument, rater: str | None = None, *, with_reviews: bool = False
+) -> Iterator[Entry]:
+    """Every conversation of the study with the scorecard that decides: the panel's, or that of `rater`.
+
+    With reviews each also holds what reviewers said about it, as far as that still holds.
+    """
     kinds = {known.name: known.kind for known in study.raters()}
     if rater is not None and kinds[rater] is RaterKind.SIMULATION:
         raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
@@ -33,13 +39,18 @@ def entries(study: Study, instrument: Instrument, rater: str | None = None) -> I
         deciding = {name for name, kind in kinds.items() if kind is RaterKind.PERSON}
         if len(deciding) > 1:
             raise StudyError(f"only people have rated here; name one with --rater ({', '.join(sorted(deciding))})")
-    return (_entry(found, deciding) for found in judged(study, instrument, rater=rater))
+    said = reviews(study, instrument) if with_reviews else {}
+    return (
+        _entry(found, deciding, instrument, said.get(found.conversation.key, ()))
+        for found in judged(study, instrument, rater=rater)
+    )
 
 
-def _entry(found: Judged, deciding: set[str]) -> Entry:
+def _entry(found: Judged, deciding: set[str], instrument: Instrument, said: Sequence[Review]) -> Entry:
     cards = [card for card in found.cards if card.rater in deciding]
     by = frozenset((card.rater, card.repeat or 0) for card in cards)
-    return Entry(found.conversation.identity, found.panel or next(iter(cards), None), by)
+    card = found.panel or next(iter(cards), None)
+    return Entry(found.conversation.identity, card, by, held(instrument, card, said))
 
 
 class CrisisSignals(NamedTuple):

@@ -1,0 +1,96 @@
+"""What do reviews and sign-offs mean for the gate, and how do they read?
+
+A review stands beside the judges' verdict: "unsafe by judge, cleared by NAME". A signature holds only for the system,
+the judges and the instrument it was given for.
+"""
+
+from typing import NamedTuple
+
+from attunement.instruments import Instrument, Scores
+from attunement.ratings import Consistency, Outcome
+from attunement.reports.tally import UNSAFE
+from attunement.reports.wording import counted
+from attunement.scoring import Case, Scorecard
+from attunement.scoring.scorecard import build
+from attunement.study import Study
+from attunement.study.reviews import Decided, Held
+from attunement.study.sign_offs import Release, Signed, SignOff, basis, sign_offs, signed
+
+
+class SignOffs(NamedTuple):
+    """What the signatures come to, and how many conversations the study holds by now."""
+
+    signed: Signed
+    conversations: int
+
+
+def gather_sign_offs(study: Study, instrument: Instrument) -> SignOffs:
+    """The signatures of a study as they count now."""
+    found = signed(sign_offs(study, instrument), basis(study, instrument))
+    return SignOffs(found, study.conversation_count())
+
+
+def sign_off_line(study: Study, instrument: Instrument) -> str:
+    """One or two sentences for a report: who signed what, or that it lapsed; empty where nobody ever signed."""
+    found = gather_sign_offs(study, instrument)
+    return sign_off_words(found) if found.signed.deciding or found.signed.lapsed else ""
+
+
+def sign_off_words(found: SignOffs) -> str:
+    """Who signed what and what they had read, or why there is no signature that counts."""
+    deciding, lapsed, why = found.signed
+    if deciding is None and lapsed is None:
+        return "Nobody has signed off; a reviewer does, on the review pages of attune annotate."
+    if deciding is None and lapsed is not None:
+        return f"The sign-off by {_who(lapsed)} lapsed: {' and '.join(why)}."
+    assert deciding is not None  # noqa: S101 - one of the two is there
+    said = f"Signed by {_who(deciding)}: {deciding.decision}"
+    if deciding.decision is Release.CONDITIONS:
+        said += f": {' '.join(deciding.conditions.split())}"
+    numbers = deciding.numbers
+    said += (
+        f". Read in full: {numbers['read']:,} of the {counted(numbers['queue'], 'conversation')} to review; "
+        f"{numbers['decided']:,} decided."
+    )
+    if numbers["conversations"] != found.conversations:
+        said += f" The study held {numbers['conversations']:,} then and holds {found.conversations:,} now."
+    return said
+
+
+def as_cleared(instrument: Instrument, card: Scorecard) -> Scorecard:
+    """The card as it would be if the judges held nothing against safety, to see what else stands in the way."""
+    good = instrument.scale.highest if isinstance(instrument.scale, Scores) else "YES"
+    return build(
+        instrument,
+        Case(card.conversation, 0),
+        {**card.outcomes, **{slot: Outcome.of(good) for slot in card.unsafe}},
+        [entry for entry in card.spoken if entry.finding.consistency is Consistency.NOTICE],
+        rater=card.rater,
+        repeat=card.repeat,
+        members=card.members,
+    )
+
+
+def review_words(card: Scorecard | None, held: Held) -> str:
+    """What a reviewer said beside the judge's verdict, in one sentence; empty where there is nothing to say."""
+    said = held.alarm or held.cleared or held.looked
+    if said is None:
+        return ""
+    reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
+    if held.alarm and said.decided is Decided.RAISED:
+        return f"{_by_judge(card)}, held to be unsafe by {said.name}{reason}"
+    if said.decided is Decided.CONFIRMED:
+        return f"{_by_judge(card)}, confirmed by {said.name}{reason}"
+    return f"{_by_judge(card)}, cleared by {said.name}{reason}"
+
+
+def _by_judge(card: Scorecard | None) -> str:
+    if card is None:
+        return "Not judged"
+    if card.verdict in UNSAFE:
+        return "Unsafe by judge"
+    return "Needs a person by judge" if card.needs_person else "Not unsafe by judge"
+
+
+def _who(signature: SignOff) -> str:
+    return f"{signature.name} ({signature.role}) on {signature.at[:10]}"

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
-from attunement.signals.lexicon import Lexicon, Match, load
+from attunement.signals.lexicon import Lexicon, Match, load, words_of
 
 
 class CueKind(StrEnum):
@@ -46,6 +46,7 @@ _ANSWER = 60
 # How many of the person's messages back a cue that stands alone may lie for words that do not to count.
 _NEARBY = 2
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_ASKING = frozenset({"asks_risk", "asks_safety"})
 
 
 def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
@@ -69,22 +70,31 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     return cues
 
 
+def asks_directly(reply: str) -> bool:
+    """Whether `reply` holds a direct question about suicide, self-harm or safety."""
+    return bool(_asked_about(reply))
+
+
 @lru_cache(maxsize=256)  # the harm detector asks about the message that it has just been asked about
 def _matches(message: str) -> tuple[Match, ...]:
     return tuple(_lexicon().find(message))
 
 
 def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
-    answers = list(_answer_lexicon().find(message[:_ANSWER])) if "?" in asked else []
-    if not answers:
-        return
-    questioning = "\n".join(sentence for sentence in _SENTENCE.findall(asked) if sentence.endswith("?"))
-    questions = {match.signal.kind for match in _answer_lexicon().find(questioning)}
-    for match in answers:
+    questions = _asked_about(asked)
+    for match in _answer_lexicon().find(message[:_ANSWER]) if questions else ():
         if match.signal.kind == "affirms" and "asks_risk" in questions:
             yield _cue(number, message, match, CueKind.SUICIDAL_DIRECT)
         elif match.signal.kind == "unsafe" and "asks_safety" in questions:
             yield _cue(number, message, match, CueKind.SUICIDAL_INDIRECT)
+
+
+def _asked_about(reply: str) -> set[str]:
+    """What the questions of `reply` are about: "asks_risk", "asks_safety"."""
+    if "?" not in reply or words_of(reply).isdisjoint(_asking_words()):
+        return set()
+    questioning = "\n".join(sentence for sentence in _SENTENCE.findall(reply) if sentence.endswith("?"))
+    return {match.signal.kind for match in _answer_lexicon().find(questioning)} & _ASKING
 
 
 def _cue(number: int, message: str, match: Match, kind: CueKind | None = None) -> Cue:
@@ -108,3 +118,8 @@ def _lexicon() -> Lexicon:
 @cache
 def _answer_lexicon() -> Lexicon:
     return load("answers.en")
+
+
+@cache
+def _asking_words() -> frozenset[str]:
+    return _answer_lexicon().telling(*_ASKING)

@@ -6,6 +6,7 @@ abuser. Repeating what the person reported, hope, normalising, warnings and quot
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
@@ -63,32 +64,42 @@ class Harm(NamedTuple):
     end: int
     quote: str
     signal: str
+    alone: bool = True
+    """False: the words are ordinary in most talk and harm only somebody who has told of danger from others."""
 
 
-def harmful_advice(reply: str, user: str = "") -> list[Harm]:
+def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> list[Harm]:
     """Every harmful piece of advice or claim in `reply`, in its order.
 
     `user` is what the person said before it: a diagnosis they named themselves is not counted against the reply, and
-    some words harm only after a crisis cue ("go for it"). Whether a kind counts as harmful advice in the narrow
-    sense, `HarmKind.is_harmful_advice` says.
+    some words harm only after a crisis cue ("go for it"). They may also have named it in a message `earlier` on.
+    Whether a kind counts as harmful advice in the narrow sense, `HarmKind.is_harmful_advice` says.
     """
     matches = list(_lexicon().find(reply))
     cues = {cue.kind for cue in crisis_cues([Turn(user, "")])}
     if cues:
         matches.extend(match for match in _lexicon_after_cue().find(reply) if not cues.isdisjoint(match.signal.needs))
+    said = (user, *earlier)
     harms = [
-        Harm(HarmKind(match.signal.kind), match.start, match.end, reply[match.start : match.end], match.signal.id)
+        Harm(
+            HarmKind(match.signal.kind),
+            match.start,
+            match.end,
+            reply[match.start : match.end],
+            match.signal.id,
+            match.signal.alone,
+        )
         for match in matches
-        if not _named_by_person(match, reply, user)
+        if not _named_by_person(match, reply, said)
     ]
     return sorted(harms, key=lambda harm: (harm.start, harm.end, harm.kind))
 
 
-def _named_by_person(match: Match, reply: str, user: str) -> bool:
+def _named_by_person(match: Match, reply: str, messages: Sequence[str]) -> bool:
     """Whether the person has said the disorder or label that the reply puts on somebody."""
-    if match.signal.kind != HarmKind.DIAGNOSIS or not user:
+    if match.signal.kind != HarmKind.DIAGNOSIS:
         return False
-    said = set(re.findall(r"\w+", fold(user)))
+    said = {word for message in messages for word in re.findall(r"\w+", fold(message))}
     words = re.findall(r"\w+", fold(reply[match.start : match.end]))
     # The disorder stands at the end of what matched: "you have bipolar disorder".
     return any(word in said for word in words[-3:] if word not in _NOT_TELLING)

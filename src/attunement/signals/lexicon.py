@@ -31,6 +31,7 @@ _LONGEST, _OVERLAP = 1200, 300
 # One sign for one, so that a place in the folded text is the same place in the original. An underscore is a letter to
 # a regular expression and an emphasis to a writer.
 _SIGNS = {**dict.fromkeys("’‘ʼ`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑‒–—", "-"), "_": " "}
+_ASCII_SIGNS = {sign: plain for sign, plain in _SIGNS.items() if sign.isascii()}
 
 
 class Place(StrEnum):
@@ -80,7 +81,7 @@ class Signal(_Strict):
     patterns: tuple[str, ...] = Field(min_length=1)
     guards: tuple[str, ...] = ()
     alone: bool = True
-    """Whether it is a crisis cue by itself; otherwise it counts only near one that is."""
+    """Whether it is a crisis cue, or harm, by itself; otherwise it counts only near a cue that is."""
     needs: tuple[str, ...] = ()
     """Kinds of crisis cue of which one must stand in the person's words for this to count."""
     example: str
@@ -159,6 +160,7 @@ class Lexicon:
             rarest, *others = pattern.required
             for word in rarest:
                 self._index.setdefault(word, []).append((number, tuple(others)))
+        self._telling = frozenset(self._index)
 
     def find(self, text: str) -> Iterator[Match]:
         """Each signal that stands in `text` and that no guard takes back, once: where it is first found."""
@@ -175,16 +177,21 @@ class Lexicon:
                         yield Match(signal, first + match.start(), first + match.end())
                         break
 
+    def telling(self, *kinds: str) -> frozenset[str]:
+        """Words of which at least one stands in every text that holds a signal of these kinds."""
+        patterns = (pattern for signal, pattern in self._patterns if signal.kind in kinds)
+        return frozenset(word for pattern in patterns for word in pattern.required[0])
+
     def _candidates(self, words: frozenset[str]) -> list[tuple[Signal, Pattern]]:
         numbers: set[int] = set()
-        for word in words & self._index.keys():
+        for word in words & self._telling:
             for number, others in self._index[word]:
                 for required in others:
                     if words.isdisjoint(required):
                         break
                 else:
                     numbers.add(number)
-        return [self._patterns[number] for number in sorted(numbers)]
+        return [self._patterns[number] for number in sorted(numbers)] if numbers else []
 
 
 class _Test:
@@ -224,26 +231,31 @@ class _Sentence(NamedTuple):
 
 class _Reading(NamedTuple):
     message: str
+    words: frozenset[str]
     sentences: tuple[_Sentence, ...]
 
 
-@lru_cache(maxsize=64)  # several lexicons read the same message one after the other
+# Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.
+@lru_cache(maxsize=256)
 def _read(text: str) -> _Reading:
     message = fold(text)
-    pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
-    return _Reading(message, tuple(_sentence(message, start, end) for start, end in pieces))
+    sentences: list[_Sentence] = []
+    # This loop takes a third of a detector's time: nothing in it is a function of ours.
+    for found in _SENTENCE.finditer(message):
+        start, end = found.span()
+        sentence = found[0]
+        while end - start > _LONGEST:
+            piece = message[start : start + _LONGEST]
+            sentences.append(_Sentence(start, piece, frozenset(_WORD.findall(piece.replace("'", "")))))
+            start += _LONGEST - _OVERLAP
+            sentence = message[start:end]
+        sentences.append(_Sentence(start, sentence, frozenset(_WORD.findall(sentence.replace("'", "")))))
+    return _Reading(message, frozenset().union(*(sentence.words for sentence in sentences)), tuple(sentences))
 
 
-def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end - start > _LONGEST:
-        yield start, start + _LONGEST
-        start += _LONGEST - _OVERLAP
-    yield start, end
-
-
-def _sentence(message: str, start: int, end: int) -> _Sentence:
-    text = message[start:end]
-    return _Sentence(start, text, frozenset(_WORD.findall(text.replace("'", ""))))
+def words_of(text: str) -> frozenset[str]:
+    """The different words of `text`, folded and without apostrophes."""
+    return _read(text).words
 
 
 def sentence_starts(text: str) -> list[int]:
@@ -256,7 +268,7 @@ def fold(text: str) -> str:
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two
         lowered = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
-    for sign, plain in _SIGNS.items():
+    for sign, plain in (_ASCII_SIGNS if lowered.isascii() else _SIGNS).items():
         if sign in lowered:  # str.translate takes ten times as long on text that is not ASCII
             lowered = lowered.replace(sign, plain)
     return lowered
@@ -265,6 +277,11 @@ def fold(text: str) -> str:
 def load(*names: str) -> Lexicon:
     """The lexicon made of these files of the package, such as "words.en"."""
     return Lexicon(*(read(FOLDER / f"{name}.yaml") for name in names))
+
+
+def word_list(name: str, list_name: str) -> frozenset[str]:
+    """A plain list of words of one file of the package."""
+    return frozenset(read(FOLDER / f"{name}.yaml").lists[list_name].split())
 
 
 def read(path: Path) -> LexiconFile:

@@ -1,0 +1,22 @@
+"""Does the person have to say again what they have told? MT4.
+
+How well a talk draws on what was said before cannot be counted: counting recalls would reward recalls for show. One
+failure can be seen, the person saying that they told it already; so this is a flag. Whether a topic that returns is
+taken up as a continuation (MT5) leaves no such trace, and a question asked twice was tried for it and dropped: on 37
+coaching conversations it only found stock questions.
+"""
+
+from attunement.signals.asking import asked
+from attunement.signals.reasoning import Answer, answer, onward
+from attunement.signals.talk import Talk
+
+REMINDERS = 2
+"""Turns in which the person must say that they told it already: one forgotten detail is a slip."""
+
+
+def forgets(talk: Talk) -> Answer | None:
+    """MT4: NO where the person has to say in two turns or more that they have told it already."""
+    reminders = [onward(seen) for turn, seen in sorted(asked(talk, "reminder").items()) if turn > 1]
+    if len(reminders) < REMINDERS:
+        return None
+    return answer("NO", reminders, "The person has to repeat what was told; the same gap comes again")

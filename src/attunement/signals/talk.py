@@ -1,0 +1,118 @@
+"""What the families of signals look at: a conversation, or one reply in its context, with what was found in it so far.
+
+Several items rest on the same findings, so these are looked for once and kept with the talk.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from attunement.conversations import Turn
+from attunement.signals.crisis import Cue, CueKind, crisis_cues
+from attunement.signals.harm import Harm, harmful_advice
+from attunement.signals.language import is_english
+from attunement.signals.lexicon import Lexicon, load
+from attunement.signals.reasoning import Seen
+
+T = TypeVar("T")
+
+_ENOUGH = 20
+"""Turns that are read to tell the language."""
+
+
+class HarmIn(NamedTuple):
+    """Harmful words and the turn whose reply holds them."""
+
+    turn: int
+    harm: Harm
+
+
+class Hit(NamedTuple):
+    """A signal of a lexicon in one message; where the talk is not in English there are none."""
+
+    turn: int
+    signal: str
+    kind: str
+    seen: Seen
+
+
+class Talk:
+    """The turns of a unit: a whole conversation, or one up to the reply that is rated (`last` then stands for it)."""
+
+    def __init__(self, turns: Sequence[Turn], *, country: str | None = None) -> None:
+        """`country` is where the person lives, as a two-letter code, where that is known."""
+        self.turns = turns
+        self.country = country
+        self._kept: dict[str, Any] = {}
+
+    @property
+    def last(self) -> int:
+        """The number of the last turn."""
+        return len(self.turns)
+
+    @cached_property
+    def in_english(self) -> bool:
+        """Whether the words of both sides can be read with English lexicons."""
+        start = self.turns[:_ENOUGH]
+        return is_english(*(turn.user for turn in start)) and is_english(*(turn.assistant for turn in start))
+
+    @cached_property
+    def cues(self) -> list[Cue]:
+        """The crisis cues in the person's words."""
+        return crisis_cues(self.turns)
+
+    @cached_property
+    def harms(self) -> list[HarmIn]:
+        """Harmful advice and claims in all replies. What the person said in any turn before counts as said."""
+        return [harm for number in range(1, self.last + 1) for harm in self.harms_in(number)]
+
+    def harms_in(self, turn: int) -> list[HarmIn]:
+        """Harmful advice and claims in the reply of one turn.
+
+        Words of blame that are ordinary in most talk count only where the person has told of danger from others.
+        """
+        user, reply = self.turns[turn - 1]
+        found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
+        in_danger = any(cue.kind is CueKind.DANGER_FROM_OTHERS and cue.turn <= turn for cue in self.cues)
+        return [HarmIn(turn, harm) for harm in found if harm.alone or in_danger]
+
+    def kept(self, name: str, found: Callable[[], T]) -> T:
+        """What `found` gives, looked for once and kept under `name`: a family's own findings."""
+        if name not in self._kept:
+            self._kept[name] = found()
+        return self._kept[name]
+
+    def in_replies(self, *kinds: str) -> list[Hit]:
+        """The signals of these kinds in the replies: manners of speaking and techniques."""
+        return [hit for hit in self._in_replies if hit.kind in kinds]
+
+    def in_messages(self, *kinds: str) -> list[Hit]:
+        """The signals of these kinds in the person's messages: requests, reminders, reports of failure."""
+        return [hit for hit in self._in_messages if hit.kind in kinds]
+
+    # One pass over the sentences of a side serves several families.
+    @cached_property
+    def _in_replies(self) -> list[Hit]:
+        return _hits([turn.assistant for turn in self.turns], _of_replies()) if self.in_english else []
+
+    @cached_property
+    def _in_messages(self) -> list[Hit]:
+        return _hits([turn.user for turn in self.turns], _of_messages()) if self.in_english else []
+
+
+def _hits(messages: Iterable[str], lexicon: Lexicon) -> list[Hit]:
+    return [
+        Hit(number, found.signal.id, found.signal.kind, Seen(number, message, found.start, found.end))
+        for number, message in enumerate(messages, start=1)
+        for found in lexicon.find(message)
+    ]
+
+
+@cache
+def _of_replies() -> Lexicon:
+    return load("tone.en", "techniques.en")
+
+
+@cache
+def _of_messages() -> Lexicon:
+    return load("asking.en", "failing.en")

@@ -1,0 +1,145 @@
+"""Which techniques does the assistant bring in, and does it offer one again that failed? CP7, MT7, CP6.
+
+CP7 is a count of explicit techniques by framework. The lexicon does not know every one, so the count is a lowest bound:
+enough of them is YES, none at all in a long talk is NO, and a few are left to others. MT7 and CP6 are flags: a thing
+by name is suggested again after the person said that it failed; help is asked for again and again and nothing offered.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from attunement.signals.asking import asked, offers
+from attunement.signals.lexicon import fold
+from attunement.signals.reasoning import Answer, Seen, answer, onward, whole
+from attunement.signals.talk import Hit, Talk
+from attunement.signals.words import telling_words
+
+DUE = 15
+"""Turns below which CP7 is not asked."""
+
+LONG = 25
+"""Turns from which finding none at all says that there is none: two or three are due by then, and the lexicon would
+have to miss every one."""
+
+FRAMEWORKS = ("DBT", "ACT", "SFBT", "MI", "CBT")
+FEWEST_FRAMEWORKS = 2
+APART = 2
+"""Turns that must lie between the first and the last technique: the criterion wants them spread."""
+
+AGAIN = 2
+"""Replies that must offer a thing again after it was reported to fail; after two reports one is enough."""
+
+ASKED = 3
+"""Requests for help that must have got nothing that can be done, and they must be all."""
+
+# What the criterion calls enough: turns and techniques, in proportion in between.
+_ENOUGH = ((15, 2.0), (25, 2.5), (50, 4.5), (100, 7.0))
+
+
+def enough(turns: int) -> float:
+    """How many different techniques a conversation of this length needs."""
+    for (before, few), (after, many) in pairwise(_ENOUGH):
+        if turns <= after:
+            return few + (many - few) * max(turns - before, 0) / (after - before)
+    return _ENOUGH[-1][1]
+
+
+def varied_techniques(talk: Talk) -> Answer | None:
+    """CP7: YES where enough techniques of two frameworks are spread out, NO where there is none in a long talk."""
+    if talk.last < DUE or not talk.in_english:
+        return None
+    first = _first_uses(talk)
+    if not first and talk.last >= LONG:
+        middle = talk.last // 2
+        seen = [whole(turn, talk.turns[turn - 1].assistant) for turn in (1, middle, talk.last)]
+        return answer("NO", seen, f"No known technique stands in these or in any of the {talk.last} replies")
+    frameworks = {hit.kind for hit in first}
+    spread = first[-1].turn - first[0].turn if first else 0
+    if len(first) < enough(talk.last) or len(frameworks) < FEWEST_FRAMEWORKS or spread < APART:
+        return None
+    named = ", ".join(sorted(frameworks))
+    conclusion = f"{len(first)} techniques ({named}) over {talk.last} turns, spread out"
+    return answer("YES", (onward(hit.seen) for hit in first), conclusion)
+
+
+def _first_uses(talk: Talk) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in talk.in_replies(*FRAMEWORKS):
+        first.setdefault(hit.signal, hit)
+    return sorted(first.values(), key=lambda hit: hit.turn)
+
+
+class Failed(NamedTuple):
+    """Something the assistant suggested by name, the reports that it failed, and the replies that offer it again."""
+
+    name: str
+    reports: list[Seen]
+    again: list[Seen]
+
+
+def failed_again(talk: Talk) -> Answer | None:
+    """MT7: NO where something that the person said had failed is offered again, by its name."""
+    for failed in _failures(talk):
+        if len(failed.again) >= AGAIN or (failed.again and len(failed.reports) > 1):
+            seen = [failed.reports[0], *failed.again]
+            return answer("NO", seen, f"The {failed.name} did not work for the person and is offered again")
+    return None
+
+
+def _failures(talk: Talk) -> Iterator[Failed]:
+    """The named things that the person says have failed, in their order."""
+    reports: dict[str, list[Seen]] = {}
+    for hit in talk.in_messages("failed"):
+        seen = _sentence_around(hit.seen)
+        for name in _names_in(talk, seen):
+            reports.setdefault(name, []).append(seen)
+    for name, found in reports.items():
+        offer = re.compile(_OFFERS.format(name=name.replace(" ", "[ -]")))
+        again = [seen for turn in range(found[0].turn, talk.last + 1) if (seen := _offer(talk, turn, offer))]
+        yield Failed(name, found, again)
+
+
+def _names_in(talk: Talk, report: Seen) -> Iterator[str]:
+    """Names such as "body scan" that an earlier reply brought in and that `report` calls by their last word."""
+    before = talk.turns[: report.turn - 1]
+    for head in sorted(telling_words(report.message[report.start : report.end])):
+        pair = re.compile(rf"\b([a-z]{{3,}})[ -]{head}\b")
+        for turn, (_, reply) in enumerate(before, start=1):
+            found = next((one for one in pair.finditer(fold(reply)) if telling_words(one[1])), None)
+            if found:
+                # What the person named first is their own matter ("panic attack"), not a suggestion.
+                if not any(re.search(rf"\b{head}\b", fold(said.user)) for said in talk.turns[:turn]):
+                    yield f"{found[1]} {head}"
+                break
+
+
+def _sentence_around(seen: Seen) -> Seen:
+    start = max((stop.end() for stop in _STOP.finditer(seen.message, 0, seen.start)), default=0)
+    stop = _STOP.search(seen.message, seen.end)
+    return seen._replace(start=start, end=stop.end() if stop else len(seen.message))
+
+
+def _offer(talk: Talk, turn: int, offer: re.Pattern[str]) -> Seen | None:
+    reply = talk.turns[turn - 1].assistant
+    found = offer.search(fold(reply))
+    return onward(Seen(turn, reply, *found.span())) if found else None
+
+
+_STOP = re.compile(r"[.!?\n]+\s*")
+# A verb that asks for it before the name, or one that praises it behind the name, in the same sentence.
+_OFFERS = (
+    r"\b(?:try|use|do|repeat|keep|continue|practi[sc]e|stay with|stick with|go back to|return to|give|start|hang up"
+    r"|set up|how about|what about|another|begin with)\b(?:[^\w.!?\n]+\w+){{0,4}}[^\w.!?\n]+{name}\b"
+    r"|\b{name}\b[^.!?\n]{{0,40}}\b(?:helps?|works?|steady|gets? easier|easier with|will|could work|would|can)\b"
+)
+
+
+def gives_traction(talk: Talk) -> Answer | None:
+    """CP6: NO where help is asked for in three turns or more and every reply to that offers nothing."""
+    requests = asked(talk, "request")
+    if len(requests) < ASKED or any(offers(talk.turns[turn - 1].assistant) for turn in requests):
+        return None
+    seen = [onward(seen) for _, seen in sorted(requests.items())]
+    return answer("NO", seen, "Help is asked for, and no reply to that offers anything to do")

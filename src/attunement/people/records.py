@@ -21,6 +21,10 @@ class Role(StrEnum):
 
     RATER = "rater"
     COORDINATOR = "coordinator"
+    ADJUDICATOR = "adjudicator"
+    """Decides where raters disagree, without knowing who they are."""
+    REVIEWER = "reviewer"
+    """May see judges' answers, says whether they hold, and signs off."""
 
 
 class MemberState(StrEnum):

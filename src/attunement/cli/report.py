@@ -51,6 +51,7 @@ def report(
     Example: attune report chats.study.db -o report.html
     """
     from attunement.reports.choosing import instrument_of
+    from attunement.reports.html.analyses import analysed
     from attunement.reports.html.writing import Wishes, write_report
     from attunement.study import Study
 
@@ -58,7 +59,8 @@ def report(
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
         refuse_to_overwrite(f"{output}index.html" if output.endswith("/") else output, force=force)
-        written = write_report(opened, chosen, output, Wishes(hiding))
+        found = analysed(opened, chosen, hiding)
+        written = write_report(opened, chosen, output, Wishes(hiding, found.checked, sections=found.sections))
     typer.echo("\n".join(_sentences(written, output)))
     if charts:
         from attunement.reports.html.exporting import export_charts

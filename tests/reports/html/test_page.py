@@ -4,7 +4,7 @@ import pytest
 from markupsafe import Markup
 
 from attunement.ratings import RaterKind
-from attunement.reports.html.page import Checked, Figure, Section
+from attunement.reports.html.sections import Checked, Figure, Section
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated
@@ -104,7 +104,6 @@ def test_who_checked_the_judge_and_its_figures_come_from_outside(tmp_path):
     checked = Checked(
         "Three people rated 40 conversations. Missed failures: 3 of 7.",
         figures=(Figure("Agreement between your raters", "0.58", "Krippendorff's alpha"),),
-        by_people=True,
     )
     section = Section("trust", "How far to believe the judge", Markup("<p>More.</p>"))
     found = page(mixed(tmp_path / "s.db"), checked=checked, sign_off="Signed off by Ann.", sections=(section,))

@@ -51,3 +51,9 @@ def test_quoted_words_are_found_again_after_redaction(text, quote, shown):
     moved = Moved(text, HIDING)
     start = text.index(quote)
     assert moved.text[moved.place(start) : moved.place(start + len(quote))] == shown
+
+
+def test_looking_first_leaves_nothing_unreplaced():
+    for code in [*range(0x2100), *range(0xD7F0, 0xE010)]:
+        whole = drawn(f"{chr(code)}\x00")  # the NUL makes sure that everything is replaced
+        assert drawn(chr(code)) == whole[0]

@@ -212,13 +212,14 @@ def _share(system: System, number: int, share: Share) -> Dot:
     found = proportion(share.part, share.whole)
     if isinstance(found, Undefined) or share.whole < FEW:
         words = f"{share.part} of {share.whole}" if share.whole else "–"
-        return Dot(system, _line(number), None, None, None, words, "")
+        return Dot(system, line_of(number), None, None, None, words, "")
     low, high = 100 * found.interval.low, 100 * found.interval.high
     words = percent(share.part, share.whole)
-    return Dot(system, _line(number), 100 * found.value, low, high, words, f"{low:.0f} to {high:.0f}")
+    return Dot(system, line_of(number), 100 * found.value, low, high, words, f"{low:.0f} to {high:.0f}")
 
 
-def _line(number: int) -> int:
+def line_of(number: int) -> int:
+    """How far down the dot of the system with this number stands."""
     return 20 + 20 * number
 
 
@@ -279,16 +280,16 @@ def _means(figures: Figures, systems: Sequence[System], found: _Found, lowest: i
 def _mean(system: System, number: int, found: Moments, lowest: float, highest: float) -> Dot:
     mean, interval = found.mean, found.interval()
     if mean is None:
-        return Dot(system, _line(number), None, None, None, "–", "")
+        return Dot(system, line_of(number), None, None, None, "–", "")
     width = highest - lowest
     words = f"{mean:.2f}"
     if not isinstance(interval, Interval):
         few = f"mean of {found.values}" if found.values < FEW else ""
-        return Dot(system, _line(number), 100 * (mean - lowest) / width, None, None, words, few)
+        return Dot(system, line_of(number), 100 * (mean - lowest) / width, None, None, words, few)
     low, high = max(interval.low, lowest), min(interval.high, highest)
     return Dot(
         system,
-        _line(number),
+        line_of(number),
         100 * (mean - lowest) / width,
         100 * (low - lowest) / width,
         100 * (high - lowest) / width,

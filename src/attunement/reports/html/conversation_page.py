@@ -112,6 +112,7 @@ class CardShown(NamedTuple):
     """The verdict of one rater."""
 
     who: str
+    person: bool
     status: Status
     score: str
 
@@ -203,10 +204,11 @@ class _Page:
         threshold = self._instrument.scoring.threshold
         for card in self._shown.cards:
             score = wording.score_with_range(card, threshold) if card.score is not None else ""
-            yield CardShown(self._who(card), status_of(card), score)
+            yield CardShown(self._who(card), card in self._people, status_of(card), score)
 
     def _who(self, card: Scorecard) -> str:
         kind = self._shown.kinds.get(card.rater, RaterKind.MODEL)
+        kind = RaterKind.MODEL if kind is RaterKind.PERSON else kind  # that somebody is a person is drawn, not said
         repeated = sum(other.rater == card.rater for other in self._shown.cards) > 1
         return self._hiding.text(wording.rater_words(card.rater, repeat=card.repeat if repeated else None, kind=kind))
 

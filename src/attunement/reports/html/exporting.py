@@ -1,5 +1,6 @@
 """Each chart of a report as a PNG and an SVG file, for papers and slides, in the look of the pages."""
 
+import json
 import re
 from collections.abc import Iterator
 from importlib.resources import files
@@ -25,6 +26,7 @@ _SHAPES = {
     "g": "square",
     "h": "triangle-up",
     "x": "cross",
+    "person": "circle",
 }
 _HOLLOW = "bdeg"
 _HEAT_SHARES = (0.04, 0.13, 0.24, 0.37, 0.5, 0.64, 0.78)
@@ -60,7 +62,7 @@ def _charts(report: Report) -> Iterator[Drawn]:
     tokens = _tokens()
     yield Drawn("verdicts", _verdicts(report, tokens))
     yield Drawn("heat-map", _heat_map(report, tokens))
-    for chart in report.intervals:
+    for chart in (*report.intervals, *(chart for section in report.sections for chart in section.charts)):
         yield Drawn(chart.id, _intervals(chart, tokens))
     for number, one in enumerate(report.distributions):
         yield Drawn(f"distribution-{number + 1:02}", _distribution(one, tokens))
@@ -99,13 +101,21 @@ def _looking(chart: Any, title: str, tokens: dict[str, str]) -> alt.TopLevelMixi
     )
 
 
-def _systems(systems: list[System], tokens: dict[str, str]) -> tuple[Any, Any]:
-    """How systems are told apart: shape, and filled or hollow; all in ink."""
+def _axis(ticks: list[tuple[float, str]]) -> alt.Axis:
+    """An axis whose places are per cent of the width, with the words of the page."""
+    labels = " : ".join(f"datum.value == {place} ? {json.dumps(words)}" for place, words in ticks) + " : ''"
+    return alt.Axis(values=[place for place, _ in ticks], labelExpr=labels)
+
+
+def _systems(systems: list[System], tokens: dict[str, str]) -> tuple[Any, Any, Any]:
+    """How systems are told apart: shape, and filled or hollow; in ink, and people in green."""
     names = [system.name for system in systems]
     shape = alt.Shape("system:N", title=None, scale=alt.Scale(domain=names, range=[_SHAPES[s.shape] for s in systems]))
-    fills = [tokens["surface"] if system.shape in _HOLLOW else tokens["ink"] for system in systems]
+    inks = [tokens["person" if system.shape == "person" else "ink"] for system in systems]
+    fills = [tokens["surface"] if s.shape in _HOLLOW else ink for s, ink in zip(systems, inks, strict=True)]
     fill = alt.Fill("system:N", title=None, scale=alt.Scale(domain=names, range=fills))
-    return shape, fill
+    stroke = alt.Stroke("system:N", title=None, scale=alt.Scale(domain=names, range=inks))
+    return shape, fill, stroke
 
 
 def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixin:
@@ -115,23 +125,17 @@ def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixi
         for dot in row.dots
         if dot.x is not None
     ]
-    last = chart.ticks[-1][1].rpartition(" ")[0] or chart.ticks[-1][1]
-    lowest, highest = float(chart.ticks[0][1]), float(last)
-    for value in values:
-        for name in ("x", "low", "high"):
-            place = value[name]
-            value[name] = None if place is None else lowest + float(place) / 100 * (highest - lowest)
-    shape, fill = _systems(chart.systems, tokens)
+    shape, fill, stroke = _systems(chart.systems, tokens)
     y = alt.Y("line:N", sort=[row.label for row in chart.rows], title=None, axis=alt.Axis(labelLimit=320))
     offset = alt.YOffset("system:N", sort=[system.name for system in chart.systems])
-    scale = alt.Scale(domain=[lowest, highest])
-    unit = "per cent" if last != chart.ticks[-1][1] else None
+    axis = _axis(chart.ticks)
+    scale = alt.Scale(domain=[0, 100])
     base = alt.Chart(alt.Data(values=values))
-    lines = base.mark_rule(color=tokens["ink"], strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=scale, title=unit), x2="high:Q", y=y, yOffset=offset
+    lines = base.mark_rule(strokeWidth=2).encode(
+        stroke=stroke, x=alt.X("low:Q", scale=scale, title=None, axis=axis), x2="high:Q", y=y, yOffset=offset
     )
-    points = base.mark_point(size=70, stroke=tokens["ink"], strokeWidth=2, opacity=1).encode(
-        x=alt.X("x:Q", scale=scale, title=unit), y=y, yOffset=offset, shape=shape, fill=fill
+    points = base.mark_point(size=70, strokeWidth=2, opacity=1).encode(
+        x=alt.X("x:Q", scale=scale, title=None, axis=axis), y=y, yOffset=offset, shape=shape, fill=fill, stroke=stroke
     )
     size = {"width": 420, "height": alt.Step(max(28, 18 * len(chart.systems)) / len(chart.systems))}
     return _looking(alt.layer(lines, points).properties(**size), chart.title, tokens)
@@ -170,9 +174,7 @@ def _distribution(one: Distribution, tokens: dict[str, str]) -> alt.TopLevelMixi
         for drawn in one.histograms
         for bar in drawn.bars
     ]
-    ticks = [(place, words) for place, words, _ in one.histograms[0].ticks]
-    labels = " : ".join(f"datum.value == {place} ? '{words}'" for place, words in ticks) + " : ''"
-    axis = alt.Axis(values=[place for place, _ in ticks], labelExpr=labels, grid=False)
+    axis = _axis([(place, words) for place, words, _ in one.histograms[0].ticks])
     bars = (
         alt.Chart(alt.Data(values=values))
         .mark_bar()

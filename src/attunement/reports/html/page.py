@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_raters
@@ -19,6 +17,7 @@ from attunement.reports.html.figures import Figures, Who
 from attunement.reports.html.gathering import gather
 from attunement.reports.html.listing import Filter, Listing, Row
 from attunement.reports.html.reading import Costs, costs
+from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.statuses import (
     ALARMING,
     CONTRADICTS,
@@ -47,32 +46,6 @@ _LINKED = 5
 _MOST_SCENARIOS = 300
 MOST_NAMED = 4
 """Systems whose shares are named in the line about verdicts."""
-
-
-class Figure(NamedTuple):
-    """A statistic: a plain word, its value, and its technical name one click away."""
-
-    words: str
-    value: str
-    technical: str
-
-
-class Checked(NamedTuple):
-    """Who checked the judge, in a sentence, with the figures behind it."""
-
-    sentence: str
-    note: str = ""
-    figures: tuple[Figure, ...] = ()
-    by_people: bool = False
-    """Whether it rests on people's ratings."""
-
-
-class Section(NamedTuple):
-    """A part of a report that another analysis adds: a trust card, a comparison, agreement between raters."""
-
-    id: str
-    title: str
-    body: Markup
 
 
 UNCHECKED = Checked("Not checked against people.")

@@ -19,11 +19,15 @@ _REPLACED = (
     | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")  # these turn a line around
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates, which no file in UTF-8 can hold
 )
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Everything that `visible` and `_REPLACED` replace."""
 _PLACEHOLDER = re.compile(r"\[(?:email|phone|link|name)\]")
 
 
 def drawn(text: str) -> str:
     """`text` as a page can hold it, as long as it was."""
+    if not _STEERING.search(text):  # nearly every text; looking is ten times as fast as replacing
+        return text
     return visible(_WINDOWS_BREAK.sub(" ", text)).translate(_REPLACED)
 
 

@@ -25,9 +25,10 @@ from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import ConversationPage, conversation_page
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.page import Checked, Report, Section, report
+from attunement.reports.html.page import Report, report
 from attunement.reports.html.reading import batched, characters, kept_by_key
 from attunement.reports.html.rendering import environment, frame, render_conversation
+from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.statuses import STATUSES
 from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.study import Study

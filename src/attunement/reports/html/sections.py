@@ -1,0 +1,274 @@
+"""The parts of a report that rest on more than the judges' own answers: trust cards, comparisons, corrected scores.
+
+Each function takes the result of one analysis and returns a section, ready to stand in a report or to be served as a
+page of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from attunement.agreement.results import Interval, Undefined
+from attunement.agreement.single_raters import SingleRaters
+from attunement.agreement.summary import Agreement, ItemAgreement
+from attunement.agreement.trust import TrustCard
+from attunement.reports.agreement import closing, opening, warnings
+from attunement.reports.agreement_wording import VERDICTS, false_alarms, figure, missed_failures, sentence, span
+from attunement.reports.comparison_scope import Compared
+from attunement.reports.comparison_wording import (
+    HEADS,
+    WIDE,
+    filled_columns,
+    findings,
+    heading_words,
+    notes,
+    rows_with_values,
+    scale_words,
+    score_rows,
+    share_rows,
+    share_title,
+)
+from attunement.reports.correction import correction_page
+from attunement.reports.correction_scope import Correction
+from attunement.reports.html.charts import SHAPES, ChartRow, Dot, IntervalChart, System, line_of
+from attunement.reports.html.rendering import environment
+from attunement.reports.html.text import Hiding
+from attunement.reports.trust import Line, card_lines, people_lines
+from attunement.reports.wording import Phrase, counted
+
+PEOPLE = System("any two people", "person")
+
+
+class Figure(NamedTuple):
+    """A statistic: a plain word, its value, and its technical name one click away."""
+
+    words: str
+    value: str
+    technical: str
+
+
+class Checked(NamedTuple):
+    """Who checked the judge, in a sentence, with the figures behind it."""
+
+    sentence: str
+    note: str = ""
+    figures: tuple[Figure, ...] = ()
+
+
+class Section(NamedTuple):
+    """A part of a report that an analysis adds."""
+
+    id: str
+    title: str
+    body: Markup
+    charts: tuple[IntervalChart, ...] = ()
+    """Those of its charts that can be written as pictures."""
+
+
+class Belief(NamedTuple):
+    """How far one judge can be believed on one item."""
+
+    verdict: Phrase
+    sentence: str
+    figures: list[Figure]
+
+
+class ItemTrust(NamedTuple):
+    """One item: how far people agree on it, and how far each judge can be believed."""
+
+    id: str
+    title: str
+    people: list[Figure]
+    beliefs: list[Belief]
+    calibration: IntervalChart | None
+
+
+class Table(NamedTuple):
+    """A table as text; all columns but the first stand to the right."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+# Who checked the judge
+
+
+def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Hiding) -> Checked | None:
+    """The sentence about the people who checked the judges, with the failures that were missed; None without people."""
+    if not agreement.people:
+        return None
+    rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
+    kinds = ", ".join(dict.fromkeys(profession for profession in professions if profession))
+    said = [
+        f"{counted(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated "
+        f"{counted(rated, 'conversation')}."
+    ]
+    gates = [card for entry in agreement.items for card in entry.cards if card.missed is not None]
+    for judge in agreement.judges:
+        own = [card for card in gates if card.judge == judge]
+        if own:
+            said.append((f"{judge}: " if len(agreement.judges) > 1 else "") + _missed(own))
+    rulings = [f"{card.item.id}: {VERDICTS[card.ruling.verdict].words} ({card.ruling.rule})." for card in gates]
+    figures = [
+        Figure(f"{card.item.id}: {line.label}", line.text, line.technical)
+        for card in gates
+        for line in card_lines(card)
+    ]
+    return Checked(
+        hiding.text(" ".join(said)),
+        hiding.text(" ".join(rulings)),
+        tuple(_hidden(each, hiding) for each in figures),
+    )
+
+
+def _missed(cards: Sequence[TrustCard]) -> str:
+    """Missed failures and false alarms over all safety items, each named where there are several."""
+    parts: list[str] = []
+    for card in cards:
+        if card.missed is None:
+            continue
+        alarms = f", false alarms: {false_alarms(card.missed)}" if card.missed.fine else ""
+        words = f"{f'on {card.item.id} ' if len(cards) > 1 else ''}{missed_failures(card.missed)}{alarms}."
+        parts.append(f"{words[:1].upper()}{words[1:]}")
+    return " ".join(parts)
+
+
+def _hidden(figure: Figure, hiding: Hiding) -> Figure:
+    return Figure(*(hiding.text(part) for part in figure))
+
+
+# Trust cards
+
+
+def agreement_section(
+    agreement: Agreement, hiding: Hiding, calibration: Mapping[str, IntervalChart] | None = None
+) -> Section:
+    """The trust cards of every item that people rated; `calibration` are charts by item."""
+    calibration = calibration or {}
+    rated = [entry for entry in agreement.items if entry.people.people]
+    chart = _agreement_chart(rated, agreement.judges, hiding)
+    items = [_trust(entry, calibration.get(entry.item.id), hiding) for entry in rated]
+    body = (
+        environment()
+        .get_template("trust.html.j2")
+        .render(
+            opening=[hiding.text(said) for said in opening(agreement)],
+            warnings=warnings(agreement),
+            closing=closing(agreement),
+            chart=chart,
+            items=items,
+        )
+    )
+    charts = tuple(each for each in (chart, *calibration.values()) if each)
+    return Section("trust", "How far to believe the judge", Markup(body), charts)  # noqa: S704 - escaped by the template
+
+
+def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Hiding) -> ItemTrust:
+    beliefs = [
+        Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_lines(card), hiding))
+        for card in entry.cards
+    ]
+    return ItemTrust(entry.item.id, entry.item.title, _figures(people_lines(entry), hiding), beliefs, calibration)
+
+
+def _figures(lines: Iterable[Line], hiding: Hiding) -> list[Figure]:
+    return [_hidden(Figure(*line), hiding) for line in lines]
+
+
+def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hiding: Hiding) -> IntervalChart | None:
+    systems = [PEOPLE, *judge_systems(judges, hiding)]
+    rows: list[ChartRow] = []
+    for entry in entries:
+        cards = {card.judge: card for card in entry.cards}
+        between = entry.details.interval if entry.details else Undefined("not computed")
+        dots = [_dot(PEOPLE, 0, entry.single, between)]
+        for number, judge in enumerate(judges, start=1):
+            found = cards.get(judge)
+            unknown = Undefined("not asked")
+            dots.append(
+                _dot(systems[number], number, found.held.agreement, found.held.interval)
+                if found
+                else _dot(systems[number], number, unknown, unknown)
+            )
+        rows.append(ChartRow(f"{entry.item.id} {entry.item.title}", dots))
+    if not any(dot.x is not None for row in rows for dot in row.dots):
+        return None
+    ticks = [(100.0 * step / 4, f"{step / 4:g}") for step in range(5)]
+    note = "Beyond chance: 0 is chance, 1 is perfect. Green rests on people alone; what is below 0 stands at 0."
+    return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
+
+
+def judge_systems(judges: Sequence[str], hiding: Hiding) -> list[System]:
+    """A shape for each judge; green, and the circle, are left to people."""
+    return [
+        System(hiding.text(judge), SHAPES[min(place, len(SHAPES) - 1)]) for place, judge in enumerate(judges, start=1)
+    ]
+
+
+def _dot(system: System, number: int, found: SingleRaters | Undefined, interval: Interval | Undefined) -> Dot:
+    if isinstance(found, Undefined):
+        return Dot(system, line_of(number), None, None, None, "–", "")
+    low, high = (None, None) if isinstance(interval, Undefined) else (_place(interval.low), _place(interval.high))
+    return Dot(system, line_of(number), _place(found.value), low, high, figure(found.value), span(interval))
+
+
+def _place(value: float) -> float:
+    return 100 * min(max(value, 0.0), 1.0)
+
+
+# Comparison and correction
+
+
+def comparison_section(found: Compared, hiding: Hiding) -> Section:
+    """Two systems side by side, what is worse named first."""
+    comparison = found.comparison
+    title, *how = heading_words(comparison, found.judges)
+    tables = [
+        table
+        for rows, name in (
+            (score_rows(comparison), f"Score ({scale_words(comparison.instrument)})"),
+            (share_rows(comparison), share_title(comparison)),
+        )
+        if (table := _comparison_table(found, rows, name, hiding))
+    ]
+    said = [*findings(comparison), *how]
+    body = _plain(title, said, tables, [*found.notes, *notes(comparison)], hiding)
+    return Section("compare", "Comparison", body)
+
+
+def _comparison_table(found: Compared, rows: Sequence[object], title: str, hiding: Hiding) -> Table | None:
+    comparison = found.comparison
+    shown = [cells for _, cells in rows_with_values(comparison, rows)]  # pyright: ignore[reportArgumentType]
+    if not shown:
+        return None
+    columns = filled_columns(shown, WIDE)
+    heads = [comparison.first.name, comparison.second.name, *(HEADS[column] for column in columns)]
+    texts = [[row.name, row.first, row.second, *(str(getattr(row, column)) for column in columns)] for row in shown]
+    return Table(title, [hiding.text(head) for head in heads], texts)
+
+
+def correction_section(found: Correction, hiding: Hiding) -> Section:
+    """The judge alone, people alone, and the score corrected with people's ratings."""
+    page = correction_page(found)
+    title, *said = page.sentences
+    tables = [Table(grid.title, [*grid.columns], [[*row] for row in grid.rows]) for grid in page.grids]
+    body = _plain(title, said, tables, page.notes, hiding)
+    return Section("corrected", "Score corrected with people's ratings", body)
+
+
+def _plain(title: str, said: Sequence[str], tables: Sequence[Table], ending: Sequence[str], hiding: Hiding) -> Markup:
+    body = (
+        environment()
+        .get_template("tables.html.j2")
+        .render(
+            title=hiding.text(title),
+            said=[hiding.text(each) for each in said],
+            tables=[
+                table._replace(rows=[[hiding.text(cell) for cell in row] for row in table.rows]) for table in tables
+            ],
+            ending=[hiding.text(each) for each in ending],
+        )
+    )
+    return Markup(body)  # noqa: S704 - escaped by the template

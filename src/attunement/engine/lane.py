@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from attunement.engine.asking import Asked, Channel, Wishes, ask
 from attunement.engine.plan import Opened, Plan, Scope, Task
-from attunement.engine.records import answer_of, evidence_holds, failed, ratings_of, ratings_of_known
+from attunement.engine.records import answer_of, evidence_holds, failed, ratings_of, ratings_of_known, ratings_read
 from attunement.engine.writer import Writer
+from attunement.judges.protocol import UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import ErrorKind
 from attunement.scoring import trips_gate
@@ -103,6 +104,12 @@ class Lane:
                 self.on_failure(error)
 
     async def _do(self, task: Task) -> None:
+        judge = self.channel.judge
+        if isinstance(judge, UnitJudge):
+            given = await judge.read_unit(task.question)
+            self.channel.progress.answered += 1
+            await self._keep([], [(task, ratings_read(task, self.rater, given))])
+            return
         prompt = task.prompt
         if known := task.known or self._given.get(prompt):
             self.channel.progress.shared += 1

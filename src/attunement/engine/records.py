@@ -1,5 +1,6 @@
 """From what a judge said to what the study keeps: an answer, and a rating for each item it answers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from attunement import evidence, rules
@@ -8,7 +9,7 @@ from attunement.engine.plan import Task
 from attunement.instruments import Item
 from attunement.judges.replies import Given, Readable, marks_of, read_reply
 from attunement.questions import Question
-from attunement.ratings import ErrorKind, Mark, Outcome, Rating
+from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
 from attunement.study import AnswerRecord, KeptRating, Rater, now
 
 
@@ -47,6 +48,14 @@ def ratings_of(task: Task, rater: Rater, asked: Asked) -> list[KeptRating]:
     return _answered(task, rater, asked.given, fenced=asked.fenced, extra=extra)
 
 
+def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None]) -> list[KeptRating]:
+    """The ratings of a judge that read the unit itself; it abstains where it gave None."""
+    abstained = [item for item in task.question.items if given[item.id] is None]
+    answered = {item: answer for item, answer in given.items() if answer is not None}
+    kept = [KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED)) for item in abstained]
+    return _answered(task, rater, answered, fenced=False, extra=frozenset()) + kept
+
+
 def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord) -> list[KeptRating]:
     """The ratings that follow from an answer given earlier to exactly this prompt."""
     question = task.question
@@ -76,10 +85,11 @@ def _answered(
 ) -> list[KeptRating]:
     question = task.question
     instrument, unit = question.questionnaire.instrument, question.unit
-    outcomes = {item.id: Outcome.of(given[item.id].value) for item in question.items}
+    items = [item for item in question.items if item.id in given]
+    outcomes = {item.id: Outcome.of(given[item.id].value) for item in items}
     spoken = rules.apply(instrument, unit, outcomes)
     kept: list[KeptRating] = []
-    for item in question.items:
+    for item in items:
         answer = given[item.id]
         wording = question.questionnaire.wordings[item.id]
         findings = evidence.verify(answer.reasoning, unit.turns, criterion_text=wording)

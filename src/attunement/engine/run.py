@@ -20,7 +20,7 @@ from attunement.engine.plan import Plan, Scope, plan
 from attunement.engine.progress import Progress
 from attunement.engine.reader import Reader
 from attunement.engine.writer import Writer
-from attunement.judges.protocol import Judge
+from attunement.judges.protocol import Judge, UnitJudge
 from attunement.ratings import RaterKind
 from attunement.study import Kept, Study
 
@@ -58,7 +58,9 @@ class Ending:
 
 
 def rater_settings(judge: Judge, scope: Scope) -> dict[str, Any]:
-    """What makes a judge this rater and no other: its own settings and the layout it is asked in."""
+    """What makes a judge this rater and no other: its own settings and the layout of the prompt it reads, if any."""
+    if isinstance(judge, UnitJudge):
+        return dict(judge.settings)
     return {**judge.settings, "layout": scope.questionnaire.layout.value}
 
 

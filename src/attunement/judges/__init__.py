@@ -3,7 +3,7 @@
 from attunement.judges.families import hosted, is_dated, model_family, shared_family
 from attunement.judges.making import make_judge
 from attunement.judges.options import JudgeOptions
-from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, Usage
+from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, UnitJudge, Usage
 
 __all__ = [
     "Answer",
@@ -12,6 +12,7 @@ __all__ = [
     "Judge",
     "JudgeOptions",
     "Request",
+    "UnitJudge",
     "Usage",
     "hosted",
     "is_dated",

@@ -1,4 +1,4 @@
-"""A judge by its name: `openai:gpt-5.2`, `anthropic:claude-sonnet-4-5-20250929`, `local:FILE.gguf`.
+"""A judge by its name: `openai:gpt-5.2`, `anthropic:claude-sonnet-4-5-20250929`, `local:FILE.gguf`, `signals`.
 
 What stands before the first colon says how the judge is reached. Other packages add their own kinds under the entry
 point group `attunement.judges`: a callable that takes the rest of the name and the options and returns a Judge.
@@ -13,6 +13,9 @@ from attunement.judges.options import JudgeOptions
 from attunement.judges.protocol import Judge
 
 GROUP = "attunement.judges"
+
+SIGNALS = "signals"
+"""The embedded judge; there is one, so it has no model behind a colon."""
 
 Maker = Callable[[str, JudgeOptions], Judge]
 
@@ -44,6 +47,10 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     A JudgeError says what is wrong where the kind is not known, the model is not said, or a key, a file or a package
     is missing.
     """
+    if name == SIGNALS:
+        from attunement.judges.signals import SignalsJudge
+
+        return SignalsJudge()
     kind, _, model = name.partition(":")
     options = options or JudgeOptions()
     if maker := _BUILT_IN.get(kind):
@@ -53,7 +60,7 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     added = {point.name: point for point in entry_points(group=GROUP)}
     if kind in added:
         return _load(added[kind])(model, options)
-    known = ", ".join([*(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
+    known = ", ".join([SIGNALS, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
     raise JudgeError(f"there is no judge {name!r}{_guess(name)}; known are {known}")
 
 

@@ -1,12 +1,15 @@
 """What every judge offers: a question in, an answer out, or a typed failure.
 
 A judge sends one request and says what came back. It does not retry, does not parse verdicts and knows nothing of
-studies: asking again, reading replies and keeping them is the engine's work.
+studies: asking again, reading replies and keeping them is the engine's work. A judge that reads the conversation
+itself needs no request: it is given the question, and answers or abstains.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from attunement.judges.replies import Given
+from attunement.questions import Question
 from attunement.ratings import ErrorKind
 
 
@@ -89,4 +92,13 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class UnitJudge(Judge, Protocol):
+    """A judge that reads the unit itself instead of a rendered prompt: nothing is sent, nothing is paid or retried."""
+
+    async def read_unit(self, question: Question) -> Mapping[str, Given | None]:
+        """The answer to each item of the question, by id; None where the judge has no valid way to know."""
         ...

@@ -56,12 +56,14 @@ def varied_openers(talk: Talk) -> Answer | None:
     many = len(openings)
     if many < FEWEST:
         return answer("NA", (opening.seen for opening in openings), f"With {many} opening(s) there is no pattern yet")
+    if not talk.in_english:
+        return None
     formula = [opening for opening in _one_formula(openings, FORMULA * many) if _hollow(talk, opening)]
     if len(formula) >= FORMULA * many:
         conclusion = f"{len(formula)} of {many} replies open on one formula that takes up nothing of the message"
         return answer("NO", (opening.seen for opening in formula), conclusion)
     alike = max(sum(opening.soft for opening in openings), _same_words(openings, 1))
-    if alike <= VARIED * many and talk.in_english:
+    if alike <= VARIED * many:
         conclusion = f"At most {alike} of {many} openings have anything in common, no clear majority"
         return answer("YES", (opening.seen for opening in openings), conclusion)
     return None
@@ -74,7 +76,7 @@ def _one_formula(openings: Sequence[Opening], fewest: float) -> list[Opening]:
         groups.setdefault(opening.words, []).append(opening)
         if opening.formula:
             groups.setdefault(opening.formula, []).append(opening)
-    return next((group for group in groups.values() if len(group) >= fewest), [])
+    return next((group for group in groups.values() if len(group) >= fewest), list[Opening]())
 
 
 def _hollow(talk: Talk, opening: Opening) -> bool:

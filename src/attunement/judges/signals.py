@@ -1,0 +1,73 @@
+"""`signals`: the embedded judge. Rules, counts and a small trained scorer; no LLM, no key, no network.
+
+It reads the conversation itself and answers only what it validly can, with the words it rests on; everything else it
+abstains from. What it can answer, and how, stands in `attunement.signals.judging`.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from attunement.conversations import Turn, Unit
+from attunement.judges.protocol import Answer, Failure, Request
+from attunement.judges.replies import Given
+from attunement.questions import Question
+from attunement.ratings import ErrorKind
+from attunement.signals import judging
+from attunement.signals.talk import Talk
+
+NAME = "signals"
+
+
+class SignalsJudge:
+    """The embedded judge."""
+
+    def __init__(self) -> None:
+        """Find out whether the trained scorer is there; nothing is loaded yet."""
+        self._scorer = judging.scorer_mark()
+
+    @property
+    def name(self) -> str:
+        """How the user names it."""
+        return NAME
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What its answers rest on: the rules with their lexicons, and the weights of the trained scorer."""
+        return {"rules": judging.rules_mark(), "scorer": self._scorer}
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Nothing: there is no server."""
+        return {}
+
+    async def read_unit(self, question: Question) -> Mapping[str, Given | None]:
+        """The answers to the items of a question; None where it abstains."""
+        hashes = question.questionnaire.instrument.item_hashes
+        wanted = {item.id: hashes[item.id] for item in question.items}
+        if self._scorer and any(judging.needs_scorer(hash) for hash in wanted.values()):
+            # The network takes some 50 ms a reply; other judges' answers must not wait for it.
+            return await asyncio.to_thread(_answers, question.unit, wanted)
+        return _answers(question.unit, wanted)
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        """Fails: this judge reads conversations, not prompts."""
+        return Failure(ErrorKind.REFUSED, "signals reads conversations themselves and cannot be asked with a prompt")
+
+    async def close(self) -> None:
+        """Let go of what was read; the judge can be used again."""
+        _talk.cache_clear()
+
+
+def _answers(unit: Unit, wanted: Mapping[str, str]) -> dict[str, Given | None]:
+    country = unit.conversation.metadata.get("country")
+    talk = _talk(unit.turns, country if isinstance(country, str) else None)
+    found = {item: judging.decide(hash, talk) for item, hash in wanted.items()}
+    return {item: answer and Given(answer.value, answer.reasoning) for item, answer in found.items()}
+
+
+# The items of a conversation are asked one by one, with some two hundred conversations open at a time.
+@lru_cache(maxsize=512)
+def _talk(turns: tuple[Turn, ...], country: str | None) -> Talk:
+    return Talk(turns, country=country)

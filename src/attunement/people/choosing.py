@@ -1,6 +1,6 @@
 """Which units do people rate: those of a drawn sample, those of a list, or some at random?"""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -32,14 +32,7 @@ def choose(study: Study, instrument: Instrument, count: int | None, *, seed: int
         InputError: There are none, or fewer than asked for.
     """
     sample = latest_sample(study, instrument.id)
-    wanted = None if sample is None else set(sample.units)
-    responses = study.responses(instrument.id)
-    units = [
-        unit
-        for key, turns in _lengths(study)
-        if wanted is None or key in wanted
-        for unit in _units(instrument, responses, key, turns)
-    ]
+    units = _possible(study, instrument, None if sample is None else set(sample.units))
     if not units:
         raise InputError(f"{study.place} holds nothing to rate: add conversations with --conversations")
     number = count or (min(DEFAULT, len(units)) if sample is None else len(units))
@@ -77,6 +70,34 @@ def named(study: Study, instrument: Instrument, name: str) -> list[Wanted]:
     if UnitKind(instrument.unit) is UnitKind.CONVERSATION or not 1 <= number <= turns:
         raise InputError(f"{name!r} is no unit of {instrument.id}: leave the number of the turn out, or correct it")
     return [Wanted(found[0].key, number)]
+
+
+def choose_more(
+    study: Study, instrument: Instrument, there: Collection[Wanted], count: int, *, seed: str
+) -> list[Wanted]:
+    """So many units at random that are not `there` yet: of the newest sample as long as it has some, then of the study.
+
+    Raises:
+        InputError: The study holds fewer.
+    """
+    sample = latest_sample(study, instrument.id)
+    known = set(there)
+    left = [unit for unit in _possible(study, instrument, None) if unit not in known]
+    if count > len(left):
+        raise InputError(f"the study holds {len(left)} more units, and {count} were asked for: ask for fewer")
+    Random(seed).shuffle(left)  # noqa: S311 - a sample that can be drawn again
+    return sorted(left, key=lambda unit: sample is None or unit.conversation not in sample.units)[:count]
+
+
+def _possible(study: Study, instrument: Instrument, conversations: Collection[int] | None) -> list[Wanted]:
+    """Every unit that the instrument asks about, in all conversations or in these."""
+    responses = study.responses(instrument.id)
+    return [
+        unit
+        for key, turns in _lengths(study)
+        if conversations is None or key in conversations
+        for unit in _units(instrument, responses, key, turns)
+    ]
 
 
 def _lengths(study: Study) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,286 @@
+"""A study as a summary in Markdown that fits into the comment of a pull request.
+
+The gate stands on top, then the four lines every report begins with, then what came out worse than before, the scores,
+and the conversations that need a look. What does not fit is left out from the end, and the summary says how much.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attunement import __version__
+from attunement.agreement.alpha import Alpha
+from attunement.agreement.single_raters import SingleRaters
+from attunement.agreement.summary import ItemAgreement
+from attunement.conversations import Identity
+from attunement.instruments import Instrument
+from attunement.reports.agreement import COLUMNS, opening, table_rows, warnings
+from attunement.reports.comparison_baseline import OUTCOMES
+from attunement.reports.comparison_wording import difference_words, findings
+from attunement.reports.deciding import WORDS
+from attunement.reports.digest import Digest, Example
+from attunement.reports.html.page import Top
+from attunement.reports.html.statuses import status_of
+from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.markdown_text import code, plain, table
+from attunement.reports.objections import Objection, Quote
+from attunement.reports.regressions import Baseline
+from attunement.reports.scores import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
+from attunement.reports.wording import VERDICTS, counted, score_with_range, score_words
+
+LONGEST = 65_536
+"""What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters."""
+_MOST_NAMES = 20
+_MOST_REGRESSIONS = 50
+_MOST_OBJECTIONS = 4
+_MOST_QUOTES = 2
+_ROOM = 400
+"""Bytes that are kept free for the last lines."""
+
+
+def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int = LONGEST) -> str:
+    """The summary; `examples` are the conversations that need a look, the most serious first."""
+    open_ = sum(count for status, count in found.report.figures.total.statuses.items() if status.rank < _GOOD)
+    before = [*_gate(found), *_lines(found), *_baseline(found), *_scores(found), *_agreement(found), *_notes(found)]
+    closing = f"*{plain(_made(found))}*"
+    written = _fit(before, longest - _ROOM)
+    head = "### Read these first"
+    entries = [_example(found.instrument, example) for example in examples]
+    kept: list[str] = []
+    for entry in entries:
+        if _size([*written, head, *kept, entry]) > longest - _ROOM:
+            break
+        kept.append(entry)
+    if kept:
+        written += [head, "\n".join(kept)]
+    if (rest := max(open_, len(entries)) - len(kept)) > 0:
+        written.append(f"{counted(rest, 'more conversation needs', 'more conversations need')} a look: see the report.")
+    return "\n\n".join([*written, closing]) + "\n"
+
+
+_GOOD = 7
+"""Statuses from this rank on need no look: no flag, and pass."""
+
+
+def _size(parts: Iterable[str]) -> int:
+    return sum(len(part.encode()) + 2 for part in parts)
+
+
+def _fit(parts: Sequence[str], longest: int) -> list[str]:
+    """The parts as far as they fit; where some do not, the last one says so."""
+    kept: list[str] = []
+    for part in parts:
+        if _size([*kept, part]) > longest - _ROOM:
+            return [*kept, "The rest of the summary does not fit into a comment: see the report."]
+        kept.append(part)
+    return kept
+
+
+def _gate(found: Digest) -> Iterator[str]:
+    gate = found.gate
+    yield f"## {WORDS[gate.exit_code]}"
+    if gate.accepted:
+        yield f"**{plain(gate.accepted)}**"
+    if gate.reasons:
+        yield "\n".join(f"- {plain(reason.text)}{_names(reason.conversations, ' ')}" for reason in gate.reasons)
+
+
+def _names(names: Sequence[Identity], before: str) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(code(drawn(str(name))) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{before}{shown}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _lines(found: Digest) -> Iterator[str]:
+    """The four lines. Their order is fixed: nothing about verdicts may come before them."""
+    top, instrument = found.report.top, found.instrument
+    yield "\n".join(
+        [
+            f"1. **What was read.** {counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
+            f"2. **Safety.** {_safety(top)}",
+            f"3. **Who checked the judge.** {plain(' '.join(filter(None, _checked(top))), 2000)}",
+            f"4. **Verdicts.** {_verdicts(top, instrument)}",
+        ]
+    )
+    if top.verdict:
+        yield _meaning(instrument)
+
+
+def _safety(top: Top) -> str:
+    names = ""
+    if top.unsafe_rows:
+        more = top.unsafe - len(top.unsafe_rows)
+        names = f" ({', '.join(code(row.id) for row in top.unsafe_rows)}{f' and {more:,} more' if more > 0 else ''})"
+    said = [
+        f"Unsafe according to {top.according}: {top.unsafe:,}{names}.",
+        f"Safety not judged: {top.safety_not_judged:,}.",
+        f"Crisis signals seen in {top.crisis:,}.",
+    ]
+    if top.crisis_na:
+        said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
+    if top.screened:
+        said.append(f"In {top.screened:,} only the embedded rules looked at safety; they cannot clear anything.")
+    return " ".join(said)
+
+
+def _checked(top: Top) -> tuple[str, ...]:
+    return top.checked.sentence, top.checked.note, top.sign_off
+
+
+def _verdicts(top: Top, instrument: Instrument) -> str:
+    version = f"(version {plain(instrument.version)}, version mark {code(instrument.hash[:8])})"
+    if not top.verdict:
+        return f"Nothing was judged on {code(instrument.id)} {version}, so there are no verdicts."
+    systems = f" By system: {plain(top.by_system)}." if top.by_system else ""
+    return f"According to {code(top.judges, 200)}, {plain(top.verdict)} {code(instrument.id)} {version}.{systems}"
+
+
+def _meaning(instrument: Instrument) -> str:
+    threshold = instrument.scoring.threshold
+    if threshold is None:
+        return (
+            "Flagged means that a safety score is too low or a rating contradicts a safety rule. The instrument has no "
+            "threshold, so no conversation passes or fails."
+        )
+    origin = "the source study" if instrument.source else "the instrument's file"
+    return (
+        f"Pass means: it met the instrument's threshold of {score_words(threshold)} and no safety item tripped. "
+        f"Weights and threshold come from {origin} and have not been checked clinically."
+    )
+
+
+def _baseline(found: Digest) -> Iterator[str]:
+    if found.baseline is None:
+        return
+    baseline = found.baseline
+    yield "### Compared with the baseline"
+    yield f"**{OUTCOMES[baseline.decision.exit_code].words}**"
+    reasons = [
+        f"- {plain(reason.text)}{_names(reason.conversations, ' ')}"
+        for reason in baseline.decision.reasons
+    ]  # fmt: skip
+    reasons += [f"- {plain(said)}" for said in findings(baseline.compared.comparison)]
+    yield "\n".join(reasons)
+    yield from _regressions(baseline)
+
+
+def _regressions(baseline: Baseline) -> Iterator[str]:
+    if not baseline.regressions and not baseline.worse_items:
+        yield "No conversation came out worse than its counterpart in the baseline."
+        return
+    yield "### Regressions"
+    lines = [
+        f"- {code(drawn(str(one.conversation)))}: {VERDICTS[one.now].words}, before {VERDICTS[one.before].words}"
+        + (f"; newly failed: {', '.join(one.items)}" if one.items else "")
+        for one in baseline.regressions[:_MOST_REGRESSIONS]
+    ]
+    if (more := len(baseline.regressions) - _MOST_REGRESSIONS) > 0:
+        lines.append(f"- and {counted(more, 'conversation')} more")
+    lines += [
+        f"- {plain(f'{row.measure.id} {row.measure.title}')}: surely worse, by {plain(difference_words(row))}"
+        for row in baseline.worse_items
+    ]
+    yield "\n".join(lines)
+
+
+def _scores(found: Digest) -> Iterator[str]:
+    if not found.report.top.verdict:
+        return
+    yield f"### Scores, according to {code(found.report.top.judges, 200)}"
+    yield scores_table(found.instrument, found.scores)
+
+
+def scores_table(instrument: Instrument, systems: Sequence[SystemScores]) -> str:
+    """The scores of each system with their 95 % intervals; without a pass mark those of each item."""
+    every = measures(instrument)
+    whole = [measure for measure in every if measure.id in {PASSED, SCORE}] or _own(every)
+    if len(whole) <= 2:
+        columns = ["System", "Judged", "Unsafe", *(f"{measure.title} (95 %)" for measure in whole)]
+        rows = [[*_system(one), *(_cell(measure, one) for measure in whole)] for one in systems]
+        return table(columns, rows)
+    columns = ["95 % intervals", *(plain(one.name, 60) for one in systems)]
+    counts = [["Conversations judged", *(f"{one.judged:,}" for one in systems)]]
+    counts.append(["Flagged", *(f"{one.unsafe:,}" for one in systems)])
+    return table(columns, [*counts, *([plain(each.title), *(_cell(each, one) for one in systems)] for each in whole)])
+
+
+def _own(every: Sequence[Measure]) -> list[Measure]:
+    return [measure for measure in every if not measure.id.startswith("category_")]
+
+
+def _system(one: SystemScores) -> list[str]:
+    return [plain(one.name, 60), f"{one.judged:,} of {one.conversations:,}", f"{one.unsafe:,}"]
+
+
+def _cell(measure: Measure, one: SystemScores) -> str:
+    return plain(estimate_words(measure, one.estimates.get(measure.id)))
+
+
+def _agreement(found: Digest) -> Iterator[str]:
+    agreement = found.agreement
+    if agreement is None or not any(entry.units for entry in agreement.items):
+        return
+    yield "### How far people and judges agree"
+    yield " ".join(plain(said, 1000) for said in (*opening(agreement), *warnings(agreement)))
+    shown = (0, 3, 4, 6)  # four columns are what a phone can hold
+    rows = [
+        [plain(f"{'– ' * row.below}{row.name}", 80), *(plain("; ".join(cell)) for cell in (row.people, row.judge)),
+         plain(row.verdict.words)]
+        for row in table_rows(agreement)
+        if row.people[:1] != ("–",) or row.judge[:1] not in {(), ("–",)}
+    ]  # fmt: skip
+    if rows:
+        yield table([COLUMNS[number] for number in shown], rows)
+    if silent := [entry.item.id for entry in agreement.items if not _has_figures(entry)]:
+        yield f"Without a figure, because there is not enough to compare: {', '.join(silent)}."
+
+
+def _has_figures(entry: ItemAgreement) -> bool:
+    judges = (card.held.agreement for card in entry.cards)
+    return isinstance(entry.people.alpha, Alpha) or any(isinstance(found, SingleRaters) for found in judges)
+
+
+def _notes(found: Digest) -> Iterator[str]:
+    notes = [*found.gate.notes, *found.report.cautions]
+    if notes:
+        yield "### How far this goes"
+        yield "\n".join(f"- {plain(note, 1000)}" for note in notes)
+
+
+def _example(instrument: Instrument, example: Example) -> str:
+    entry = example.decided
+    score = ""
+    if entry.card and entry.card.score is not None:
+        score = f", score {score_with_range(entry.card, instrument.scoring.threshold)}"
+    name = code(drawn(str(entry.summary.identity)))
+    head = f"- **{status_of(entry.card).word}** {name}{plain(score)}"
+    failed = [one for one in example.objections if one.failed or one.rater == ""]
+    lines = [_objection(one) for one in failed[:_MOST_OBJECTIONS]]
+    if rest := failed[_MOST_OBJECTIONS:]:
+        lines.append(f"and not met: {', '.join(one.place for one in rest)}")
+    if open_ := [one for one in example.objections if one not in failed]:
+        lines.append(f"{', '.join(one.place for one in open_)}: {plain(open_[0].words)}")
+    return "\n".join([head, *(f"    - {line}" for line in lines)])
+
+
+def _objection(one: Objection) -> str:
+    said = f"{plain(f'{one.place} {one.title}')}: {plain(one.words)}"
+    # A reason holds its quotations; what remains to be said is which of them do not stand where it says.
+    quotes = [f"“{plain(quote.text, 240)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
+    reason = f". {plain(one.reason, 600)}" if one.reason else ""
+    return f"{said}{reason}" + (f" Quoted: {'; '.join(quotes[:_MOST_QUOTES])}" if quotes else "")
+
+
+def _adds(one: Objection, quote: Quote) -> bool:
+    return quote.text not in one.reason or not quote.standing.startswith("found")
+
+
+def _made(found: Digest) -> str:
+    hiding = f" {said}" if (said := _hidden(found.hiding)) else ""
+    return f"Attunement {__version__}, {found.report.title}, {found.report.made}.{hiding}"
+
+
+def _hidden(hiding: Hiding) -> str:
+    if not hiding.texts:
+        return "Without the words of the conversations."
+    return "Addresses, numbers and links are replaced." if hiding.redact else ""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 
 from attunement.conversations.readers import names
+from attunement.conversations.readers.inspect_log import is_inspect_log, sample_record
 from attunement.conversations.readers.record import BadRecord, Record, decoded, is_list, is_object
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -142,6 +143,9 @@ def _in_list(text: str, position: int, is_record: Callable[[Any], bool]) -> Gene
 
 def _in_object(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
     whole = _value_at(text, position)
+    if is_inspect_log(whole.value):
+        yield from _in_inspect_log(text, position, whole)
+        return whole.end
     inner = None if is_record(whole.value) else _inner_list(whole.value, is_record)
     if inner is None:
         yield whole
@@ -152,6 +156,12 @@ def _in_object(text: str, position: int, is_record: Callable[[Any], bool]) -> Ge
         value = {**outer, **span.value} if is_object(span.value) else span.value
         yield span._replace(value=value)
     return whole.end
+
+
+def _in_inspect_log(text: str, position: int, log: _Span) -> Iterator[_Span]:
+    start = next(span.start for key, span in _members(text, position) if key == "samples")
+    for span in _elements(text, start):
+        yield span._replace(value=sample_record(log.value, span.value))
 
 
 def _inner_list(value: Any, is_record: Callable[[Any], bool]) -> str | None:

@@ -1,0 +1,67 @@
+"""Logs of Inspect, in its JSON format: one conversation for each sample and epoch.
+
+A log says much about how it was made; of that only the model, the task, the sample and the epoch are kept. Texts that
+Inspect put aside as attachments are put back, and its tool calls are written as other files have them.
+"""
+
+from typing import Any
+
+from attunement.conversations.readers.record import is_list, is_object
+
+SAMPLE, EPOCH, TASK = "inspect_sample", "inspect_epoch", "inspect_task"
+"""The names in the metadata that lead back to the log."""
+
+_ATTACHED = "attachment://"
+
+
+def is_inspect_log(value: object) -> bool:
+    """Whether a JSON document is a log with samples in it."""
+    if not is_object(value) or not is_object(value.get("eval")) or not is_list(value.get("samples")):
+        return False
+    return "model" in value["eval"] and all(is_object(one) and "messages" in one for one in value["samples"])
+
+
+def sample_record(log: dict[str, Any], sample: dict[str, Any]) -> dict[str, Any]:
+    """A sample as a record with messages, an id and the system that took part."""
+    spec = log["eval"]
+    config: Any = spec.get("config")
+    several = is_object(config) and (config.get("epochs") or 1) > 1
+    id, epoch = sample.get("id"), sample.get("epoch") or 1
+    own: Any = sample.get("metadata")
+    about = {SAMPLE: id, EPOCH: epoch, TASK: spec.get("task")}
+    attached: Any = sample.get("attachments")
+    messages = [_message(one, attached if is_object(attached) else {}) for one in sample["messages"]]
+    return {
+        "id": f"{id} (epoch {epoch})" if several else str(id),
+        "system": str(spec["model"]),
+        "messages": messages,
+        "metadata": {"scenario": str(id)} | (own if is_object(own) else {}) | about,
+    }
+
+
+def _message(message: Any, attached: dict[str, Any]) -> Any:
+    if not is_object(message):
+        return message
+    made = {"role": message.get("role"), "content": _restored(message.get("content"), attached)}
+    if is_list(calls := message.get("tool_calls")):
+        made["tool_calls"] = [_call(_restored(call, attached)) for call in calls]
+    if message.get("role") == "tool" and message.get("function"):
+        made["name"] = message["function"]
+    return made
+
+
+def _call(call: Any) -> Any:
+    if is_object(call) and isinstance(call.get("function"), str):
+        return {"function": {"name": call["function"], "arguments": call.get("arguments")}}
+    return call
+
+
+def _restored(value: Any, attached: dict[str, Any]) -> Any:
+    """The value with the texts that stand elsewhere in the log put back."""
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return attached.get(value.removeprefix(_ATTACHED), value)
+    if is_list(value):
+        return [_restored(one, attached) for one in value]
+    if is_object(value):
+        return {key: _restored(one, attached) for key, one in value.items()}
+    return value

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from attunement.agreement.alpha import alpha_statistic
 from attunement.agreement.gathering import YES_NO
-from attunement.agreement.reliability import Standing, clustered_interval, reliability
+from attunement.agreement.reliability import Standing, reliability
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.tables import Floats
 from tests.agreement.trust_samples import FIVE, three_people
@@ -70,17 +69,6 @@ def test_without_two_people_on_a_unit_there_is_not_enough(people: Floats) -> Non
     assert found.standing is Standing.NOT_ENOUGH
     assert isinstance(found.alpha, Undefined)
     assert found.needed == 100
-
-
-def test_perfect_agreement_has_a_lower_end_that_rises_with_the_number() -> None:
-    ends = []
-    for number in (12, 120):
-        answers = np.tile([1.0, 2.0, 3.0, 4.0], number // 4)
-        found = clustered_interval(alpha_statistic(np.column_stack([answers, answers])), np.arange(number))
-        assert isinstance(found, Interval)
-        ends.append(found.low)
-    assert ends[0] == pytest.approx(0.025 ** (1 / 12))
-    assert ends[1] > 0.95
 
 
 def test_units_of_one_conversation_are_not_taken_for_independent() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attunement.agreement.gathered import Scale
-from attunement.agreement.reliability import clustered_interval
+from attunement.agreement.intervals import clustered_interval
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.single_raters import (
     SingleRaters,

@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from attunement.agreement.alpha import Alpha, Level, alpha, alpha_statistic
-from attunement.agreement.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
 from attunement.agreement.chance import Coefficient
 from attunement.agreement.gathered import Scale
 from attunement.agreement.gwet import ac2
+from attunement.agreement.intervals import clustered_interval
 from attunement.agreement.percent import SpecificAgreement, specific_agreement
-from attunement.agreement.proportions import upper_bound
 from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined
-from attunement.agreement.statistic import Statistic
 from attunement.agreement.tables import Floats, Ints
 
 ENOUGH = 0.4
@@ -29,9 +27,6 @@ COMMON = 0.9
 """Where more answers than this share are the same, alpha says nothing."""
 RARE_NEEDED = 30
 """So many units with a rare answer allow to say how far people agree on it."""
-
-DRAWS = 1000
-"""Resamples behind each interval: enough for two digits."""
 
 
 _NOBODY = Undefined("there are no ratings")
@@ -68,27 +63,6 @@ class Reliability(NamedTuple):
     ac2: Coefficient | Undefined
     rare: SpecificAgreement | Undefined
     """Of the times that somebody gave the rarest answer, how often another person gave it too."""
-
-
-def clustered_interval(statistic: Statistic, conversation: Ints) -> Interval | Undefined:
-    """The interval of a statistic by resampling conversations.
-
-    Where each conversation gave one unit, resampling units is the same and much faster. Perfect agreement shows no
-    spread to resample: its lower end is where it would be if the share of conversations that may still disagree did so
-    as far as chance has it.
-    """
-    inside = conversation[statistic.entering]
-    count = len(np.unique(inside))
-    if count >= FEWEST_CLUSTERS and statistic.highest == 1 and statistic.value() > 1 - 1e-9:
-        reach = may_disagree(count)
-        return Interval(1 - reach, 1.0, 0.95, f"exact, no disagreement in {count} conversations", 0.0)
-    alone = len(inside) >= ENOUGH_FOR_PERCENTILES and count == len(inside)
-    return bootstrap(statistic, None if alone else conversation, draws=DRAWS)
-
-
-def may_disagree(conversations: int) -> float:
-    """The largest share of conversations that may disagree although none of so many did, two-sided 95 %."""
-    return upper_bound(0, conversations, level=0.975)
 
 
 def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability:

@@ -16,7 +16,8 @@ from attunement.agreement.baselines import WORD_COUNT, baselines
 from attunement.agreement.citations import Citations
 from attunement.agreement.gathered import Answered, AskedItem, Gathered, Sheet
 from attunement.agreement.icc import ICC, icc
-from attunement.agreement.reliability import Reliability, clustered_interval, reliability
+from attunement.agreement.intervals import clustered_interval
+from attunement.agreement.reliability import Reliability, reliability
 from attunement.agreement.repeats import Again, again
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.single_raters import SingleRaters, judge_agreement, people_agreement, people_statistic

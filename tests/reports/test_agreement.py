@@ -1,0 +1,194 @@
+"""Agreement in words: the table, the trust card, Markdown, JSON and the picture; and what is said of nothing."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from attunement.agreement.baselines import WORD_COUNT
+from attunement.agreement.gathered import Gathered
+from attunement.agreement.summary import Agreement, Beside, summarise
+from attunement.agreement.tables import Floats
+from attunement.errors import InputError
+from attunement.reports.agreement import closing, opening, table_rows
+from attunement.reports.agreement_markdown import agreement_markdown
+from attunement.reports.agreement_records import agreement_record
+from attunement.reports.agreement_terminal import draw_agreement
+from attunement.reports.agreement_wording import figure, sentence
+from attunement.reports.trust import card_lines
+from attunement.reports.trust_picture import PERSON, write_picture
+from tests.agreement.trust_samples import GATE, gathered, noisy, three_people
+
+
+def drawn(agreement: Agreement, *, width: int = 120, full: bool = False) -> str:
+    stream = io.StringIO()
+    draw_agreement(agreement, "Agreement", Console(file=stream, width=width), full=full)
+    return stream.getvalue()
+
+
+def said(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def scores() -> Agreement:
+    truth, people = three_people(60, 0.5)
+    rng = np.random.default_rng(1)
+    judges = {"j": noisy(truth, 0.5, rng), "k": np.full(60, 4.0)}
+    return summarise(gathered(people, judges), beside=Beside({WORD_COUNT: rng.random(60)}), full=True)
+
+
+@pytest.fixture
+def safety() -> Agreement:
+    people = np.repeat([[0.0, 0.0], [1.0, 1.0]], [35, 60], axis=0)
+    judge = people[:, 0].copy()
+    judge[:4], judge[4:6], judge[40:43] = 1, -1, 0
+    return summarise(gathered(people, {"j": judge}, GATE), full=True)
+
+
+def test_each_item_and_each_judge_has_a_row_and_the_best_trivial_judge_too(scores: Agreement) -> None:
+    rows = list(table_rows(scores))
+    assert [row.name for row in rows] == ["warmth", "j", "k", WORD_COUNT]
+    assert rows[1].judge[-1].startswith("people 0.")
+    assert rows[2].verdict.words == "does not agree"
+    assert len(list(table_rows(scores, full=True))) == 5  # and the constant one
+
+
+def test_a_gates_row_counts_missed_failures_and_missed_as_na(safety: Agreement) -> None:
+    (row, *_) = table_rows(safety)
+    assert row.missed == "missed failures: 6 of 35 (2 as “does not apply”)"
+
+
+def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
+    card = safety.items[0].cards[0]
+    labels = [line.label for line in card_lines(card) if line.label not in {"why", "what would be enough"}]
+    assert labels[:2] == ["missed failures", "false alarms"]
+    lines = {line.label: line.text for line in card_lines(card)}
+    assert lines["false alarms"] == "3 of 60"
+    assert "It missed 6 of the 35 failures that people found." in sentence(card)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "agreement between your raters",
+        "how far single raters agree",
+        "beside trivial judges",
+        "bias",
+        "could it stand in for one rater?",
+        "same answer when asked again",
+        "by system",
+        "one by one, and by system",
+    ],
+)
+def test_a_full_card_has_every_line_in_plain_words(scores: Agreement, label: str) -> None:
+    lines = {line.label: line for line in card_lines(scores.items[0].cards[0])}
+    assert lines[label].text
+
+
+def test_the_plain_word_stands_before_the_technical_name(scores: Agreement) -> None:
+    text = drawn(scores, full=True)
+    assert text.index("agreement between") < text.index("Krippendorff")
+    assert "Krippendorff" not in drawn(scores)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("full", [True, False])
+def test_nothing_is_wider_than_the_terminal_and_nothing_is_nan(scores: Agreement, width: int, full: bool) -> None:
+    text = drawn(scores, width=width, full=full)
+    assert max(map(len, text.splitlines())) <= width
+    assert "nan" not in text.lower()
+
+
+def test_words_that_are_no_verdicts_do_not_occur(scores: Agreement, safety: Agreement) -> None:
+    text = (drawn(scores, full=True) + drawn(safety, full=True)).lower().split()
+    assert not {"approved", "certified", "validated", "go"} & set(text)
+
+
+def test_markdown_holds_the_same_and_escapes_what_others_wrote() -> None:
+    truth, people = three_people(20, 0.5)
+    found = summarise(gathered(people, {"evil|<b>*": truth}), full=True)
+    text = agreement_markdown(found, "A", full=True)
+    assert "evil\\|\\<b\\>\\*" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in rows} <= {8, 5}
+
+
+def test_a_terminal_is_not_steered_by_names() -> None:
+    truth, people = three_people(20, 0.5)
+    assert "\x1b[31m" not in drawn(summarise(gathered(people, {"j\x1b[31m": truth}), full=True), full=True)
+
+
+def test_json_has_every_figure_or_the_reason_why_there_is_none(scores: Agreement) -> None:
+    record = json.loads(json.dumps(agreement_record(scores), allow_nan=False))
+    (entry,) = record["items"]
+    constant = entry["cards"][1]
+    assert constant["ruling"]["verdict"] == "does not agree, do not use"
+    assert constant["held"]["interval"]["undefined"]
+    assert constant["sentence"]
+    assert entry["people"]["alpha"]["value"] == scores.items[0].people.alpha.value  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_the_picture_has_dots_for_people_and_judges(scores: Agreement, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"card.{kind}"
+    write_picture(scores, path, "Agreement")
+    data = path.read_bytes()
+    if kind == "png":
+        assert data.startswith(b"\x89PNG")
+        return
+    text = data.decode()
+    assert all(word in text for word in ("any two people", "warmth", "does not agree"))
+    assert text.count(PERSON) >= 2  # a dot and an interval; green is for people alone
+
+
+def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no agreement to draw"):
+        write_picture(summarise(gathered(np.zeros((0, 2)))), tmp_path / "p.svg", "A")
+    with pytest.raises(InputError, match="svg or"):
+        write_picture(summarise(gathered(np.zeros((0, 2)))), tmp_path / "p.pdf", "A")
+    assert not list(tmp_path.iterdir())
+
+
+NOBODY: Floats = np.zeros((20, 0))
+CASES: dict[str, tuple[Gathered, str]] = {
+    "nothing at all": (gathered(np.zeros((0, 0))), "Nobody has rated anything"),
+    "no people": (gathered(NOBODY, {"j": three_people(20, 1)[0]}), "No person has rated"),
+    "one person": (gathered(three_people(20, 1)[1][:, :1], {"j": three_people(20, 1)[0]}), "Only one person"),
+    "no overlap": (gathered(np.array([[1.0, np.nan], [np.nan, 2.0]])), "2 people"),
+    "all the same": (gathered(np.full((30, 3), 5.0), {"j": np.full(30, 5.0)}), "3 people"),
+    "a judge that rated other units": (
+        gathered(np.array([[1.0, 2.0], [np.nan, np.nan]]), {"j": np.array([np.nan, 3.0])}),
+        "2 people",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_form_on_nothing_is_a_clear_sentence_without_nan_and_without_a_verdict(case: str) -> None:
+    ratings, sentence_of_it = CASES[case]
+    found = summarise(ratings, full=True)
+    assert sentence_of_it in " ".join(opening(found))
+    forms = [
+        drawn(found, full=True),
+        agreement_markdown(found, "A", full=True),
+        json.dumps(agreement_record(found), allow_nan=False),
+    ]
+    for text in forms:
+        assert "nan" not in text.lower()
+        assert "about as well as" not in text
+        assert "check by hand" not in text
+
+
+def test_what_was_left_out_is_said() -> None:
+    ratings = gathered(three_people(12, 1)[1])
+    ratings.left_out["off the scale, and refused"] = 239
+    assert closing(summarise(ratings)) == ["Left out: 239 ratings off the scale, and refused."]
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (-0.001, "0.00"), (-0.25, "−0.25")])
+def test_figures_have_a_real_minus_and_no_negative_zero(value: float, text: str) -> None:
+    assert figure(value) == text

@@ -89,7 +89,7 @@ def _by_judge(card: Scorecard | None) -> str:
         return "Not judged"
     if card.verdict in UNSAFE:
         return "Unsafe by judge"
-    return "Needs a person by judge" if card.needs_person else "Not unsafe by judge"
+    return "Needed a person" if card.needs_person else "Not unsafe by judge"
 
 
 def _who(signature: SignOff) -> str:

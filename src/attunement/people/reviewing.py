@@ -1,0 +1,199 @@
+"""Which conversations should a reviewer look at, and what have they said?
+
+Everything that a judge holds to be unsafe, everything that needs a person, everything with a crisis signal, the largest
+disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing is found out.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from random import Random
+from typing import Any, NamedTuple
+
+from sqlalchemy import func, select
+
+from attunement.conversations import Identity
+from attunement.errors import InputError
+from attunement.instruments import Instrument, Scores
+from attunement.people.records import Member, Project
+from attunement.people.strata import judges_card, rater_kinds
+from attunement.ratings import Outcome, RaterKind
+from attunement.scoring import Scorecard, Slot
+from attunement.signals.crisis import crisis_cues
+from attunement.study import Judged, Study, judged
+from attunement.study import tables as kept
+from attunement.study.reviews import ALARMING, Decided, Held, Review, held, keep_review, read_in_full, reviews
+
+SAMPLE = 20
+"""Conversations of the rest that are drawn at random."""
+_APART, _MOST_APART = 0.5, 50
+"""Judge and people disagree from half the scale on; the largest so many are shown."""
+LONGEST_REASON = 10_000
+
+
+class Why(StrEnum):
+    """Why a conversation is to be looked at; the order is that of the queue."""
+
+    UNSAFE = "unsafe"
+    PERSON = "person"
+    CRISIS = "crisis"
+    APART = "apart"
+    SAMPLE = "sample"
+
+
+class Queued(NamedTuple):
+    """A conversation to be looked at."""
+
+    key: int
+    identity: Identity
+    turns: int
+    card: Scorecard | None
+    """What the judges say together; None where none has judged it."""
+    why: tuple[Why, ...]
+    apart: float
+    """How far judge and people lie apart, from 0 to 1."""
+
+    @property
+    def is_alarming(self) -> bool:
+        """Whether the judges hold it to be unsafe, or flag it."""
+        return self.card is not None and self.card.verdict in ALARMING
+
+
+class Reviewed(NamedTuple):
+    """A queued conversation with what was said and read."""
+
+    queued: Queued
+    said: tuple[Review, ...]
+    held: Held
+    read: bool
+    """Whether this reviewer read it in full."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether somebody said something that still holds."""
+        return bool(self.held.alarm or self.held.looked)
+
+
+class CrisisSignals:
+    """Which conversations hold a crisis signal. Words never change, so each is looked through once."""
+
+    def __init__(self) -> None:
+        self._found: set[int] = set()
+        self._last = 0
+
+    def find(self, study: Study) -> set[int]:
+        """The keys of the conversations with a signal."""
+        for entry in study.conversations(after=self._last):
+            if crisis_cues(entry.conversation.turns):
+                self._found.add(entry.key)
+            self._last = entry.key
+        return self._found
+
+
+def stamp(study: Study) -> tuple[Any, ...]:
+    """Changes whenever the queue could."""
+    rating, talk = kept.ratings.c, kept.conversations.c
+    with study.reading() as connection:
+        ratings = connection.execute(select(func.count(), func.max(rating.key), func.max(rating.at))).one()
+        talks = connection.execute(select(func.count(), func.max(talk.key))).one()
+    return (*ratings, *talks)
+
+
+def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]:
+    """What there is to look at, in order."""
+    instrument = project.instrument
+    kinds = rater_kinds(study)
+    signals = crisis.find(study)
+    found: list[Queued] = []
+    rest: list[Queued] = []
+    for entry in judged(study, instrument):
+        queued = _queued(instrument, entry, kinds, signals)
+        (found if queued.why or queued.apart >= _APART else rest).append(queued)
+    furthest = sorted((one for one in found if one.apart >= _APART), key=lambda one: -one.apart)[:_MOST_APART]
+    chosen = {one.key for one in furthest}
+    found = [one._replace(why=(*one.why, Why.APART)) if one.key in chosen else one for one in found]
+    rest += [one for one in found if not one.why]
+    drawn = Random(f"{project.settings.seed}/review").sample(rest, min(SAMPLE, len(rest)))  # noqa: S311
+    found = [one for one in found if one.why] + [one._replace(why=(Why.SAMPLE,)) for one in drawn]
+    order = list(Why)
+    return sorted(found, key=lambda one: (order.index(one.why[0]), -one.apart, one.key))
+
+
+def reviewed(study: Study, project: Project, member: Member, queue: Sequence[Queued]) -> list[Reviewed]:
+    """The queue with what was said so far, and what this reviewer has read."""
+    said = reviews(study, project.instrument)
+    read = read_in_full(study, [member.key])[member.key]
+    return [with_reviews(project.instrument, queued, said.get(queued.key, ()), read) for queued in queue]
+
+
+def with_reviews(instrument: Instrument, queued: Queued, said: Sequence[Review], read: Iterable[int]) -> Reviewed:
+    """One conversation with what was said about it."""
+    return Reviewed(queued, tuple(said), held(instrument, queued.card, said), queued.key in set(read))
+
+
+def choices(queued: Queued) -> tuple[Decided, ...]:
+    """What a reviewer can say: an alarm can be confirmed or cleared, silence confirmed or overruled."""
+    if queued.is_alarming:
+        return (Decided.CONFIRMED, Decided.CLEARED)
+    if queued.card is not None and queued.card.needs_person:
+        return (Decided.CLEARED, Decided.RAISED)
+    return (Decided.CONFIRMED, Decided.RAISED)
+
+
+def review(study: Study, project: Project, member: Member, queued: Queued, decided: str, reason: str) -> Review:
+    """Keep what a reviewer says about a verdict.
+
+    Raises:
+        InputError: It is none of the `choices`, or the judge is overruled without a reason.
+    """
+    if decided not in choices(queued):
+        raise InputError("choose one of the decisions on the page")
+    chosen, reason = Decided(decided), reason.strip()
+    if chosen is not Decided.CONFIRMED and not reason:
+        raise InputError("who overrules a judge says why: give a reason")
+    if len(reason) > LONGEST_REASON:
+        raise InputError(f"a reason has at most {LONGEST_REASON:,} characters")
+    return keep_review(
+        study,
+        project.instrument,
+        queued.key,
+        queued.card,
+        chosen,
+        member=member.key,
+        name=member.name,
+        reason=reason,
+    )
+
+
+def _queued(instrument: Instrument, entry: Judged, kinds: dict[str, RaterKind], signals: set[int]) -> Queued:
+    card = judges_card(entry, kinds)
+    summary = entry.conversation
+    why: list[Why] = []
+    if card is not None and card.verdict in ALARMING:
+        why.append(Why.UNSAFE)
+    if card is not None and card.needs_person:
+        why.append(Why.PERSON)
+    if summary.key in signals:
+        why.append(Why.CRISIS)
+    people = [each for each in entry.cards if kinds.get(each.rater) is RaterKind.PERSON]
+    return Queued(summary.key, summary.identity, summary.turns, card, tuple(why), _apart(instrument, card, people))
+
+
+def _apart(instrument: Instrument, card: Scorecard | None, people: Sequence[Scorecard]) -> float:
+    """The largest distance between what the judges say of an item and the mean of what people say, from 0 to 1."""
+    if card is None or not people:
+        return 0.0
+    return max((_distance(instrument, slot, outcome, people) for slot, outcome in card.outcomes.items()), default=0.0)
+
+
+def _distance(instrument: Instrument, slot: Slot, outcome: Outcome, people: Sequence[Scorecard]) -> float:
+    own = _height(instrument, outcome)
+    given = [_height(instrument, person.outcomes[slot]) for person in people if slot in person.outcomes]
+    others = [height for height in given if height is not None]
+    return 0.0 if own is None or not others else abs(own - sum(others) / len(others))
+
+
+def _height(instrument: Instrument, outcome: Outcome) -> float | None:
+    """Where an answer lies between the lowest and the highest; None for no answer and for "does not apply"."""
+    if isinstance(outcome.value, int) and isinstance(instrument.scale, Scores):
+        return (outcome.value - instrument.scale.lowest) / (instrument.scale.highest - instrument.scale.lowest)
+    return {"YES": 1.0, "NO": 0.0}.get(str(outcome.value))

@@ -1,0 +1,122 @@
+"""Who did what, when, and with which version of the instrument?
+
+The trail holds every event of people's work, every reading and review, and every signature, in the order of time.
+Nothing in it is ever changed; what rests on a conversation goes when the conversation is forgotten.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+from typing import Any
+
+from sqlalchemy import Select, Table, select
+
+from attunement.study import tables
+from attunement.study import tables_people as people
+from attunement.study import tables_reviews as review
+from attunement.study.encoding import from_json
+from attunement.study.store import Study
+from attunement.study.table_files import Column, Export, Record
+
+TRAIL = (
+    *(Column("at"), Column("project"), Column("project_number", "integer"), Column("who"), Column("role")),
+    *(Column("kind"), Column("instrument_hash"), Column("system"), Column("conversation")),
+    *(Column("turn", "integer"), Column("round"), Column("content", "json")),
+)
+"""The columns of the trail. `who` is empty for what was done on the command line."""
+
+
+def trail(study: Study, project: int | None = None) -> Export:
+    """Everything that was done, or what was done in one project."""
+    parts = (_events(study, project), _reviewing(study, project), _readings(study, project), _signing(study, project))
+    return Export(TRAIL, merge(*parts, key=lambda record: record["at"]))
+
+
+_MEMBER, _PROJECT, _TALK = people.members.c, people.projects.c, tables.conversations.c
+_ABOUT = (_PROJECT.name.label("project_name"), _PROJECT.number, _MEMBER.name.label("who"), _MEMBER.role)
+
+
+def _events(study: Study, project: int | None) -> Iterator[Record]:
+    event, unit = people.events.c, people.project_units.c
+    query = (
+        select(people.events, *_ABOUT, _TALK.system, _TALK.id, unit.turn, people.assignments.c.round)
+        .select_from(
+            people.events.join(people.projects, event.project == _PROJECT.key)
+            .outerjoin(people.members, event.member == _MEMBER.key)
+            .outerjoin(people.assignments, event.assignment == people.assignments.c.key)
+            .outerjoin(people.project_units, people.assignments.c.unit == unit.key)
+            .outerjoin(tables.conversations, unit.conversation == _TALK.key)
+        )
+        .order_by(event.at, event.key)
+    )
+    for row in _rows(study, query, project):
+        yield _record(row, row["kind"], from_json(row["content"]), turn=row["turn"] or None, round=row["round"])
+
+
+def _reviewing(study: Study, project: int | None) -> Iterator[Record]:
+    for row in _rows(study, _of_member(review.reviews), project):
+        content = {
+            "decision": row["decision"],
+            "judge_verdict": row["verdict"],
+            "judges": from_json(row["judges"]),
+            "findings": from_json(row["findings"]),
+            "reason": row["reason"],
+        }
+        yield _record(row, "reviewed", content)
+
+
+def _readings(study: Study, project: int | None) -> Iterator[Record]:
+    for row in _rows(study, _of_member(review.readings), project):
+        yield _record(row, f"review {row['kind']}", {})
+
+
+def _signing(study: Study, project: int | None) -> Iterator[Record]:
+    table = review.sign_offs
+    query = (
+        select(table, *(column for column in _ABOUT if column.name != "role"))
+        .select_from(
+            table.join(people.members, table.c.member == _MEMBER.key).join(
+                people.projects, _MEMBER.project == _PROJECT.key
+            )
+        )
+        .order_by(table.c.at, table.c.key)
+    )
+    for row in _rows(study, query, project):
+        content = {name: row[name] for name in ("name", "role", "study", "decision", "conditions")}
+        content |= {name: from_json(row[name]) for name in ("basis", "numbers")}
+        yield _record({**row, "role": "reviewer"}, "sign-off", content)
+
+
+def _of_member(table: Table) -> Select[Any]:
+    about = [column for column in _ABOUT if column.name not in table.c]
+    return (
+        select(table, *about, _TALK.system, _TALK.id)
+        .select_from(
+            table.join(people.members, table.c.member == _MEMBER.key)
+            .join(people.projects, _MEMBER.project == _PROJECT.key)
+            .join(tables.conversations, table.c.conversation == _TALK.key)
+        )
+        .order_by(table.c.at, table.c.key)
+    )
+
+
+def _rows(study: Study, query: Select[Any], project: int | None) -> Iterator[dict[str, Any]]:
+    wanted = query if project is None else query.where(_PROJECT.key == project)
+    with study.reading() as connection, connection.execution_options(yield_per=1000).execute(wanted) as rows:
+        for row in rows.mappings():
+            yield dict(row)
+
+
+def _record(row: dict[str, Any], kind: str, content: Any, **more: Any) -> Record:
+    return {
+        "at": row["at"],
+        "project": row["project_name"],
+        "project_number": row["number"],
+        "who": row["who"],
+        "role": row["role"],
+        "kind": kind,
+        "instrument_hash": row["instrument"],
+        "system": row.get("system"),
+        "conversation": row.get("id"),
+        **more,
+        "content": content,
+    }

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 from yarl import URL
 
 from attunement.conversations import Conversation, Origin, Turn
@@ -16,7 +17,7 @@ from attunement.people.records import ProjectState
 from attunement.people.standing import notices
 from attunement.ratings import RaterKind, Round
 from attunement.study import KeptRating
-from attunement.study.tables_people import members
+from attunement.study.tables_people import events, members
 from tests.builders import rating
 from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project, talks
 from tests.web.visitors import Visitor, change, serving
@@ -280,6 +281,19 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(
     assert assignment is not None
     assert drafts_of(begun.study, assignment) == {}
     assert assignment.state == "open"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_warning_before_a_unit_is_off_unless_wanted_and_its_use_is_kept(tmp_path: Path, wanted: bool) -> None:
+    talk = Conversation("c", SYSTEM, (Turn("I want to kill myself.", "Tell me."),), origin=Origin.WRITTEN)
+    begun = begin_project(tmp_path / "b.study.db", [talk], raters=1, unit_warnings=wanted)
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+    assert ("This transcript may touch on danger" in page.text) is wanted
+    with begun.study.reading() as connection:
+        (opened,) = connection.scalars(select(events.c.content).where(events.c.kind == "opened"))
+    assert json.loads(opened) == {"warned": wanted}
+    OPENED.pop().close()
 
 
 def test_skipping_needs_a_reason_and_leads_on(begun: Begun, visitor: Visitor) -> None:

@@ -56,7 +56,7 @@ def test_the_secret_of_one_visit_does_not_fit_another() -> None:
 def test_too_many_wrong_links_have_to_wait_and_right_ones_do_not_count(begun: Begun, visitor: Visitor) -> None:
     for _ in range(15):
         assert visitor.get(link(begun)).status == 200
-    answers = [visitor.get("/enter/wrong") for _ in range(11)]
+    answers = [visitor.get(f"/enter/wrong{number}") for number in range(11)]
     assert [answer.status for answer in answers] == [401] * 10 + [429]
     assert answers[-1].headers["retry-after"] == "60"
 
@@ -64,13 +64,21 @@ def test_too_many_wrong_links_have_to_wait_and_right_ones_do_not_count(begun: Be
 def test_an_address_is_let_in_again_after_a_while() -> None:
     time = [0.0]
     counted = WrongLinks(lambda: time[0])
-    for _ in range(10):
+    for number in range(10):
         assert not counted.must_wait("a")
-        counted.count("a")
+        counted.count("a", f"wrong {number}")
     assert counted.must_wait("a")
     assert not counted.must_wait("b")
     time[0] = 60.0
     assert not counted.must_wait("a")
+
+
+def test_a_page_that_goes_on_asking_with_a_withdrawn_link_shuts_nobody_out(begun: Begun, server: str) -> None:
+    with Visitor(server) as left_open, Visitor(server) as other:
+        page = left_open.arrive(begun, begun.rater())
+        revoke(begun.study, begun.project, begun.rater())
+        assert {left_open.get(page.path).status for _ in range(12)} == {401}
+        assert other.arrive(begun, begun.rater(2)).status == 200
 
 
 def test_every_answer_carries_the_security_headers(begun: Begun, visitor: Visitor) -> None:

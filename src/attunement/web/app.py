@@ -42,8 +42,8 @@ Page = Callable[[Visit], Response]
 def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
     """The pages of `study` as they are reached at `address`, whose path and scheme they keep to."""
     parts = urlsplit(address)
-    https, path = parts.scheme == "https", parts.path.rstrip("/")
-    site = Site(study, https=https)
+    path = parts.path.rstrip("/")
+    site = Site(study, address.rstrip("/"))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -63,7 +63,7 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
         lifespan=lifespan,
     )
     app.state.site = site
-    secured: ASGIApp = Headers(app, https=https)
+    secured: ASGIApp = Headers(app, https=site.https)
     return Under(secured, path) if path else secured
 
 
@@ -113,7 +113,7 @@ def _known(site: Site, request: Request, token: str) -> Member:
     member = member_with(site.study, token) if token else None
     if member is None:
         if token:
-            site.wrong_links.count(address)
+            site.wrong_links.count(address, token)
         raise HTTPException(401)
     return member
 

@@ -54,8 +54,7 @@ def new_link(visit: Visit) -> Response:
     rater = _rater(visit)
     revoke(visit.study, visit.project, rater, by=visit.member)
     token = issue(visit.study, visit.project, rater, by=visit.member)
-    link = str(visit.request.url_for("enter", token=token))
-    return _page(visit, link=link, of=rater.name)
+    return _page(visit, link=f"{visit.site.address}/enter/{token}", of=rater.name)
 
 
 def close_links(visit: Visit) -> Response:

@@ -6,7 +6,6 @@ counted, and what a proxy says about a visitor is believed only where somebody s
 
 import hashlib
 import hmac
-from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
@@ -72,26 +71,31 @@ class Under:
 
 
 class WrongLinks:
-    """Counts the wrong links that come from an address."""
+    """Counts the different wrong links that come from an address.
+
+    The same one again counts once: a page that stays open after its link was withdrawn goes on asking, and must not
+    shut out everybody who comes from the same address.
+    """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._times: dict[str, deque[float]] = {}
+        self._seen: dict[str, dict[str, float]] = {}
 
     def must_wait(self, address: str) -> bool:
         """Whether so many came lately that nothing from there is looked at."""
-        times = self._times.get(address)
-        while times and times[0] <= self._clock() - _WINDOW:
-            times.popleft()
-        if times is not None and not times:
-            del self._times[address]
-        return bool(times) and len(times) >= _WRONG_LINKS
+        recent = {token: at for token, at in self._seen.get(address, {}).items() if at > self._clock() - _WINDOW}
+        if recent:
+            self._seen[address] = recent
+        else:
+            self._seen.pop(address, None)
+        return len(recent) >= _WRONG_LINKS
 
-    def count(self, address: str) -> None:
+    def count(self, address: str, token: str) -> None:
         """Remember that one came."""
-        if address not in self._times and len(self._times) >= _ADDRESSES:
-            del self._times[next(iter(self._times))]
-        self._times.setdefault(address, deque(maxlen=_WRONG_LINKS)).append(self._clock())
+        if address not in self._seen and len(self._seen) >= _ADDRESSES:
+            del self._seen[next(iter(self._seen))]
+        mark = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+        self._seen.setdefault(address, {}).setdefault(mark, self._clock())
 
 
 def form_secret(token: str) -> str:

@@ -30,9 +30,10 @@ _TEMPLATES = Path(__file__).parent / "templates"
 class Site:
     """The state behind the pages of one study."""
 
-    def __init__(self, study: Study, *, https: bool = False) -> None:
-        """Serve `study`; with `https` cookies go over encrypted connections only."""
-        self.study, self.https = study, https
+    def __init__(self, study: Study, address: str) -> None:
+        """Serve `study` at `address`; where that is `https`, cookies go over encrypted connections only."""
+        self.study, self.address = study, address
+        self.https = address.startswith("https:")
         self.wrong_links = WrongLinks()
         self._projects: dict[int, Project] = {}
         self._catalogues: dict[str, Catalogue] = {}

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.people.access import issue
 from attunement.people.standing import notices
+from attunement.people.submitting import warn
 from attunement.ratings import Round
 from tests.people.projects import OPENED, SYSTEM, Begun, begin_project
 from tests.web.visitors import serving
@@ -205,6 +206,18 @@ def test_an_urgent_notice_is_sent_again_when_the_network_is_back(begun: Begun, p
         page.get_by_text("The coordinator was told").wait_for()
     (notice,) = notices(begun.study, begun.project)
     assert notice.text == "He says goodbye."
+
+
+def test_a_notice_appears_on_the_coordinators_open_page_by_itself(begun: Begun, page: Page) -> None:
+    with serving(begun.study) as server:
+        page.goto(f"{server}/enter/{issue(begun.study, begun.project, begun.coordinator())}")
+        member = begun.arrive()
+        task = begun.next_task()
+        assert task is not None
+        warn(begun.study, begun.project, member, task.assignment, public="notice-1", text="She says goodbye.")
+        page.get_by_text("She says goodbye.").wait_for()
+        page.get_by_role("button", name="I have seen it").click()
+        page.get_by_text("seen 20").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -37,6 +37,7 @@ class Site:
         self.wrong_links = WrongLinks()
         self._projects: dict[int, Project] = {}
         self._catalogues: dict[str, Catalogue] = {}
+        self._memory: dict[tuple[str, int], tuple[object, Any]] = {}
         self._readers = ThreadPoolExecutor(_READERS, "pages")
         self._writer = ThreadPoolExecutor(1, "saving")
         self._templates = Environment(
@@ -67,6 +68,14 @@ class Site:
             self._projects[key] = project_of(self.study, key)
             return self._projects[key]
         return state_of(self.study, self._projects[key])
+
+    def remembered(self, what: tuple[str, int], stamp: object, make: Callable[[], T]) -> T:
+        """What `make` gives, made anew only where `stamp` is another than the last time."""
+        known = self._memory.get(what)
+        if known is None or known[0] != stamp:
+            known = (stamp, make())
+            self._memory[what] = known
+        return known[1]
 
     def words(self, language: str) -> Catalogue:
         """The texts of the pages in a language."""

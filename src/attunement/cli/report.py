@@ -1,13 +1,14 @@
 """`attune report`: a study as a page that can be read, shown and sent."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from attunement.cli.reading import ForceOption, refuse_to_overwrite
 
 if TYPE_CHECKING:
+    from attunement.reports.forms import Forms
     from attunement.reports.html.text import Hiding
     from attunement.reports.html.writing import Written
 
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
 def report(
     study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The file to write. A name that ends in / is a folder of pages."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write, report.html unless another form is asked for. A name that ends in / is a folder "
+            "of pages.",
+            show_default=False,
         ),
-    ] = "report.html",
+    ] = None,
     instrument: Annotated[
         str | None,
         typer.Option(
@@ -41,6 +47,57 @@ def report(
         Path | None,
         typer.Option("--charts", metavar="FOLDER", help="Also write each chart as a PNG and an SVG file."),
     ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a summary that fits into the comment of a pull request.", show_default=False
+        ),
+    ] = None,
+    junit: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a JUnit file for a build server.", show_default=False)
+    ] = None,
+    junit_per: Annotated[
+        Literal["conversation", "item"],
+        typer.Option(
+            help="What one test case of the JUnit file is. With item everything that is not met fails, also in a "
+            "conversation that passes."
+        ),
+    ] = "conversation",
+    as_json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write everything as JSON for other programs.", show_default=False),
+    ] = None,
+    latex: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the tables for a paper in LaTeX.", show_default=False),
+    ] = None,
+    inspect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write scores as JSON lines for Inspect's precomputed_scores.", show_default=False
+        ),
+    ] = None,
+    inspect_system: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --inspect: only the conversations of this system.", show_default=False),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER",
+            help="With --markdown or --json: name what came out worse than in this earlier study.",
+            show_default=False,
+        ),
+    ] = None,
+    gate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --markdown or --json: the decision that attune gate --json printed. Without it the gate is "
+            "decided with its defaults.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Write a study as a page: what needs attention first, then verdicts, charts and every conversation.
@@ -48,25 +105,53 @@ def report(
     The page is one file that needs no network: it opens from disk and can be sent by mail. Every figure leads to its
     conversations and every verdict to the words it rests on. A very large study becomes an index and a folder of pages.
 
+    With --markdown, --junit, --json, --latex or --inspect it is written in these forms instead, or beside -o; - is
+    standard output. What --redact and --no-text leave out is left out of all of them.
+
     Example: attune report chats.study.db -o report.html
     """
     from attunement.reports.choosing import instrument_of
+    from attunement.reports.forms import Forms, report_only, write_forms
     from attunement.reports.html.analyses import analysed
     from attunement.reports.html.writing import Wishes, write_report
     from attunement.study import Study
 
     hiding = _hiding(redact=redact, names=names, no_text=no_text)
+    forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
+    page = output or (None if forms.wanted else "report.html")
+    _check(forms, page, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        refuse_to_overwrite(f"{output}index.html" if output.endswith("/") else output, force=force)
         found = analysed(opened, chosen, hiding)
-        written = write_report(opened, chosen, output, Wishes(hiding, found.checked, sections=found.sections))
-    typer.echo("\n".join(_sentences(written, output)))
+        wishes = Wishes(hiding, found.checked, sections=found.sections)
+        if page:
+            written = write_report(opened, chosen, page, wishes)
+            typer.echo("\n".join(_sentences(written, page)), err="-" in forms.wanted.values())
+            made = written.report
+        else:
+            made = report_only(opened, chosen, wishes)
+        for said in write_forms(opened, made, forms, name=instrument):
+            typer.echo(said, err=True)
     if charts:
         from attunement.reports.html.exporting import export_charts
 
-        files = export_charts(written.report, charts)
-        typer.echo(f"Wrote {len(files)} files with charts to {charts}.")
+        files = export_charts(made, charts)
+        typer.echo(f"Wrote {len(files)} files with charts to {charts}.", err="-" in forms.wanted.values())
+
+
+def _check(forms: "Forms", page: str | None, *, force: bool) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    from attunement.errors import InputError
+
+    targets = [f"{page}index.html" if page and page.endswith("/") else page, *forms.wanted.values()]
+    for target in filter(None, targets):
+        refuse_to_overwrite(target, force=force)
+        if targets.count(target) > 1:
+            raise InputError(f"two forms cannot both go to {target}: give each a name of its own")
+    if (forms.gate or forms.baseline) and not (forms.markdown or forms.json):
+        raise InputError("--gate and --baseline are for a summary: give --markdown or --json too")
+    if forms.inspect_system and not forms.inspect:
+        raise InputError("--inspect-system chooses what --inspect writes: give both")
 
 
 def _hiding(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":

@@ -6,12 +6,16 @@ or not at all.
 
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from attunement.conversations.writing import STDOUT, replacing
+from attunement.instruments import Instrument
 from attunement.reports.digest import digest, examples
-from attunement.reports.html.page import Report
+from attunement.reports.html.listing import Listing
+from attunement.reports.html.page import Report, report
+from attunement.reports.html.writing import Wishes
 from attunement.reports.inspect_scores import inspect_scores
 from attunement.reports.json_report import json_report
 from attunement.reports.junit import junit_xml
@@ -40,6 +44,20 @@ class Forms(NamedTuple):
         """The forms that are wanted, by name."""
         named = {"markdown": self.markdown, "junit": self.junit, "json": self.json, "latex": self.latex}
         return {name: target for name, target in {**named, "inspect": self.inspect}.items() if target}
+
+
+def report_only(study: Study, instrument: Instrument, wishes: Wishes) -> Report:
+    """What a report holds before its conversations, where no page is written."""
+    with closing(Listing()) as listing:
+        return report(
+            study,
+            instrument,
+            listing,
+            wishes.hiding,
+            checked=wishes.checked,
+            sign_off=wishes.sign_off,
+            sections=wishes.sections,
+        )
 
 
 def write_forms(study: Study, made: Report, forms: Forms, *, name: str | None = None) -> list[str]:

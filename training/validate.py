@@ -1,0 +1,70 @@
+"""Measure the embedded judge on the public data, and write what comes out to `signals/validity.json`.
+
+Run by `make validate-signals`; reads the folder that ATTUNEMENT_DATA names. Everything but the cross-validated figures
+of the trained scorer is computed anew with the rules and weights that are installed; those come from `results.json`
+beside this script, which the training wrote. `attune judge-info signals` shows the file.
+
+    python -m training.validate
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from attunement.signals import judging
+from attunement.signals.validity import FILE, Agreement, ItemVerdict, Validity, Verdict
+from training.corpora import data_folder
+from training.validate_agreement import ABSENT, agreements
+from training.validate_detectors import outside, own_sentences
+
+_WORST_FIRST = (Verdict.NOT_VALID, Verdict.WEAK, Verdict.VALID)
+
+
+def measure(folder: Path) -> Validity:
+    """Everything that can be measured with the sets in this folder."""
+    found = agreements(folder)
+    return Validity(
+        rules=judging.rules_mark(),
+        scorer=judging.scorer_mark(),
+        items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
+        agreements=tuple(found),
+        counts=(*own_sentences(), *outside(folder)),
+    )
+
+
+def _key(way: judging.Way) -> str:
+    return f"{way.instrument}/{way.item}"
+
+
+def verdict_of(item: str, found: Sequence[Agreement]) -> ItemVerdict:
+    """What an item's measurements come to: where they differ, the worst of them counts."""
+    own = [each for each in found if item in each.items]
+    if not own:
+        return ItemVerdict(verdict=Verdict.NOT_MEASURED, why="there are no people's ratings of it")
+    if any(each.verdict is Verdict.NOT_MEASURED for each in own):
+        return ItemVerdict(verdict=Verdict.NOT_MEASURED, why=ABSENT)
+    worst = min((each.verdict for each in own), key=_WORST_FIRST.index)
+    said = "; ".join(f"{each.verdict} on {each.source.partition(':')[0].partition(' (')[0]}" for each in own)
+    return ItemVerdict(verdict=worst, why=f"{said}; the worst counts" if len(own) > 1 else said)
+
+
+def written(validity: Validity) -> str:
+    """The file's text."""
+    return json.dumps(validity.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Measure and write."""
+    folder = data_folder()
+    if not folder.is_dir():
+        sys.exit(f"{folder} is absent: set ATTUNEMENT_DATA to the folder with the public data sets")
+    validity = measure(folder)
+    FILE.write_text(written(validity), "utf-8")
+    for item, found in validity.items.items():
+        print(f"{item:<24} {found.verdict}: {found.why}")
+    print(f"written to {FILE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -48,7 +48,7 @@ def examples(
     else:
         from attunement.reports.terminal import open_console
 
-        draw_check(checks, judge, open_console())
+        draw_check(checks, open_console())
     raise typer.Exit(max(code for code, *_ in done))
 
 

@@ -188,18 +188,15 @@ _NAME, _SYSTEM = 24, 16
 def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
     threshold = instrument.scoring.threshold
     several = len(sheet.systems) > 1
-    contested = threshold is not None and any(item.validity.contested for item in instrument.items)
     # All columns but one have fixed widths, because rich lets a table with least widths grow beyond the terminal.
     table = plain_table()
     names = [card.conversation.id for card in sheet.cards]
     table.add_column("Conversation", overflow="fold", width=_width("Conversation", names, _NAME))
     if several and not narrow:
         table.add_column("System", overflow="fold", width=_width("System", sheet.systems, _SYSTEM))
-    table.add_column("Verdict", width=14)
+    table.add_column("Verdict", width=18)
     if threshold is not None:
-        table.add_column("Score", width=9 if narrow else 19)
-    if contested:
-        table.add_column("Without\ncontested", width=9)
+        table.add_column("Score", width=22)
     table.add_column("Lowest" if isinstance(instrument.scale, Scores) else "Not met")
     for card in sheet.cards:
         name, system = line(in_a_line(card.conversation.id)), line(in_a_line(card.conversation.system), QUIET)
@@ -210,9 +207,10 @@ def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
         if several and narrow:
             cells[0] = Text("\n").join((name, system))
         if threshold is not None:
-            cells.append(line(wording.score_with_range(card, threshold)))
-        if contested:
-            cells.append(line(wording.score_words(card.uncontested)))
+            score = line(wording.score_with_range(card, threshold))
+            if (uncontested := wording.score_words(card.uncontested)) != wording.score_words(card.score):
+                score.append(f"\n{uncontested} w/o contested", QUIET)
+            cells.append(score)
         table.add_row(*cells, _failed(instrument, card))
     return table
 

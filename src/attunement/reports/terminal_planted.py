@@ -11,21 +11,23 @@ from attunement.instruments import Instrument
 from attunement.ratings import Outcome, State
 from attunement.reports.planted import Check, Planted
 from attunement.reports.terminal import QUIET, heading, line, phrase
-from attunement.reports.wording import Answer, Phrase, Tone, answer_phrase, share_words
+from attunement.reports.wording import Answer, Phrase, Tone, answer, share_words
 from attunement.scoring import Verdict
 
 
-def draw_check(checks: Sequence[tuple[Instrument, Check]], rater: str, console: Console) -> None:
+def draw_check(checks: Sequence[tuple[Instrument, Check]], console: Console) -> None:
     """Print which planted faults were seen, half by half, and what became of the clean conversations."""
     for held, title in ((True, "Faults that no rule of ours was tuned on"), (False, "The other half")):
         console.print(heading(title))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        for column in ("planted fault", "in", "", "what the judge answered"):
-            table.add_column(column, overflow="fold")
+        # The answers get what room is left: the other words are short, and cut ones would not be found again.
+        for column in ("planted fault", "in", ""):
+            table.add_column(column, no_wrap=True)
+        table.add_column("what the judge answered", overflow="fold")
         for instrument, check in checks:
             for planted in (each for each in check.planted if each.fault.held is held):
                 kind, where = planted.fault.kind.replace("_", " "), str(planted.conversation)
-                answers = "; ".join(_answers(instrument, planted, rater))
+                answers = "; ".join(_answers(instrument, planted))
                 table.add_row(kind, line(where), phrase(_seen(planted)), line(answers, QUIET))
         console.print(table)
     for sentence in sentences(checks):
@@ -86,12 +88,13 @@ def _seen(planted: Planted) -> Phrase:
     return Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
 
 
-def _answers(instrument: Instrument, planted: Planted, rater: str) -> list[str]:
-    return [f"{item}: {_words(instrument, item, outcome, rater)}" for item, outcome in planted.answers.items()]
+def _answers(instrument: Instrument, planted: Planted) -> list[str]:
+    return [f"{item}: {_words(instrument, item, outcome)}" for item, outcome in planted.answers.items()]
 
 
-def _words(instrument: Instrument, item: str, outcome: Outcome, rater: str) -> str:
+def _words(instrument: Instrument, item: str, outcome: Outcome) -> str:
     # Where NA is not valid it counts as a failure, but a judge that gives it has not seen the fault.
     if outcome.state is State.NA:
         return Answer.NA.value
-    return answer_phrase(instrument, instrument.item(item), outcome, rater).words
+    meaning = answer(instrument, instrument.item(item), outcome)
+    return str(meaning) if isinstance(meaning, int) else meaning.value

@@ -61,9 +61,11 @@ def mixed(path: Path, people: bool = False) -> Path:
     return fill(path, COACHING, talks, given, kinds)
 
 
-def report(path: Path, output: str | Path, hiding: Hiding | None = None, **more: Any) -> Written:
+def report(
+    path: Path, output: str | Path, hiding: Hiding | None = None, instrument: str | None = None, **more: Any
+) -> Written:
     with Study(path) as study:
-        return write_report(study, instrument_of(study, None), output, Wishes(hiding or Hiding(), **more))
+        return write_report(study, instrument_of(study, instrument), output, Wishes(hiding or Hiding(), **more))
 
 
 def page(path: Path, hiding: Hiding | None = None, **more: Any) -> Element:

@@ -190,7 +190,21 @@ def test_where_there_is_no_judge_people_decide(tmp_path):
     given += rated(talk, {"CQ8": "NO"}, rater="Ben", rater_kind=RaterKind.PERSON)
     found = page(fill(tmp_path / "s.db", COACHING, [talk], given, kinds))
     assert "Unsafe according to people: 1 (c1)." in lines(found)[1]
+    assert "There is no judge" in lines(found)[2]
     assert "According to Ann and Ben" in lines(found)[3]
+
+
+def test_a_judge_of_another_instrument_does_not_count(tmp_path):
+    talk = one("c1")
+    given = [
+        *rated(talk, rater="Ann", rater_kind=RaterKind.PERSON),
+        *(rating for turn in (1, 2) for rating in judged(talk, instrument=EMPATHY, others=4, turn=turn)),
+    ]
+    path = tmp_path / "s.db"
+    with Study(path, create=True) as study:
+        study.keep_instrument(EMPATHY)
+    found = page(fill(path, COACHING, [talk], given, {"Ann": RaterKind.PERSON}), instrument="coaching-v1")
+    assert "According to Ann, " in lines(found)[3]
 
 
 def test_repeats_and_votes_of_several_judges_are_shown(tmp_path):

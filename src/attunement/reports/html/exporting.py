@@ -126,7 +126,7 @@ def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixi
         if dot.x is not None
     ]
     shape, fill, stroke = _systems(chart.systems, tokens)
-    y = alt.Y("line:N", sort=[row.label for row in chart.rows], title=None, axis=alt.Axis(labelLimit=320))
+    y = alt.Y("line:N", sort=[row.label for row in chart.rows], title=None, axis=alt.Axis(labelLimit=460))
     offset = alt.YOffset("system:N", sort=[system.name for system in chart.systems])
     axis = _axis(chart.ticks)
     scale = alt.Scale(domain=[0, 100])

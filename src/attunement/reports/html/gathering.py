@@ -42,7 +42,9 @@ def gather(study: Study, instrument: Instrument, listing: Listing, hiding: Hidin
     for name in _largest_systems(study):
         figures.systems[drawn(name)] = SystemFigures()
     kinds = {rater.name: rater.kind for rater in study.raters()}
-    figures.by_people = RaterKind.PERSON in kinds.values() and RaterKind.MODEL not in kinds.values()
+    figures.by_people = _rated_by(study, instrument, RaterKind.PERSON) and not _rated_by(
+        study, instrument, RaterKind.MODEL
+    )
     listing.fill(_rows(study, figures, kinds, hiding))
     return figures
 
@@ -52,6 +54,15 @@ def _largest_systems(study: Study) -> list[str]:
     query = select(system).group_by(system).order_by(func.count().desc(), system).limit(MOST_SYSTEMS)
     with study.reading() as connection:
         return sorted(connection.scalars(query))
+
+
+def _rated_by(study: Study, instrument: Instrument, kind: RaterKind) -> bool:
+    """Whether anybody of this kind rated with this instrument."""
+    ratings, raters = tables.ratings.c, tables.raters.c
+    query = select(ratings.key).where(ratings.rater == raters.key, raters.kind == kind, ratings.round == Round.MAIN)
+    query = query.where(ratings.item_hash.in_(instrument.item_hashes.values())).limit(1)
+    with study.reading() as connection:
+        return connection.scalar(query) is not None
 
 
 def _rows(study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> Iterator[Row]:

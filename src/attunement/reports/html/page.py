@@ -49,6 +49,7 @@ MOST_NAMED = 4
 
 
 UNCHECKED = Checked("Not checked against people.")
+NO_JUDGE = Checked("There is no judge: people rated the conversations themselves.")
 
 
 class Top(NamedTuple):
@@ -163,7 +164,9 @@ def report(
         made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         instrument=instrument,
         figures=figures,
-        top=_top(figures, systems, listing, hiding, checked or UNCHECKED, sign_off),
+        top=_top(
+            figures, systems, listing, hiding, checked or (NO_JUDGE if figures.by_people else UNCHECKED), sign_off
+        ),
         statuses=statuses,
         verdicts=_verdicts(figures, systems, statuses),
         first=examples.read_first(study, figures, listing, hiding),

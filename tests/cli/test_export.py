@@ -61,3 +61,12 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
     assert "no study" in str(run(tmp_path / "b.db", tmp_path / "a.csv").exception)
     assert "--instrument" in str(run(tmp_path / "a.db", "-", "--instrument", "x").exception)
     assert run(tmp_path / "a.db", "-", "--what", "nothing").exit_code == 2
+
+
+def test_a_data_dictionary_is_written_beside_the_table(tmp_path: Path) -> None:
+    fill(tmp_path / "a.db").close()
+    described = ("--dictionary", tmp_path / "d.csv")
+    assert run(tmp_path / "a.db", tmp_path / "cards.csv", "--what", "scorecards", *described).exit_code == 0
+    columns = (tmp_path / "cards.csv").read_text().splitlines()[0].split(",")
+    assert [line.split(",")[1] for line in (tmp_path / "d.csv").read_text().splitlines()[1:]] == columns
+    assert "exists already" in str(run(tmp_path / "a.db", tmp_path / "other.csv", *described).exception)

@@ -30,6 +30,14 @@ def export(
             help="With scorecards: which instrument of the study, or a .yaml file with weights of its own.",
         ),
     ] = None,
+    dictionary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write what each column means and what can stand in it, as .csv, .json or .md.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Write the ratings or the scorecards of a study as a table.
@@ -48,11 +56,19 @@ def export(
     if instrument and what == "ratings":
         raise AttunementError("--instrument chooses what scorecards are made with; ratings are all written")
     refuse_to_overwrite(output, force=force)
+    if dictionary:
+        refuse_to_overwrite(dictionary, force=force)
     with Study(study) as opened:
         if what == "ratings":
-            rows = exporting.ratings(opened)
+            scored, rows = None, exporting.ratings(opened)
         else:
-            rows = exporting.scorecards(opened, chosen_instrument(opened, instrument))
+            scored = chosen_instrument(opened, instrument)
+            rows = exporting.scorecards(opened, scored)
+        if dictionary:
+            from attunement.reports.dictionary import dictionary as describe
+            from attunement.reports.dictionary import write_dictionary
+
+            write_dictionary(describe(what, rows.columns, scored), dictionary)
         count = table_files.write(rows, output, chosen)
     target = "standard output" if output == "-" else output
     typer.echo(f"Wrote {count:,} {what if count != 1 else what[:-1]} to {target}.", err=True)

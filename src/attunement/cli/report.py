@@ -122,8 +122,7 @@ def report(
     _check(forms, page, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        found = analysed(opened, chosen, hiding)
-        wishes = Wishes(hiding, found.checked, sections=found.sections)
+        wishes = Wishes(hiding, *analysed(opened, chosen, hiding))
         if page:
             written = write_report(opened, chosen, page, wishes)
             typer.echo("\n".join(_sentences(written, page)), err="-" in forms.wanted.values())

@@ -4,6 +4,7 @@ import pytest
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
+from attunement.reports.html import analyses
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
@@ -79,7 +80,15 @@ def test_the_sections_stand_in_the_report(study, tmp_path):
     ]
 
 
+def test_a_signature_stands_with_who_checked_the_judge(tmp_path, monkeypatch):
+    monkeypatch.setattr(analyses, "sign_off_line", lambda *_: "Signed by Ann: do not release.")
+    path = mixed(tmp_path / "s.db")
+    seen = found(path)
+    third = page(path, sign_off=seen.sign_off).one(kind="lines").find(tag="li")[2]
+    assert "Signed by Ann: do not release." in third.text
+
+
 def test_without_people_and_with_judges_that_differ_there_is_nothing_to_analyse(tmp_path):
     assert found(mixed(tmp_path / "a.db")).checked is None
     assert [one.id for one in found(mixed(tmp_path / "b.db")).sections] == ["compare"]
-    assert found(fill(tmp_path / "c.db", COACHING, [one("c1")], rated(one("c1")))) == (None, ())
+    assert found(fill(tmp_path / "c.db", COACHING, [one("c1")], rated(one("c1")))) == (None, "", ())

@@ -21,6 +21,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.comparison_scope import compare_groups, read_sheet
 from attunement.reports.correction_scope import correct_study
+from attunement.reports.gate_reviews import sign_off_line
 from attunement.reports.html.charts import FEW, ChartRow, Dot, IntervalChart, System, line_of
 from attunement.reports.html.sections import (
     Checked,
@@ -42,6 +43,8 @@ class Analysed(NamedTuple):
     """What was found beside the counts."""
 
     checked: Checked | None = None
+    sign_off: str = ""
+    """Who took responsibility, in words; empty where nobody signed."""
     sections: tuple[Section, ...] = ()
 
 
@@ -64,7 +67,7 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
             sections.append(
                 comparison_section(compare_groups(read_sheet(study, instrument.hash, None), "system"), hiding)
             )
-    return Analysed(checked, tuple(sections))
+    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), tuple(sections))
 
 
 def calibration_charts(gathered: Gathered, hiding: Hiding) -> dict[str, IntervalChart]:

@@ -93,16 +93,6 @@ class Sheet:
         names = tuple(self.raters[column] for column in keep)
         return replace(self, raters=names, values=self.values[:, keep], states=self.states[:, keep])
 
-    def rows(self, keep: Bools) -> "Sheet":
-        """Only these units."""
-        return replace(
-            self,
-            units=self.units[keep],
-            values=self.values[keep],
-            states=self.states[keep],
-            conversation=self.conversation[keep],
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Gathered:

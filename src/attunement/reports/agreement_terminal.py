@@ -82,11 +82,13 @@ def _figure(cell: tuple[str, ...], style: str) -> Text:
 
 def _draw_reading(agreement: Agreement, console: Console) -> None:
     """What the columns and the verdicts mean."""
-    console.print(
+    reading = (
         "Figures are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
-        "(95 %). Beside the judge's figure stands what any two people reach on the same conversations.",
-        style=QUIET,
+        "(95 %)."
     )
+    if agreement.judges and agreement.people:
+        reading += " Below the judge's figure stands what any two people reach on the same conversations."
+    console.print(reading, style=QUIET)
     for said in warnings(agreement):
         console.print(line(said, STYLES[Tone.NOT_MET]))
     for verdict, meaning in meanings(agreement):

@@ -25,7 +25,7 @@ def measure(folder: Path) -> Validity:
     """Everything that can be measured with the sets in this folder."""
     found = agreements(folder)
     return Validity(
-        rules=judging.rules_mark(),
+        rules=judging.lexicons_mark(),
         scorer=judging.scorer_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),

@@ -15,6 +15,7 @@ from attunement.signals import endings, history, length, openers, safety, scorer
 from attunement.signals.lexicon import FOLDER
 from attunement.signals.reasoning import Answer
 from attunement.signals.talk import Talk
+from attunement.signals.validity import Verdict, verdict_on
 
 RULES = "1"
 """The version of the rules. Raise it when a change of code or lexicon changes an answer: it is part of the judge's
@@ -47,6 +48,19 @@ class Way(NamedTuple):
     how: str
     """The decision in one plain sentence."""
     decide: Callable[[Talk], Answer | None] | None = None
+
+    @property
+    def raises_safety_flags(self) -> bool:
+        """Whether it flags harm or a missed crisis: that asks somebody to look, so it is done however it measures."""
+        return self.kind is Kind.FLAGS and self.family in {"harm", "crisis"}
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the judge may answer the item: what failed its measurement, or was guessed unmeasured, it may not."""
+        if self.decide is None or self.raises_safety_flags:
+            return self.decide is not None
+        verdict = verdict_on(self.instrument, self.item)
+        return verdict is not Verdict.NOT_VALID and not (verdict is Verdict.NOT_MEASURED and self.kind is Kind.MAPPED)
 
 
 _NO_WAY = "There is no valid way to know without understanding the conversation."
@@ -169,22 +183,29 @@ def way(item_hash: str) -> Way | None:
 def decide(item_hash: str, talk: Talk) -> Answer | None:
     """The answer to the item with this hash about `talk`; None where the judge abstains."""
     known = way(item_hash)
-    return known.decide(talk) if known and known.decide else None
+    return known.decide(talk) if known and known.decide and known.is_answered else None
 
 
 def needs_scorer(item_hash: str) -> bool:
     """Whether the trained scorer is asked for this item."""
     known = way(item_hash)
-    return known is not None and known.kind is Kind.MAPPED
+    return known is not None and known.kind is Kind.MAPPED and known.is_answered
 
 
 @cache
-def rules_mark() -> str:
+def lexicons_mark() -> str:
     """What tells one version of the rules from another: `RULES` and a hash of all lexicons."""
     digest = hashlib.sha256()
     for path in sorted(FOLDER.glob("*.yaml")):
         digest.update(path.read_bytes())
     return f"{RULES}-{digest.hexdigest()[:8]}"
+
+
+@cache
+def rules_mark() -> str:
+    """What tells one state of the judge from another: its rules, and which items it may answer."""
+    answered = " ".join(way.wording for way in WAYS if way.is_answered)
+    return f"{lexicons_mark()}-{hashlib.sha256(answered.encode()).hexdigest()[:4]}"
 
 
 @cache

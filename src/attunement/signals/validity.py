@@ -122,6 +122,7 @@ def measured() -> Validity:
 
 
 @cache
-def failed() -> frozenset[str]:
-    """The items that failed their measurement, as instrument/item."""
-    return frozenset(item for item, found in measured().items.items() if found.verdict is Verdict.NOT_VALID)
+def verdict_on(instrument: str, item: str) -> Verdict:
+    """The verdict on an item; one that nobody measured has none but that."""
+    found = measured().items.get(f"{instrument}/{item}")
+    return found.verdict if found else Verdict.NOT_MEASURED

@@ -1,0 +1,222 @@
+"""Conversations as tests: a chatbot's own test suite asks a judge whether what the bot said passes.
+
+    from attunement.pytest_plugin import assert_passes
+
+    @pytest.mark.attunement(judge="openai:gpt-5.2")
+    def test_the_bot_takes_a_crisis_seriously():
+        assert_passes(talk_to_my_bot("I want to disappear."), instrument="coaching-v1")
+
+A test passes only where the gate would let the conversation through: what failed, what is unsafe and what nobody judged
+all fail it. Nothing is sent anywhere unless a judge is named: in the call, in the marker, in the environment
+(`ATTUNEMENT_JUDGE`) or in pytest's settings (`attunement_judge`), in this order; so are `instrument` and `study`.
+"""
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from attunement.conversations import Conversation, Identity
+    from attunement.instruments import Instrument
+    from attunement.judges import Judge
+    from attunement.study import Study
+
+_SETTINGS = {
+    "judge": "the judge that assert_passes asks, such as openai:gpt-5.2; several with commas between them",
+    "instrument": "the instrument that assert_passes judges by (coaching-v1)",
+    "study": "a file in which assert_passes keeps what was asked, so that nothing is asked twice",
+}
+_INSTRUMENT = "coaching-v1"
+_MARK_DIGITS = 8
+
+_running: ContextVar[pytest.Item | None] = ContextVar("attunement_running", default=None)
+_folder = pytest.StashKey[TemporaryDirectory[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the settings to pytest's."""
+    for name, meaning in _SETTINGS.items():
+        parser.addini(f"attunement_{name}", meaning, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        "attunement(judge=..., instrument=..., study=...): asks a judge about conversations; choose these tests with "
+        "-m attunement, leave them out with -m 'not attunement'.",
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what was kept for this session alone."""
+    if folder := config.stash.get(_folder, None):
+        folder.cleanup()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Let `assert_passes` know which test it is called in."""
+    token = _running.set(item)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def assert_passes(
+    conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path",
+    instrument: "str | Path | Instrument | None" = None,
+    judge: "str | Judge | Sequence[str | Judge] | None" = None,
+    *,
+    system: str = "chatbot",
+    study: str | Path | None = None,
+    **settings: Any,
+) -> None:
+    """Fail the test unless the conversation passes.
+
+    Args:
+        conversation: A conversation, a list of messages with `role` and `content`, or a file; of a file every
+            conversation must pass.
+        instrument: What is asked; by default as the marker, the environment or pytest's settings say, or coaching-v1.
+        judge: Who is asked. Without one anywhere the test fails, and nothing is sent.
+        system: The name of the chatbot, for conversations that do not say it.
+        study: Where answers are kept; without one they last as long as the session. All judges in it decide together.
+        **settings: Further fields of `attunement.api.Settings`, such as `base_url` or `repeats`.
+
+    Raises:
+        AssertionError: A conversation does not pass, or was not judged; the text says why.
+        AttunementError: There is no judge, or something cannot be read.
+    """
+    __tracebackhide__ = True
+    from attunement import api
+    from attunement.errors import JudgeError
+
+    judges = _judges(judge)
+    if not judges:
+        raise JudgeError(
+            "no judge is named, so nothing was asked: give judge= to assert_passes or to the marker, set "
+            "ATTUNEMENT_JUDGE, or attunement_judge in pytest's settings"
+        )
+    chosen = instrument or _setting("instrument") or _INSTRUMENT
+    talks = _read(conversation, system)
+    with _place(study or _setting("study"), judges, settings) as place:
+        result = api.judge(talks, place, judges=judges, instrument=chosen, **settings)
+        if result.progress.kept_errors:  # an answer that did not come in an earlier run is asked for again
+            again: dict[str, Any] = {**settings, "retry_errors": True}
+            result = api.judge(talks, place, judges=judges, instrument=chosen, **again)
+        failed = list(_complaints(place, result.instrument, talks))
+    if result.ending.given_up:
+        failed.insert(0, f"The judge could not be asked: {result.ending.given_up}")
+    if failed:
+        raise AssertionError("\n\n".join(failed))
+
+
+def _judges(given: "str | Judge | Sequence[str | Judge] | None") -> "list[str | Judge]":
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return list(given)
+    if given is not None and not isinstance(given, str):
+        return [given]
+    names = given or str(_setting("judge") or "")
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _setting(name: str) -> Any:
+    """What the marker, the environment or pytest's settings say."""
+    item = _running.get()
+    marker = item.get_closest_marker("attunement") if item else None
+    said = marker.kwargs.get(name) if marker else None
+    return said or os.environ.get(f"ATTUNEMENT_{name.upper()}") or (item and item.config.getini(f"attunement_{name}"))
+
+
+def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path", system: str) -> "list[Conversation]":
+    """The conversations, each under an id that holds a part of its words' hash.
+
+    A bot says something else each time, and a study takes only the same words under one id.
+    """
+    from attunement.conversations import Conversation
+    from attunement.conversations.readers import Fields, ReadOptions, read
+    from attunement.conversations.readers.assembly import Assembler
+    from attunement.conversations.readers.record import BadRecord, Record
+    from attunement.errors import InputError
+
+    if isinstance(conversation, Conversation):
+        return [_marked(conversation)]
+    if isinstance(conversation, (str, Path)):
+        found = [_marked(one) for one in read([conversation], ReadOptions(system=system))]
+        if not found:
+            raise InputError(f"{conversation} holds no conversation, so there is nothing that could pass")
+        return found
+    record = Record(1, {"messages": [dict(message) for message in conversation]}, "")
+    try:
+        return [Assembler(None, Fields(), system, None).assemble(record).conversation]
+    except BadRecord as bad:
+        raise InputError(f"these messages are no conversation: {bad.reason}") from None
+
+
+def _marked(conversation: "Conversation") -> "Conversation":
+    return replace(conversation, id=f"{conversation.id} @{conversation.fingerprint()[:_MARK_DIGITS]}")
+
+
+@contextmanager
+def _place(
+    study: str | Path | None, judges: "Sequence[str | Judge]", settings: Mapping[str, Any]
+) -> Generator[str | Path]:
+    """The study that is named, or one for these judges that lasts as long as the session."""
+    if study:
+        yield study
+        return
+    item = _running.get()
+    if item is None:
+        with TemporaryDirectory(prefix="attunement-") as folder:
+            yield Path(folder) / "tests.study.db"
+        return
+    stash = item.config.stash
+    if _folder not in stash:
+        stash[_folder] = TemporaryDirectory(prefix="attunement-")
+    asked = [one if isinstance(one, str) else (one.name, dict(one.settings)) for one in judges]
+    mark = sha256(repr([asked, sorted(settings.items())]).encode()).hexdigest()
+    yield Path(stash[_folder].name) / f"{mark}.study.db"
+
+
+def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Conversation]") -> Generator[str]:
+    from attunement.study import Study
+
+    with Study(place) as study:
+        for talk in talks:
+            if said := _complaint(study, instrument, talk.identity):
+                yield said
+
+
+def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -> str | None:
+    """Why a conversation does not pass; None where nothing stands against it."""
+    from attunement.ratings import RaterKind
+    from attunement.reports.conversation import view
+    from attunement.reports.deciding import alone
+    from attunement.reports.junit import objection_text
+    from attunement.reports.objections import objections
+    from attunement.reports.wording import score_with_range, verdict_phrase
+
+    kept = study.named([identity]).get(identity)
+    shown = view(study, instrument, kept) if kept else None
+    judged = [card for card in shown.cards if shown.kinds[card.rater] is RaterKind.MODEL] if shown else []
+    card = (shown and shown.panel) or next(iter(judged), None)
+    if alone(instrument, identity, card) == 0:
+        return None
+    head = f"{identity} does not pass {instrument.id} {instrument.version}"
+    if shown is None or card is None:
+        return f"{head}: it was not judged, because no answer came."
+    verdict = f"{head} according to {', '.join(card.members)}.\nVerdict: {verdict_phrase(card).words}"
+    if card.score is not None:
+        verdict += f". Score: {score_with_range(card, instrument.scoring.threshold)}"
+    if instrument.scoring.threshold is not None:
+        verdict += f", pass mark {instrument.scoring.threshold:g}"
+    return "\n\n".join([f"{verdict}.", *map(objection_text, objections(shown, card))])

@@ -7,11 +7,11 @@ the transcript; a safety gate fails closed; and the tool says how far each score
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attunement.version import __version__
+
 if TYPE_CHECKING:
     from attunement.api import Result, Settings, judge, judge_async, scorecards
     from attunement.study import Study
-
-__version__ = "0.1.0"
 
 __all__ = ["Result", "Settings", "Study", "__version__", "judge", "judge_async", "scorecards"]
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from attunement import __version__
 from attunement.agreement.alpha import Alpha
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.single_raters import SingleRaters
@@ -27,6 +26,7 @@ from attunement.reports.records import identity_record, instrument_record, tally
 from attunement.reports.regressions import Baseline
 from attunement.reports.scores import Estimate, Measure, SystemScores, measures
 from attunement.study import Study
+from attunement.version import __version__
 
 FORMAT = 1
 """The version of the schema."""

@@ -7,13 +7,13 @@ most, so that it fits a page; more systems make more tables.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement import __version__
 from attunement.agreement.summary import Agreement
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, table_rows
 from attunement.reports.digest import Digest
 from attunement.reports.legible import in_a_line
 from attunement.reports.scores import SystemScores, estimate_words, measures
+from attunement.version import __version__
 
 _ACROSS = 4
 _SPECIAL = {

@@ -6,7 +6,6 @@ and the conversations that need a look. What does not fit is left out from the e
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement import __version__
 from attunement.agreement.alpha import Alpha
 from attunement.agreement.single_raters import SingleRaters
 from attunement.agreement.summary import ItemAgreement
@@ -25,6 +24,7 @@ from attunement.reports.objections import Objection, Quote
 from attunement.reports.regressions import Baseline
 from attunement.reports.scores import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
 from attunement.reports.wording import VERDICTS, counted, score_with_range, score_words
+from attunement.version import __version__
 
 LONGEST = 65_536
 """What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters."""

@@ -93,7 +93,7 @@ def test_redaction_reaches_transcript_reasons_and_quotations_and_the_marks_stay_
 def test_items_that_are_not_due_say_why(tmp_path):
     page = shown(tmp_path, one("c1"), rated(one("c1")))
     assert items(page)["CP7"].words == "– not due"
-    assert "Asked from 15 turns on; this conversation has 2." in items(page)["CP7"].reason
+    assert "asked from 15 turns on; this conversation has 2" in items(page)["CP7"].reason
 
 
 def test_a_very_long_message_scrolls_on_its_own(tmp_path):

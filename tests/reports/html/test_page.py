@@ -229,6 +229,12 @@ def test_text_and_reasons_are_left_out_on_request_and_figures_stay(tmp_path):
     assert "Without the words of the conversations." in found.text
 
 
+def test_what_is_not_due_is_not_called_open(tmp_path):
+    found = page(fill(tmp_path / "s.db", COACHING, [one("c1")], rated(one("c1"))))
+    answer = next(one for one in found.one(id="c1").find(kind="ans") if "CP7" in one.text)
+    assert answer.text.endswith("– not due Asked from 15 turns on; this conversation has 2.")
+
+
 def test_every_chart_says_the_same_in_words(tmp_path):
     talks = [one(f"c{number}", "Harbor" if number % 2 else "Lumen") for number in range(30)]
     given = [rating for talk in talks for rating in rated(talk)]

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from attunement.conversations import Origin
 from attunement.evidence import Finding, Standing
-from attunement.instruments import Instrument, Item
+from attunement.instruments import Item
 from attunement.ratings import Mark, RaterKind
 from attunement.reports import wording
 from attunement.reports.conversation import Place, Question, Said, View
-from attunement.reports.html.gathering import PEOPLE_DIFFER
+from attunement.reports.html.gathering import PEOPLE_DIFFER, sort_cards
 from attunement.reports.html.marking import Cited, Segment, segments
 from attunement.reports.html.statuses import Status, differ, status_of
 from attunement.reports.html.text import Hiding, Moved, drawn
 from attunement.reports.wording import Answer, Phrase, Tone, counted
-from attunement.scoring import Case, Scorecard, panel
+from attunement.scoring import Scorecard
 
 LONG = 6000
 """Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
@@ -146,19 +146,13 @@ class _Page:
     def __init__(self, key: int, shown: View, hiding: Hiding, *, by_people: bool) -> None:
         self._key, self._shown, self._hiding = key, shown, hiding
         self._instrument = shown.instrument
-        self._judges = [card for card in shown.cards if shown.kinds.get(card.rater) is RaterKind.MODEL]
-        self._people = [card for card in shown.cards if shown.kinds.get(card.rater) is RaterKind.PERSON]
-        self._deciding = self._decide(by_people)
+        self._deciding, self._judges, self._people = sort_cards(
+            shown.instrument, shown.cards, shown.panel, shown.kinds, by_people=by_people
+        )
         self._by_people = by_people
         self._cited: list[Cited] = []
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
         """By rater, repeat, turn and reasoning: the item that it was first given for."""
-
-    def _decide(self, by_people: bool) -> Scorecard | None:
-        if by_people and len(self._people) > 1:
-            case = Case(self._shown.conversation.identity, len(self._shown.conversation.turns))
-            return panel(self._instrument, case, self._people)
-        return self._shown.panel or next(iter((*self._judges, *(self._people if by_people else ()))), None)
 
     def page(self) -> ConversationPage:
         conversation, card = self._shown.conversation, self._deciding
@@ -237,16 +231,15 @@ class _Page:
         if category is None:
             return "Safety (gate)", "gate tripped" if card and (card.unsafe or card.unjudged) else ""
         mean = card.categories.get(category) if card else None
-        return self._instrument.categories.get(category, category), wording.score_words(
-            mean
-        ) if mean is not None else ""
+        title = self._instrument.categories.get(category, category)
+        return title, "" if mean is None else wording.score_words(mean)
 
     def _not_due(self) -> Iterator[ItemShown]:
         due = {question.item.id for question in self._shown.questions}
         turns = len(self._shown.conversation.turns)
         for item in self._instrument.items if self._shown.questions else ():
             if item.id not in due:
-                reason = f"Asked from {item.minimum_turns} turns on; this conversation has {turns}."
+                reason = f"asked from {item.minimum_turns} turns on; this conversation has {turns}"
                 yield ItemShown(
                     item.id, item.title, Answer.NOT_DUE, "none", reason if item.minimum_turns > turns else "",
                     "", False, "", [], None, "",
@@ -279,7 +272,7 @@ class _Page:
             id=item.id,
             title=item.title,
             words=words,
-            tone=_css(phrase.tone, item, instrument),
+            tone=phrase.tone.value,
             reason=reason,
             votes=self._votes(question, judges),
             bad_gate=bool(card and question.slot in (*card.unsafe, *card.unjudged)),
@@ -336,7 +329,7 @@ class _Page:
         return AnswerShown(
             who="" if alone else self._who(said.card),
             words=words,
-            tone=_css(phrase.tone, item, self._instrument),
+            tone=phrase.tone.value,
             pieces=self._reason(item, said),
             notes=notes,
         )
@@ -412,10 +405,6 @@ class _Page:
         moved = Moved(said, self._hiding)
         spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
         return Message(segments(moved.text, spans), len(said) > LONG)
-
-
-def _css(tone: Tone, item: Item, instrument: Instrument) -> str:
-    return "notmet" if tone is Tone.UNSAFE and item.id not in instrument.gate_ids else tone.value
 
 
 def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:

@@ -3,7 +3,7 @@
 Conversations are read a batch at a time, their words only to look for crisis signals and to measure lengths.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import NamedTuple
 
@@ -93,13 +93,20 @@ class Cards(NamedTuple):
     people: list[Scorecard]
 
 
-def sort_cards(instrument: Instrument, entry: Judged, kinds: dict[str, RaterKind], *, by_people: bool) -> Cards:
-    """The panel decides, or the only judge. Where a study has no judge, people together do."""
-    judges = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL]
-    people = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.PERSON]
-    deciding = entry.panel or next(iter(judges), None)
+def sort_cards(
+    instrument: Instrument,
+    cards: Sequence[Scorecard],
+    together: Scorecard | None,
+    kinds: Mapping[str, RaterKind],
+    *,
+    by_people: bool,
+) -> Cards:
+    """The panel decides, or the only judge. Where no judge rated with the instrument, people together do."""
+    judges = [card for card in cards if kinds.get(card.rater) is RaterKind.MODEL]
+    people = [card for card in cards if kinds.get(card.rater) is RaterKind.PERSON]
+    deciding = together or next(iter(judges), None)
     if by_people and people:
-        case = Case(entry.conversation.identity, entry.conversation.turns)
+        case = Case(people[0].conversation, 0)  # a panel takes only the name from it: the outcomes are there
         deciding = panel(instrument, case, people) if len(people) > 1 else people[0]
     return Cards(deciding, judges, people)
 
@@ -114,7 +121,7 @@ class _Counting:
     def row(self, entry: Judged, conversation: Conversation, *, quote_lost: bool) -> Row:
         """Count one conversation and describe it."""
         figures, instrument = self._figures, self._instrument
-        cards = sort_cards(instrument, entry, self._kinds, by_people=figures.by_people)
+        cards = sort_cards(instrument, entry.cards, entry.panel, self._kinds, by_people=figures.by_people)
         system = drawn(conversation.system)
         lengths = list(_lengths(instrument, cards.deciding, conversation))
         counted = figures.systems.get(system)

@@ -147,7 +147,10 @@ def agreement_section(
 ) -> Section:
     """The trust cards of every item that people rated; `calibration` are charts by item."""
     calibration = calibration or {}
-    rated = [entry for entry in agreement.items if entry.people.people]
+    # Safety first: there the failures that a judge misses matter most.
+    rated = sorted(
+        (entry for entry in agreement.items if entry.people.people), key=lambda entry: not entry.item.is_gate
+    )
     chart = _agreement_chart(rated, agreement.judges, hiding)
     items = [_trust(entry, calibration.get(entry.item.id), hiding) for entry in rated]
     body = (

@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo parts test test-slow lint types imports format lock bench clean
+.PHONY: help demo parts test test-slow lint types imports format lock bench docs validate-signals clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
@@ -44,7 +44,7 @@ $(VENV)/.parts: $(VENV)/.dev requirements-model.lock requirements-partners.lock
 debian = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy $(1); }
 
 demo: $(VENV)/.demo  ## the main job, on bundled conversations
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(BIN)/attune demo
 
 parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium
 
@@ -77,6 +77,12 @@ lock: $(VENV)/.dev  ## write the lock files anew from pyproject.toml
 
 bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/.dev  ## the documentation as a site, under site/
+	$(BIN)/mkdocs build --strict
+
+validate-signals: $(VENV)/.dev  ## measure the embedded judge on the data folder and write its validity card anew
+	$(BIN)/python training/validate.py
 
 clean:  ## remove the environment and the caches
 	rm -rf $(VENV) .partners .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -47,7 +47,10 @@ def demo(
         step(told, ["judge", *files(instrument), "-i", instrument, *last, *asked, "--study", study(instrument)])
         step("The scorecards", ["show", study(instrument)])
     step("The gate: may this go on?", ["gate", study("coaching-v1")])
+    step("Which of the two systems does better?", ["compare", study("coaching-v1"), "Harbor", "Lumen"])
     step("What this judge sees: planted faults", ["examples", *asked, "--folder", _short(folder)])
+    page = _short(folder / "report.html")
+    step("All of it as a page", ["report", study("coaching-v1"), "-o", page, "--force"])
     _say_more(judge)
 
 

@@ -1,20 +1,34 @@
-"""The coordinator's page: what needs them now, how far everybody is, and who may come in.
+"""The coordinator's page: what needs them now, how the work goes, who may come in, and what changes while it runs.
 
-Raters are numbers or names that the coordinator chose; no rater sees this page.
+Only the coordinator sees names. In charts and lists raters are numbers, so that those can be shown around.
 """
+
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from attunement.errors import InputError
+from attunement.people import coordinating
 from attunement.people.access import issue, revoke
+from attunement.people.adjudication import disputes
 from attunement.people.calibration import release
+from attunement.people.inviting import add_units, invite
 from attunement.people.projects import change, lacks_escalation, members, set_state
 from attunement.people.records import Member, MemberState, ProjectState, Role
-from attunement.people.standing import mark_seen, notices, standings
+from attunement.people.remarks import remarks
+from attunement.people.running import give_skipped, reassign
+from attunement.people.standing import mark_seen, notices
+from attunement.study.encoding import to_json
+from attunement.study.trail import trail
+from attunement.web import board
 from attunement.web.site import Visit
 
 _LONGEST = 20_000
+_MOST_UNITS = 100_000
+_REMARKS = 200
+"""Remarks that the page shows; older ones are in the trail."""
+_INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
 
 
 def coordinate(visit: Visit) -> Response:
@@ -50,43 +64,111 @@ def switch(visit: Visit) -> Response:
 
 
 def new_link(visit: Visit) -> Response:
-    """Make a new link for a rater, close the old ones, and show it once."""
-    rater = _rater(visit)
-    revoke(visit.study, visit.project, rater, by=visit.member)
-    token = issue(visit.study, visit.project, rater, by=visit.member)
-    return _page(visit, link=f"{visit.site.address}/enter/{token}", of=rater.name)
+    """Make a new link for somebody, close the old ones, and show it once."""
+    member = _other(visit)
+    revoke(visit.study, visit.project, member, by=visit.member)
+    return _with_link(visit, member)
 
 
 def close_links(visit: Visit) -> Response:
-    """Close all links of a rater."""
-    revoke(visit.study, visit.project, _rater(visit), by=visit.member)
+    """Close all links of somebody."""
+    revoke(visit.study, visit.project, _other(visit), by=visit.member)
     return _back(visit)
 
 
 def let_go_on(visit: Visit) -> Response:
     """Let a rater go on who failed the practice twice."""
-    rater = _rater(visit)
+    rater = _other(visit)
     if rater.state is MemberState.HELD:
         release(visit.study, visit.project, rater, visit.member)
     return _back(visit)
 
 
-def _page(visit: Visit, *, link: str | None = None, of: str | None = None) -> Response:
+def add_somebody(visit: Visit) -> Response:
+    """Invite a rater, an adjudicator or a reviewer, and show their link once."""
+    role = str(visit.sent.get("role", ""))
+    if role not in _INVITED:
+        raise InputError("choose what they are to do")
+    name = str(visit.sent.get("name", ""))
+    return _with_link(visit, invite(visit.study, visit.project, Role(role), name, by=visit.member))
+
+
+def hand_over(visit: Visit) -> Response:
+    """Give what a rater has open to others; who leaves cannot come in any more."""
+    rater = _other(visit)
+    leaving = visit.sent.get("leaving") == "yes"
+    count = reassign(visit.study, visit.project, rater, leaving=leaving, by=visit.member)
+    return _page(visit, told=visit.words("coordinate.moved", count=count, rater=rater.name))
+
+
+def add_more(visit: Visit) -> Response:
+    """Extend the sample."""
+    given = str(visit.sent.get("count", "")).strip()
+    if not given.isdecimal() or not 1 <= int(given) <= _MOST_UNITS:
+        raise InputError("say how many units to add, as a number")
+    count = add_units(visit.study, visit.project, int(given), by=visit.member)
+    return _page(visit, told=visit.words("coordinate.added", count=count))
+
+
+def give_again(visit: Visit) -> Response:
+    """Give skipped units to somebody else."""
+    count = give_skipped(visit.study, visit.project, by=visit.member)
+    return _page(visit, told=visit.words("coordinate.given", count=count))
+
+
+def download(visit: Visit) -> Response:
+    """The trail as JSON lines."""
+    lines = [to_json(entry) for entry in trail(visit.study, visit.project.key).records]
+    name = f"{visit.project.name}-{visit.project.number}-trail.jsonl"
+    safe = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-._") else "_" for sign in name)
+    headers = {"content-disposition": f'attachment; filename="{safe}"'}
+    text = "".join(f"{line.strip()}\n" for line in lines)
+    return Response(text.encode("utf-8", "replace"), media_type="application/x-ndjson", headers=headers)
+
+
+def _with_link(visit: Visit, member: Member) -> Response:
+    token = issue(visit.study, visit.project, member, by=visit.member)
+    return _page(visit, link=f"{visit.site.address}/enter/{token}", of=member.name)
+
+
+def _page(visit: Visit, *, link: str | None = None, of: str | None = None, told: str | None = None) -> Response:
+    study, project = visit.study, visit.project
+    stamp = coordinating.stamp(study, project)
+    found = visit.site.remembered(("figures", project.key), stamp, lambda: coordinating.figures(study, project))
+    others = [member for member in members(study, project) if member.role not in {Role.RATER, Role.COORDINATOR}]
+    said = remarks(study, project)
+    units, more_units = board.units_shown(found.units)
+    shown: dict[str, Any] = {
+        "raters": found.raters,
+        "counts": board.counts(found),
+        "agreement": board.agreement_chart(found.agreement),
+        "severity": board.severity_chart(visit.words, found.raters, project.instrument),
+        "units": units,
+        "more_units": more_units,
+        "remarks": said[:_REMARKS],
+        "more_remarks": max(0, len(said) - _REMARKS),
+        "others": [member for member in others if member.state is not MemberState.LEFT],
+        "adjudicators": any(member.role is Role.ADJUDICATOR for member in others),
+        "disputes": len(disputes(study, project)),
+        "roles": _INVITED,
+    }
     return visit.page(
         "coordinate.html",
-        project=visit.project,
-        standings=standings(visit.study, visit.project),
-        notices=notices(visit.study, visit.project),
-        closed=lacks_escalation(visit.study, visit.project),
+        project=project,
+        notices=notices(study, project),
+        closed=lacks_escalation(study, project),
         link=link,
         of=of,
+        told=told,
+        **shown,
     )
 
 
-def _rater(visit: Visit) -> Member:
+def _other(visit: Visit) -> Member:
+    """The member whom a form is about; coordinators are not among them."""
     wanted = visit.sent.get("rater")
-    for member in members(visit.study, visit.project, Role.RATER):
-        if member.public == wanted:
+    for member in members(visit.study, visit.project):
+        if member.public == wanted and member.role is not Role.COORDINATOR:
             return member
     raise HTTPException(404)
 
@@ -98,10 +180,15 @@ def _back(visit: Visit) -> Response:
 PAGES = [
     ("GET", "coordinate", "coordinate", coordinate),
     ("GET", "coordinate/notices", "notices", urgent_list),
+    ("GET", "coordinate/trail", "trail", download),
     ("POST", "coordinate/seen", "see", see),
     ("POST", "coordinate/escalation", "escalate", escalate),
     ("POST", "coordinate/state", "switch", switch),
     ("POST", "coordinate/link", "new_link", new_link),
     ("POST", "coordinate/close", "close_links", close_links),
     ("POST", "coordinate/release", "let_go_on", let_go_on),
+    ("POST", "coordinate/invite", "add_somebody", add_somebody),
+    ("POST", "coordinate/reassign", "hand_over", hand_over),
+    ("POST", "coordinate/extend", "add_more", add_more),
+    ("POST", "coordinate/skipped", "give_again", give_again),
 ]

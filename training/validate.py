@@ -29,7 +29,7 @@ def measure(folder: Path) -> Validity:
         scorer=judging.scorer_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),
-        counts=(*own_sentences(), *outside(folder)),
+        counts=(*outside(folder), *own_sentences()),
     )
 
 

@@ -61,6 +61,8 @@ class Asked(NamedTuple):
     asked: str
     mechanism: int | None
     """The mechanism; None for all three together."""
+    reverse: bool = False
+    """Whether less of the mechanism is held against more of the dimension."""
 
 
 REACTIONS, INTERPRETATIONS, EXPLORATIONS = 0, 1, 2
@@ -78,6 +80,7 @@ KUMAR = (
         "lend_an_ear", "validating_emotions", (VALIDATION,), "treating feelings as understandable, 1 to 5", REACTIONS
     ),
     Asked("lend_an_ear", "encouraging_elaboration", (), "inviting to say more, 1 to 5", EXPLORATIONS),
+    Asked("lend_an_ear", "dismissing_emotions", (), "brushing feelings aside, 1 to 5", REACTIONS, reverse=True),
     Asked("empathetic_dialogues", "empathy", (OVERALL,), "empathy on the whole, 1 to 5", None),
 )
 """What is held against what."""
@@ -157,7 +160,8 @@ def _kumar(asked: Asked, part: Part, read: _Read | None) -> Agreement:
     )
     whole = Scale(tuple(float(level) for level in range(lowest, highest + 1)), ())
     what = "mean of its three levels" if asked.mechanism is None else f"level of {_MECHANISMS[asked.mechanism]}"
-    mapped = ", mapped to 1, 3 or 4 for kappa" if lowest == 1 and asked.mechanism is not None else ""
+    mapped = ", mapped to 1, 3 or 4 for kappa" if judge is not None and lowest == 1 else ""
+    what = f"{what}, reversed" if asked.reverse else what
     return _agreement(
         held,
         whole,
@@ -177,6 +181,8 @@ def _answers(asked: Asked, read: _Read | None, *, mapped: bool) -> tuple[Floats 
         return None, None
     if asked.mechanism is None:
         return None, read.expected.mean(axis=1)
+    if asked.reverse:
+        return None, -read.expected[:, asked.mechanism]
     levels = read.levels[:, asked.mechanism]
     # The mean of several replies' levels lies between two of them; so does its place on the other scale.
     answers = np.rint(np.interp(levels, [0, 1, 2], MAPPED)) if mapped else np.rint(levels)

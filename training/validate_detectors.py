@@ -31,7 +31,7 @@ from attunement.signals.validity import Count, Counts, Figure
 
 CRISIS = ("coaching-v1/CQ9", "empathy-v2/safety")
 HARM = ("coaching-v1/CQ8", "empathy-v2/helpfulness", "empathy-v2/safety")
-OWN = "Our own sentences, the half that was held out; the same author wrote sentences and rules"
+OWN = "Our own sentences about {}: the half that was held out; the same author wrote sentences and rules"
 LOOKED = "Looked at twice before the rules were final."
 HEALTH = ("Risk Ignorance", "Unauthorized Expertise")
 """The categories of DiaSafety that are about harm to the person."""
@@ -87,7 +87,7 @@ def own_sentences() -> list[Counts]:
             counted(f"seen: {kind.replace('_', ' ')}", (bool(kinds) for expect, kinds in held if expect == kind))
             for kind in sorted({expect for expect, _ in held} - {"none"})
         ]
-        found.append(Counts(id=f"own-{name}", source=OWN, items=items, counts=tuple(counts)))
+        found.append(Counts(id=f"own-{name}", source=OWN.format(name), items=items, counts=tuple(counts)))
     held = resource_sentences(held=True)
     counts = (
         counted("whether a resource is named: right", (names_resource(s.text, s.country) == s.answer for s in held)),
@@ -96,7 +96,7 @@ def own_sentences() -> list[Counts]:
             ({each.standing.value for each in crisis_resources(s.text, s.country)} == s.standings for s in held),
         ),
     )
-    return [*found, Counts(id="own-resources", source=OWN, items=CRISIS, counts=counts)]
+    return [*found, Counts(id="own-resources", source=OWN.format("crisis resources"), items=CRISIS, counts=counts)]
 
 
 def _cue_kinds(text: str, _user: str) -> set[str]:

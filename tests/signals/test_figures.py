@@ -1,62 +1,65 @@
-"""The printed figures: none may be worse than what the committed results file says."""
+"""The figures of the detectors: none may be worse than what the committed results file says."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from benchmarks.crisis_figures import RESULTS, Share, own_sentences, vera_mh
+from training.validate_detectors import counted, own_sentences, vera_mh
 
 from attunement.conversations import Turn
 from attunement.signals.crisis import crisis_cues
+from attunement.signals.validity import Count, Counts, measured
 
 
-@pytest.fixture(scope="module")
-def recorded() -> dict[str, dict[str, list[int]]]:
-    results: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
-    return results
+def recorded(id: str) -> Counts:
+    return next(counts for counts in measured().counts if counts.id == id)
 
 
-def test_no_figure_on_our_held_out_sentences_is_below_the_recorded_one(
-    recorded: dict[str, dict[str, list[int]]],
-) -> None:
-    figures = own_sentences()
-    assert figures.keys() == recorded["own sentences, held out"].keys()
-    for name, (hits, n) in recorded["own sentences, held out"].items():
-        assert figures[name].n == n, name
-        assert figures[name].hits >= hits, name
+def test_no_figure_on_our_held_out_sentences_is_below_the_recorded_one() -> None:
+    found = own_sentences()
+    assert {counts.id for counts in found} == {c.id for c in measured().counts if c.id.startswith("own-")}
+    for counts in found:
+        for now, then in zip(counts.counts, recorded(counts.id).counts, strict=True):
+            assert (now.what, now.share.n) == (then.what, then.share.n)
+            assert now.hits >= then.hits, f"{counts.id}: {now.what}"
 
 
-def test_cues_are_found_where_clinicians_saw_risk(shared_data: Path, recorded: dict[str, dict[str, list[int]]]) -> None:
-    figures = vera_mh(shared_data / "vera-mh")
-    for name in ("cue found where most clinicians saw risk", "cue found where most saw high or imminent risk"):
-        hits, n = recorded["outside"][f"vera-mh: {name}"]
-        assert figures[f"vera-mh: {name}"].n == n
-        assert figures[f"vera-mh: {name}"].hits >= hits
+def test_cues_are_found_where_clinicians_saw_risk(shared_data: Path) -> None:
+    risk, _ = vera_mh(shared_data / "vera-mh")
+    for now, then in list(zip(risk.counts, recorded("vera-mh-risk").counts, strict=True))[:2]:
+        assert (now.what, now.share.n) == (then.what, then.share.n)
+        assert now.hits >= then.hits
 
 
-def test_few_ordinary_coaching_conversations_are_flagged_and_those_with_a_real_cue_are(
-    shared_data: Path, recorded: dict[str, dict[str, list[int]]]
-) -> None:
+def test_few_ordinary_coaching_conversations_are_flagged_and_those_with_a_real_cue_are(shared_data: Path) -> None:
     lines = (shared_data / "coaching-judges" / "conversations.jsonl").read_text("utf-8").splitlines()
     talks = {one["id"]: [Turn(**turn) for turn in one["turns"]] for one in map(json.loads, lines)}
     flagged = {id for id, turns in talks.items() if crisis_cues(turns)}
-    (most, n), *_ = recorded["development (rules were narrowed on these)"].values()
+    (most,) = recorded("coaching-cues").counts
     assert {"base_seed9002_run1", "base_seed9002_run2"} <= flagged
-    assert len(talks) == n
-    assert len(flagged) <= most
+    assert len(talks) == most.share.n
+    assert len(flagged) <= most.hits
 
 
-@pytest.mark.parametrize(
-    ("hits", "n", "low", "high"),
-    [
-        # Where all or nothing is hit the bounds have a closed form: (tail) ** (1 / n) and its complement.
-        (0, 10, 0.0, 1 - 0.025 ** (1 / 10)),
-        (10, 10, 0.025 ** (1 / 10), 1.0),
-        # Brown, Cai and DasGupta 2001 (Statistical Science 16) define the interval by beta quantiles; these are B(.025;
-        # 9, 2) and B(.975; 10, 1).
-        (9, 10, 0.554984, 0.997471),
-    ],
-)
-def test_the_interval_is_the_exact_one(hits: int, n: int, low: float, high: float) -> None:
-    assert Share(hits, n).interval() == pytest.approx((low, high), abs=1e-6)
+def bounds(count: Count) -> tuple[float | None, float | None]:
+    return count.share.low, count.share.high
+
+
+def test_the_interval_of_single_outcomes_is_the_exact_one() -> None:
+    # Where all or nothing is hit the bounds have a closed form: (tail) ** (1 / n) and its complement.
+    assert bounds(counted("none", [False] * 10)) == pytest.approx((0.0, 1 - 0.025 ** (1 / 10)), abs=1e-4)
+    assert bounds(counted("all", [True] * 10)) == pytest.approx((0.025 ** (1 / 10), 1.0), abs=1e-4)
+
+
+def test_outcomes_that_hang_together_count_as_one() -> None:
+    clusters = [str(number // 4) for number in range(40)]
+    together = counted("all", [True] * 40, clusters)
+    assert bounds(together) == bounds(counted("all", [True] * 10))
+    assert together.share.n == 40
+
+
+def test_a_few_clusters_give_a_share_without_an_interval() -> None:
+    count = counted("some", [True, True, False, False], ["a", "a", "b", "b"])
+    assert count.share.value == 0.5
+    assert bounds(count) == (None, None)
+    assert "too few" in count.share.why

@@ -25,6 +25,7 @@ from attunement.cli import (
     import_,
     instrument,
     judge,
+    judge_info,
     plan,
     prompt,
     report,
@@ -46,6 +47,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(judge.judge)
 app.command()(judge.estimate)
+app.command()(judge_info.judge_info)
 app.command()(show.show)
 app.command()(report.report)
 app.command()(gate.gate)

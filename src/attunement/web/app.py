@@ -25,7 +25,7 @@ from attunement.people.access import member_with
 from attunement.people.errors import GoneError
 from attunement.people.records import Member, Role
 from attunement.study import Study
-from attunement.web import coordinating, rating, resting, starting
+from attunement.web import adjudicating, coordinating, rating, resting, reviewing, starting
 from attunement.web.security import Headers, Under, is_form_secret
 from attunement.web.site import Site, Visit
 
@@ -56,6 +56,8 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
             Route("/enter/{token}", _enter(site), name="enter"),
             *_doors(site, Role.RATER, [*starting.PAGES, *rating.PAGES, *resting.PAGES]),
             *_doors(site, Role.COORDINATOR, coordinating.PAGES),
+            *_doors(site, Role.ADJUDICATOR, adjudicating.PAGES),
+            *_doors(site, Role.REVIEWER, reviewing.PAGES),
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
             Mount("/look", StaticFiles(directory=_LOOK), name="look"),
         ],
@@ -118,12 +120,20 @@ def _known(site: Site, request: Request, token: str) -> Member:
     return member
 
 
+_FIRST = {
+    Role.RATER: "start",
+    Role.COORDINATOR: "coordinate",
+    Role.ADJUDICATOR: "disputes",
+    Role.REVIEWER: "queue",
+}
+"""Where a link leads."""
+
+
 def _enter(site: Site) -> Callable[..., Any]:
     async def enter(request: Request) -> Response:
         token: str = request.path_params["token"]
         member = await site.read(_known, site, request, token)
-        name = "coordinate" if member.role is Role.COORDINATOR else "start"
-        door = request.url_for(name, desk=member.public).path
+        door = request.url_for(_FIRST[member.role], desk=member.public).path
         answer = RedirectResponse(door, 303)
         project = await site.read(site.project, member.project)
         # Lax and not strict: a link in a mail has to lead inside at the first click.

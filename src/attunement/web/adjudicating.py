@@ -1,0 +1,132 @@
+"""The adjudicator's pages: what raters disagree about, what each of them said, and the decision.
+
+They show neither names nor the system nor any judge, and nothing is preselected.
+"""
+
+from typing import Any, NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from attunement.instruments import Instrument, Value
+from attunement.people.adjudication import (
+    Decision,
+    Dispute,
+    Opinion,
+    decide,
+    decided_count,
+    disputes,
+    missing_in,
+    opinions,
+    unit_in,
+)
+from attunement.people.answers import answers_of
+from attunement.web.catalogue import Catalogue, direction
+from attunement.web.questions import Question, answer_words, mini_map, question, talk
+from attunement.web.site import Visit
+
+
+class Said(NamedTuple):
+    """What one rater said about an item."""
+
+    letter: str
+    answer: str
+    meaning: str
+    comment: str
+    quotes: list[str]
+
+
+class Contested(NamedTuple):
+    """An item to be decided, with what the raters said, and what stands in the form."""
+
+    question: Question
+    said: list[Said]
+    value: str
+    reason: str
+
+
+def waiting(visit: Visit) -> Response:
+    """What waits for a decision."""
+    instrument = visit.project.instrument
+    found = [
+        (dispute, [instrument.item(item).title for item in dispute.items])
+        for dispute in disputes(visit.study, visit.project)
+    ]
+    return visit.page("disputes.html", disputes=found, decided=decided_count(visit.study, visit.project))
+
+
+def dispute(visit: Visit) -> Response:
+    """One unit, with the answers of its raters."""
+    return _page(visit, _wanted(visit))
+
+
+def settle(visit: Visit) -> Response:
+    """Keep the decisions, or say what is missing."""
+    wanted = _wanted(visit)
+    instrument = visit.project.instrument
+    given = {item: _given(visit, instrument, item) for item in wanted.items}
+    whole = {item: decision for item, decision in given.items() if decision is not None}
+    if lacking := missing_in(instrument, wanted.items, whole):
+        titles = ", ".join(instrument.item(item).title for item in lacking)
+        return _page(visit, wanted, status=400, problem=visit.words("adjudicate.missing", items=titles))
+    decide(visit.study, visit.project, visit.member, wanted, whole)
+    return RedirectResponse(visit.url("disputes"), 303)
+
+
+def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
+    instrument, unit = visit.project.instrument, unit_in(visit.study, wanted.unit)
+    said = opinions(visit.study, visit.project, wanted)
+    shown = [
+        Contested(
+            question(visit.words, instrument, item, number, unit.turns),
+            _said(visit.words, instrument, item, said),
+            str(visit.sent.get(f"answer:{item}", "")),
+            str(visit.sent.get(f"reason:{item}", "")),
+        )
+        for number, item in enumerate(wanted.items, 1)
+    ]
+    values: dict[str, Any] = {
+        "contested": shown,
+        "unit": wanted.unit,
+        "talk": talk(unit),
+        "map": mini_map(unit),
+        "whole": unit.turn is None,
+        "instrument": instrument,
+        "direction": direction(instrument.language),
+        "problem": problem,
+    }
+    return visit.page("adjudicate.html", status=status, **values)
+
+
+def _said(words: Catalogue, instrument: Instrument, item: str, given: list[Opinion]) -> list[Said]:
+    found: list[Said] = []
+    for opinion in given:
+        draft = opinion.answers.get(item)
+        if draft is None:
+            continue
+        answer, meaning = answer_words(words, instrument, instrument.item(item), draft.outcome)
+        quotes = [str(span["quote"]) for span in draft.evidence]
+        found.append(Said(opinion.letter, answer, meaning, draft.comment.strip(), quotes))
+    return found
+
+
+def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:
+    """The decision in the form; None without an answer that is on the scale."""
+    sent = str(visit.sent.get(f"answer:{item}", ""))
+    values: dict[str, Value] = {str(value): value for value in answers_of(instrument, instrument.item(item))}
+    return Decision(values[sent], str(visit.sent.get(f"reason:{item}", ""))) if sent in values else None
+
+
+def _wanted(visit: Visit) -> Dispute:
+    name: str = visit.request.path_params["unit"]
+    for found in disputes(visit.study, visit.project):
+        if str(found.unit.key) == name:
+            return found
+    raise HTTPException(404)
+
+
+PAGES = [
+    ("GET", "adjudicate", "disputes", waiting),
+    ("GET", "adjudicate/{unit}", "dispute", dispute),
+    ("POST", "adjudicate/{unit}", "settle", settle),
+]

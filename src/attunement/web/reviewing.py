@@ -1,0 +1,176 @@
+"""The reviewer's pages: what a person should read, the judge's answers with their evidence, decisions and sign-off.
+
+Whoever comes in here may see judges' answers, and so cannot be a rater any more. People's ratings stand beside the
+judge's without names.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from attunement.people import reviewing
+from attunement.people.projects import members
+from attunement.people.records import Role
+from attunement.people.reviewing import CrisisSignals, Reviewed, Why, choices, review
+from attunement.people.sign_off import numbers_read, sign
+from attunement.ratings import RaterKind
+from attunement.reports.conversation import View, view
+from attunement.reports.gate_reviews import gather_sign_offs, sign_off_words
+from attunement.reports.html.conversation_page import conversation_page
+from attunement.reports.html.reading import kept_by_key
+from attunement.reports.html.rendering import render_conversation
+from attunement.reports.html.statuses import Status, status_of
+from attunement.reports.html.text import SHOW_ALL
+from attunement.study.reviews import Decided, Reading, note_reading
+from attunement.study.sign_offs import Release, basis, changed, sign_offs
+from attunement.web.site import Visit
+
+
+class Row(NamedTuple):
+    """One conversation in the list."""
+
+    entry: Reviewed
+    status: Status | None
+    """What the judges say; None where none has judged it."""
+
+
+def queue(visit: Visit) -> Response:
+    """What there is to read, and the sign-off."""
+    return _list(visit)
+
+
+def conversation(visit: Visit) -> Response:
+    """One conversation with everybody's answers; that it was opened is kept."""
+    return _conversation(visit)
+
+
+def read_to_end(visit: Visit) -> Response:
+    """Keep that the reviewer scrolled to the end of the transcript."""
+    entry, _, _ = _wanted(visit)
+    note_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, Reading.READ)
+    return JSONResponse({})
+
+
+def judge_it(visit: Visit) -> Response:
+    """Keep what the reviewer says, and go on to the next conversation that nobody has decided."""
+    entry, _, entries = _wanted(visit)
+    decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
+    if decided in set(Decided) - {Decided.CONFIRMED} and not reason.strip():
+        return _conversation(visit, status=400, problem=visit.words("review.reason_hint"))
+    review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
+    at = entries.index(entry)
+    for following in (*entries[at + 1 :], *entries[:at]):
+        if not following.is_decided:
+            return RedirectResponse(visit.url("review", conversation=str(following.queued.key)), 303)
+    return RedirectResponse(visit.url("queue"), 303)
+
+
+def sign_it(visit: Visit) -> Response:
+    """Keep a signature."""
+    fields = {name: str(visit.sent.get(name, "")) for name in ("name", "role", "decision", "conditions")}
+    sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
+    return RedirectResponse(visit.url("queue") + "#sign", 303)
+
+
+def _entries(visit: Visit) -> list[Reviewed]:
+    study, project, site = visit.study, visit.project, visit.site
+    crisis = site.remembered(("crisis", 0), None, CrisisSignals)
+    queued = site.remembered(
+        ("queue", project.key), reviewing.stamp(study), lambda: reviewing.queue(study, project, crisis)
+    )
+    return reviewing.reviewed(study, project, visit.member, queued)
+
+
+def _list(visit: Visit) -> Response:
+    study, instrument = visit.study, visit.project.instrument
+    entries = _entries(visit)
+    chosen = visit.request.query_params.get("why", "")
+    present = basis(study, instrument)
+    signed = [(signature, changed(signature, present)) for signature in reversed(sign_offs(study, instrument))]
+    values: dict[str, Any] = {
+        "rows": [_row(entry) for entry in entries if not chosen or chosen in entry.queued.why],
+        "numbers": numbers_read(study, entries),
+        "whys": {why: sum(why in entry.queued.why for entry in entries) for why in Why},
+        "chosen": chosen,
+        "signed": signed,
+        "sign_off": sign_off_words(gather_sign_offs(study, instrument)) if signed else "",
+        "basis": present,
+        "decisions": {
+            Release.RELEASE: "sign.release",
+            Release.CONDITIONS: "sign.conditions_choice",
+            Release.NO_RELEASE: "sign.no_release",
+        },
+    }
+    return visit.page("queue.html", **values)
+
+
+def _row(entry: Reviewed) -> Row:
+    return Row(entry, status_of(entry.queued.card) if entry.queued.card else None)
+
+
+def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+    entry, number, entries = _wanted(visit)
+    study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
+    note_reading(study, instrument, key, visit.member.key, Reading.OPENED)
+    shown = _unnamed(visit, view(study, instrument, kept_by_key(study, [key])[key]))
+    page = conversation_page(key, shown, SHOW_ALL)
+    following = entries[number] if number < len(entries) else None
+    return visit.page(
+        "review.html",
+        status=status,
+        # The template of reports escapes everything in it.
+        shown=Markup(render_conversation(page)),  # noqa: S704
+        entry=entry,
+        choices=choices(entry.queued),
+        said=[(one, one.is_alarm or one.covers(instrument, entry.queued.card)) for one in reversed(entry.said)],
+        number=number,
+        count=len(entries),
+        following=following and str(following.queued.key),
+        problem=problem,
+        given=visit.sent,
+    )
+
+
+def _wanted(visit: Visit) -> tuple[Reviewed, int, list[Reviewed]]:
+    name: str = visit.request.path_params["conversation"]
+    entries = _entries(visit)
+    for number, entry in enumerate(entries, 1):
+        if str(entry.queued.key) == name:
+            return entry, number, entries
+    raise HTTPException(404)
+
+
+def _unnamed(visit: Visit, shown: View) -> View:
+    """The conversation with numbers in the place of people's names."""
+    known = {rater.key: rater.name for rater in visit.study.raters()}
+    raters = [known.get(member.rater or 0) for member in members(visit.study, visit.project, Role.RATER)]
+    others = [name for name, kind in shown.kinds.items() if kind is RaterKind.PERSON and name not in raters]
+    names = {
+        name: visit.words("coordinate.rater_number", number=number)
+        for number, name in enumerate([*raters, *others], 1)
+        if name is not None
+    }
+    cards = {
+        id(card): replace(card, rater=str(names[card.rater]), members=(str(names[card.rater]),))
+        if shown.kinds.get(card.rater) is RaterKind.PERSON
+        else card
+        for card in shown.cards
+    }
+    questions = tuple(
+        question._replace(answers=tuple(said._replace(card=cards[id(said.card)]) for said in question.answers))
+        for question in shown.questions
+    )
+    kinds = {str(names.get(name, name)): kind for name, kind in shown.kinds.items()}
+    return shown._replace(cards=tuple(cards.values()), questions=questions, kinds=kinds)
+
+
+PAGES = [
+    ("GET", "review", "queue", queue),
+    ("GET", "review/{conversation}", "review", conversation),
+    ("POST", "review/{conversation}", "judge_it", judge_it),
+    ("POST", "review/{conversation}/read", "read_to_end", read_to_end),
+    ("POST", "sign", "sign_it", sign_it),
+]

@@ -26,6 +26,7 @@ from attunement.cli import (
     instrument,
     judge,
     judge_info,
+    methods,
     plan,
     prompt,
     report,
@@ -50,6 +51,7 @@ app.command()(judge.estimate)
 app.command()(judge_info.judge_info)
 app.command()(show.show)
 app.command()(report.report)
+app.command()(methods.methods)
 app.command()(gate.gate)
 app.command()(agree.agree)
 app.command()(compare.compare)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, cast
 from attunement.conversations import Identity
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind
 from attunement.reports.choosing import reworded
 from attunement.reports.gate import (
     STOPPED,
@@ -28,6 +27,7 @@ from attunement.reports.gate import (
 )
 from attunement.reports.gate_scope import caveats, crisis_signals, entries
 from attunement.reports.html.gathering import sort_cards
+from attunement.reports.html.page import Report
 from attunement.reports.tally import Tally
 from attunement.reports.wording import reworded_words
 from attunement.scoring import Scorecard
@@ -62,12 +62,12 @@ WORDS = {
 }
 
 
-def decided(study: Study, instrument: Instrument) -> Iterator[Decided]:
-    """Every conversation of the study with its deciding card, in order, with flat memory."""
+def decided(study: Study, made: Report) -> Iterator[Decided]:
+    """Every conversation of a report with its deciding card, in order, with flat memory."""
+    instrument, by_people = made.instrument, made.figures.by_people
     kinds = {rater.name: rater.kind for rater in study.raters()}
-    by_people = RaterKind.PERSON in kinds.values() and RaterKind.MODEL not in kinds.values()
     for entry in judged(study, instrument):
-        card = sort_cards(instrument, entry, kinds, by_people=by_people).deciding
+        card = sort_cards(instrument, entry.cards, entry.panel, kinds, by_people=by_people).deciding
         yield Decided(entry.conversation, card, alone(instrument, entry.conversation.identity, card))
 
 

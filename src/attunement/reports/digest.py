@@ -68,7 +68,7 @@ def digest(
     """
     instrument = made.instrument
     decision = read_gate(gate, study, instrument) if gate else gate_of(study, instrument)
-    found = scores(instrument, decided(study, instrument), list(made.figures.systems))
+    found = scores(instrument, decided(study, made), list(made.figures.systems))
     people = bool(made.figures.rated_by_people)
     compared = None
     if baseline:
@@ -80,7 +80,7 @@ def digest(
 def examples(study: Study, made: Report) -> list[Example]:
     """The conversations that need a look, the most serious first, each with what stands against it."""
     instrument = made.instrument
-    open_ = (entry for entry in decided(study, instrument) if entry.exit_code)
+    open_ = (entry for entry in decided(study, made) if entry.exit_code)
     first = nsmallest(MOST_EXAMPLES, open_, key=_seriousness)
     return [Example(entry, against_it(study, instrument, entry, made.hiding)) for entry in first]
 

@@ -30,7 +30,7 @@ def inspect_scores(study: Study, made: Report, *, system: str | None = None) -> 
         InputError: There is no such system, or two conversations would be scores of the same sample.
     """
     seen: dict[tuple[str, int | None], str] = {}
-    for entry in decided(study, made.instrument):
+    for entry in decided(study, made):
         identity = entry.summary.identity
         if system is not None and identity.system != system:
             continue

@@ -43,7 +43,7 @@ def json_report(study: Study, found: Digest) -> Iterator[str]:
     head = json.dumps(_head(found), indent=1, allow_nan=False)
     yield f'{head.removesuffix("}").rstrip()},\n "conversations": ['
     separator = "\n  "
-    for entry in decided(study, found.instrument):
+    for entry in decided(study, found.report):
         yield separator + json.dumps(_conversation(study, found, entry), allow_nan=False)
         separator = ",\n  "
     yield "]\n}\n"

@@ -48,8 +48,7 @@ def junit_xml(
     study: Study, made: Report, *, per: Literal["conversation", "item"] = "conversation"
 ) -> Generator[Iterator[str]]:
     """The pieces of the file. A suite names its counts first, so its cases wait on disk until they are counted."""
-    instrument = made.instrument
-    cases = (case for entry in decided(study, instrument) for case in _cases(study, made, entry, per=per))
+    cases = (case for entry in decided(study, made) for case in _cases(study, made, entry, per=per))
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as waiting:
         counts: Counter[str] = Counter()
         for case in cases:

@@ -1,0 +1,320 @@
+"""How was this study made? A methods section in sentences, and what the study cannot know said as such.
+
+Names of people never stand in it, only how many they were and what they said about themselves.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from attunement import __version__
+from attunement.agreement.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
+from attunement.agreement.results import FEWEST_CLUSTERS
+from attunement.conversations import Origin, UnitKind
+from attunement.instruments import Instrument, Scores
+from attunement.ratings import RaterKind, Round, State
+from attunement.reports.methods_facts import Facts, Rated, Talks
+from attunement.reports.wording import counted
+
+DRAWS, LEVEL, SEED = (inspect.signature(bootstrap).parameters[name].default for name in ("draws", "level", "seed"))
+_LEVEL = f"{100 * LEVEL:.0f} %"
+_SHOWN_SETTINGS = ("temperature", "seed", "max_tokens", "layout", "logprobs", "base_url")
+"""Settings of a judge in the order in which they are named; others follow."""
+
+
+class Part(NamedTuple):
+    """A part of the methods section."""
+
+    title: str
+    said: str
+    unknown: str = ""
+    """What the study cannot know, and somebody must say."""
+
+
+def parts(facts: Facts) -> list[Part]:
+    """The methods section, part by part."""
+    return [
+        Part("Conversations", " ".join(conversations(facts)), _unknown_origin(facts)),
+        Part("Instrument", " ".join(instrument_words(facts.instrument))),
+        Part("Judges", " ".join(judges(facts))),
+        Part("Sampling", " ".join(sampling(facts)), _unknown_sampling(facts)),
+        Part("Raters", " ".join(raters(facts)), _unknown_raters(facts)),
+        Part("Training", " ".join(training(facts)), _unknown_training(facts)),
+        Part("Blinding and independence", " ".join(blinding(facts)), _unknown_blinding(facts)),
+        Part("Exclusions", " ".join(exclusions(facts))),
+        Part("Analysis", " ".join(analysis(facts))),
+    ]
+
+
+def conversations(facts: Facts) -> Iterator[str]:
+    """What was rated."""
+    talks = facts.talks
+    names = list_words([f"{name} {number:,}" for name, number in talks.systems.items()], 8)
+    yield (
+        f"The study holds {counted(talks.number, 'conversation')} of {counted(len(talks.systems), 'system')} "
+        f"({names}), with {_turns(talks)}."
+    )
+    known = {origin: number for origin, number in talks.origins.items() if origin != Origin.UNKNOWN}
+    if known:
+        yield f"Their origin: {list_words([f'{origin} {number:,}' for origin, number in sorted(known.items())])}."
+
+
+def _turns(talks: Talks) -> str:
+    if talks.fewest_turns == talks.most_turns:
+        return counted(talks.most_turns, "turn")
+    return f"{talks.fewest_turns} to {talks.most_turns} turns"
+
+
+def _unknown_origin(facts: Facts) -> str:
+    if not facts.talks.origins.get(Origin.UNKNOWN):
+        return ""
+    number = counted(facts.talks.origins[Origin.UNKNOWN], "conversation")
+    return f"whether {number} are real, simulated or written, and how they were collected"
+
+
+def instrument_words(instrument: Instrument) -> Iterator[str]:
+    """What was asked, in which version."""
+    scale = instrument.scale
+    answers = (
+        f"a score from {scale.lowest} to {scale.highest}"
+        if isinstance(scale, Scores)
+        else "met, not met or not applicable"
+    )
+    unit = "each conversation as a whole" if instrument.unit is UnitKind.CONVERSATION else "each reply in its context"
+    yield (
+        f"Raters answered {counted(len(instrument.items), 'item')} of {instrument.title} ({instrument.id}, version "
+        f"{instrument.version}, version mark {instrument.hash[:12]}) about {unit}, with {answers} for each."
+    )
+    if instrument.gate:
+        yield f"{counted(len(instrument.gate), 'item forms', 'items form')} a safety gate that fails closed."
+    if instrument.scoring.threshold is not None:
+        yield (
+            f"A conversation passes from a weighted score of {instrument.scoring.threshold:g} on; weights and "
+            "threshold have not been checked clinically."
+        )
+
+
+def judges(facts: Facts) -> Iterator[str]:
+    """Who was asked by machine, and how it was set."""
+    found = facts.of(RaterKind.MODEL)
+    if not found:
+        yield "No judge was asked."
+    for judge in found:
+        asked = facts.answers.get(judge.name)
+        models = f", by its server named {list_words(asked.models, 4)}" if asked and asked.models else ""
+        yield (
+            f"{judge.name}{models} rated {counted(judge.conversations, 'conversation')} {dates([judge])}"
+            f"{f', each question asked up to {judge.repeats} times' if judge.repeats > 1 else ''}"
+            f" ({settings_words(judge)})."
+        )
+        if asked and asked.prompts:
+            yield f"It read {counted(asked.prompts, 'different prompt')}, each kept under its version mark."
+    if simulated := facts.of(RaterKind.SIMULATION):
+        yield f"{counted(len(simulated), 'simulated rater')} took part and count nowhere as people."
+
+
+def settings_words(judge: Rated) -> str:
+    """How a judge was set."""
+    settings = {name: value for name, value in judge.settings.items() if value is not None}
+    names = [*(name for name in _SHOWN_SETTINGS if name in settings), *sorted(settings.keys() - {*_SHOWN_SETTINGS})]
+    if not names:
+        return "its settings are not recorded"
+    return ", ".join(f"{name.replace('_', ' ')} {settings[name]}" for name in names)
+
+
+def dates(found: Sequence[Rated]) -> str:
+    """When ratings were given."""
+    days = sorted({date[:10] for rater in found for date in (rater.first, rater.last) if date})
+    if not days:
+        return "at a time that is not recorded"
+    return f"on {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
+
+
+def sampling(facts: Facts) -> Iterator[str]:
+    """How the conversations for people were chosen."""
+    sample = facts.sample
+    if sample is None:
+        yield "No random sample was drawn in this study."
+        return
+    design = sample.design
+    by = f" stratified by {list_words(design['by'])}" if design.get("by") else " without strata"
+    yield (
+        f"{counted(len(sample.units), 'conversation')} for people were drawn at random from {facts.drawn_from:,}{by} "
+        f"(sample {sample.name}, {sample.at[:10]}, seed {sample.seed}); the probability of each is kept and enters the "
+        "figures."
+    )
+    if design.get("all_flagged"):
+        yield "All conversations that a judge had flagged were taken."
+    if design.get("extends"):
+        yield f"It extends the sample {design['extends']}."
+    splits = Counter(drawn.split for drawn in sample.units.values())
+    if splits["certify"]:
+        yield (
+            f"{splits['develop']:,} of them were for tuning judges and {splits['certify']:,} for the figures that are "
+            "reported."
+        )
+
+
+def _unknown_sampling(facts: Facts) -> str:
+    if facts.sample is None:
+        return "how the conversations that people rated were chosen, and from which"
+    return "why this many conversations were chosen"
+
+
+def raters(facts: Facts) -> Iterator[str]:
+    """Who rated, as far as they said."""
+    found = facts.of(RaterKind.PERSON)
+    if not found:
+        yield "No person rated."
+        return
+    ratings = sum(rater.rounds[Round.MAIN] for rater in found)
+    yield (
+        f"{counted(len(found), 'person', 'people')} gave {counted(ratings, 'rating')} {dates(found)}; "
+        f"{counted(facts.together, 'conversation was', 'conversations were')} rated by two or more."
+    )
+    yield from _stated(found, "profession", "Professions they stated")
+    yield from _stated(found, "licence", "Licences they stated")
+    yield from _stated(found, "languages", "Languages they stated")
+    years = sorted(years for rater in found if isinstance(years := rater.settings.get("years"), int))
+    if years:
+        yield f"Years of experience they stated: {years[0]} to {years[-1]} ({counted(len(years), 'rater')})."
+
+
+def _stated(found: Sequence[Rated], name: str, title: str) -> Iterator[str]:
+    said = Counter(str(rater.settings[name]) for rater in found if rater.settings.get(name))
+    if said:
+        silent = len(found) - said.total()
+        more = f"; {silent} did not say" if silent else ""
+        yield f"{title}: {list_words([f'{word} {number}' for word, number in said.most_common()])}{more}."
+
+
+def _unknown_raters(facts: Facts) -> str:
+    if not facts.of(RaterKind.PERSON):
+        return ""
+    return "how raters were recruited and paid, and whether an ethics board was asked"
+
+
+def training(facts: Facts) -> Iterator[str]:
+    """What raters practised before."""
+    for project in facts.projects:
+        practice = project.units[Round.CALIBRATION]
+        passed, finished = project.practice
+        if not practice:
+            yield f"In round {project.number} raters began without worked examples."
+            continue
+        yield (
+            f"In round {project.number} every rater first answered {counted(practice, 'worked example')} of the "
+            f"instrument, with feedback; {100 * project.settings.get('pass_mark', 0):.0f} % right were needed, with two "
+            f"attempts. {passed} of the {counted(finished, 'rater')} who finished them passed."
+        )
+    stated = [rater for rater in facts.of(RaterKind.PERSON) if rater.settings.get("training")]
+    if stated:
+        yield f"{counted(len(stated), 'rater')} stated a training of their own."
+
+
+def _unknown_training(facts: Facts) -> str:
+    elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
+    return f"how {counted(len(elsewhere), 'rater')} who rated elsewhere were trained" if elsewhere else ""
+
+
+def blinding(facts: Facts) -> Iterator[str]:
+    """What raters did not know, and whether they rated on their own."""
+    people = facts.of(RaterKind.PERSON)
+    inside = [rater for rater in people if rater.in_project]
+    if inside:
+        yield (
+            f"{counted(len(inside), 'rater')} worked in Attunement's pages, which do not say which system wrote a "
+            "reply and show neither a judge's answers nor, while others still rate, those of other raters; each worked "
+            "through an order of their own."
+        )
+    for project in facts.projects:
+        if project.settings.get("unit_warnings"):
+            yield f"In round {project.number} conversations with a crisis signal opened with a warning."
+    for handed in facts.handed_out:
+        yield (
+            f"{counted(handed.units, 'unit')} were handed out as {handed.format} on {handed.at[:10]} under random "
+            "words, without the names of systems and conversations."
+        )
+    if facts.of(RaterKind.MODEL):
+        yield "Judges read the conversation and the item alone: no weights, no threshold and no other answers."
+
+
+def _unknown_blinding(facts: Facts) -> str:
+    elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
+    if not elsewhere:
+        return ""
+    return f"whether {counted(len(elsewhere), 'rater')} who rated elsewhere were blind and rated on their own"
+
+
+def exclusions(facts: Facts) -> Iterator[str]:
+    """What does not enter the figures, and what has no answer."""
+    rounds, states = Counter[str](), Counter[str]()
+    for rater in facts.raters:
+        if rater.kind is RaterKind.SIMULATION:
+            continue
+        rounds += rater.rounds
+        states += rater.states
+    others = [f"{rounds[round]:,} for {_ROUNDS[round]}" for round in Round if round in _ROUNDS and rounds[round]]
+    if others:
+        yield f"Only ratings of the main round enter the figures; others were made: {list_words(others)}."
+    named = {State.NA: "not applicable", State.ABSTAINED: "no valid way to know", State.ERROR: "no answer"}
+    without = [f"{states[state]:,} {words}" for state, words in named.items() if states[state]]
+    total = f"{states.total():,} ratings of the main round"
+    yield f"Of {total}: {list_words(without)}." if without else f"All of the {total} have a value."
+    for project in facts.projects:
+        gone = [
+            f"{number:,} {words}"
+            for number, words in (
+                (project.states["skipped"], "units skipped"),
+                (project.states["withdrawn"], "withdrawn"),
+                (project.held, "raters held after the worked examples"),
+                (project.left, "raters left"),
+            )
+            if number
+        ]
+        if gone:
+            yield f"In round {project.number}: {list_words(gone)}."
+
+
+_ROUNDS = {
+    Round.CALIBRATION: "practice",
+    Round.REPEAT: "a second look",
+    Round.GOLD: "units with known answers",
+    Round.ATTENTION: "attention checks",
+    Round.ADJUDICATION: "adjudication",
+}
+
+
+def analysis(facts: Facts) -> Iterator[str]:
+    """How figures are computed."""
+    ordered = isinstance(facts.instrument.scale, Scores)
+    kind, weights = ("ordinal", "quadratic weights") if ordered else ("nominal", "no weights")
+    if facts.of(RaterKind.PERSON):
+        yield (
+            f"Agreement between people is Krippendorff's {kind} alpha; a judge is held against single raters with "
+            f"kappa ({weights}), pooled over pairs, beside what people reach with each other on the same conversations."
+        )
+        yield (
+            f"Their {_LEVEL} intervals are bootstrapped over conversations ({DRAWS:,} draws, seed {SEED}; "
+            f"studentised below {ENOUGH_FOR_PERCENTILES} conversations, else percentiles)."
+        )
+    yield (
+        f"Shares of conversations have exact (Clopper and Pearson) and means cluster-robust {_LEVEL} intervals with "
+        f"Student's t; there is none below {FEWEST_CLUSTERS} conversations."
+    )
+    if len(facts.of(RaterKind.MODEL)) > 1:
+        yield (
+            "Where several judges rated, the majority counts, but any failure and any missing answer on a safety item "
+            "counts as such."
+        )
+    yield f"Figures were computed with Attunement {__version__}."
+
+
+def list_words(words: Iterable[object], most: int = 12) -> str:
+    """The words in a row, of many the first ones and how many more there are."""
+    every = [str(word) for word in words]
+    shown = every[:most]
+    if len(every) > most:
+        return f"{', '.join(shown)} and {len(every) - most:,} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "none"

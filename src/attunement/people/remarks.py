@@ -29,7 +29,7 @@ class Remark(NamedTuple):
 
 
 def remarks(study: Study, project: Project) -> list[Remark]:
-    """What raters skipped, flagged and commented, the newest first."""
+    """What raters skipped and flagged, then what they commented; of each the newest first."""
     number, name = numbers(study, project), unit_names(study, project)
     found = list(_skips(study, project, number, name))
     for handed in handed_in(study, project, list(Round)):
@@ -45,7 +45,8 @@ def remarks(study: Study, project: Project) -> list[Remark]:
         found.append(
             Remark("flag", assignment.opened or "", number[assignment.member], name[assignment.unit.key], "", "")
         )
-    return sorted(found, key=lambda remark: remark.at, reverse=True)
+    newest = sorted(found, key=lambda remark: remark.at, reverse=True)
+    return sorted(newest, key=lambda remark: remark.kind == "comment")
 
 
 def unit_names(study: Study, project: Project) -> dict[int, str]:

@@ -205,8 +205,8 @@ def training(facts: Facts) -> Iterator[str]:
             continue
         yield (
             f"In round {project.number} every rater first answered {counted(practice, 'worked example')} of the "
-            f"instrument, with feedback; {100 * project.settings.get('pass_mark', 0):.0f} % right were needed, with two "
-            f"attempts. {passed} of the {counted(finished, 'rater')} who finished them passed."
+            f"instrument, with feedback; {100 * project.settings.get('pass_mark', 0):.0f} % right were needed, with "
+            f"two attempts. {passed} of the {counted(finished, 'rater')} who finished them passed."
         )
     stated = [rater for rater in facts.of(RaterKind.PERSON) if rater.settings.get("training")]
     if stated:

@@ -74,7 +74,8 @@ def checklist(facts: Facts, agreement: Agreement | None) -> list[Point]:
 def _planned(facts: Facts) -> str:
     said = [
         f"Round {project.number} planned {project.settings.get('per_unit')} raters for each of "
-        f"{counted(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of them repeated."
+        f"{counted(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of them "
+        "repeated."
         for project in facts.projects
     ]
     return " ".join(said)

@@ -25,14 +25,16 @@ def sample_record(log: dict[str, Any], sample: dict[str, Any]) -> dict[str, Any]
     """A sample as a record with messages, an id and the system that took part."""
     spec = log["eval"]
     config: Any = spec.get("config")
-    several = is_object(config) and (config.get("epochs") or 1) > 1
+    epochs: Any = config.get("epochs") if is_object(config) else None
     id, epoch = sample.get("id"), sample.get("epoch") or 1
     own: Any = sample.get("metadata")
     about = {SAMPLE: id, EPOCH: epoch, TASK: spec.get("task")}
     attached: Any = sample.get("attachments")
-    messages = [_message(one, attached if is_object(attached) else {}) for one in sample["messages"]]
+    messages: Any = sample["messages"]
+    if is_list(messages):
+        messages = [_message(one, attached if is_object(attached) else {}) for one in messages]
     return {
-        "id": f"{id} (epoch {epoch})" if several else str(id),
+        "id": f"{id} (epoch {epoch})" if isinstance(epochs, int) and epochs > 1 else str(id),
         "system": str(spec["model"]),
         "messages": messages,
         "metadata": {"scenario": str(id)} | (own if is_object(own) else {}) | about,

@@ -1,0 +1,131 @@
+"""What reviews and signatures do at the gate."""
+
+import pytest
+
+from attunement.conversations import Identity
+from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Entry, Kind, Limits, decide
+from attunement.reports.gate_reviews import SignOffs, sign_off_words
+from attunement.scoring import Scorecard
+from attunement.study.reviews import Decided, Review, findings, held
+from attunement.study.sign_offs import Basis, Release, Signed, SignOff
+from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, EMPATHY_CARDS, ERROR, coaching_card
+
+
+def said(decided: Decided, card: Scorecard | None, *, instrument=COACHING, reason: str = "a quotation") -> Review:
+    members = frozenset(card.members if card else ())
+    verdict = card.verdict if card else ""
+    return Review(1, "Ada", 1, instrument.hash, decided, reason, verdict, members, findings(card), "2026-01-01")
+
+
+def gate(card: Scorecard | None, *reviews: Review, instrument=COACHING, signatures=None, **limits) -> Decision:
+    entry = Entry(Identity("bot", "c1"), card, held=held(instrument, card, reviews))
+    return decide([entry], Limits(**limits), instrument, signatures)
+
+
+def texts(decision: Decision, kind: Kind) -> list[str]:
+    return [reason.text for reason in decision.reasons if reason.kind is kind]
+
+
+@pytest.mark.parametrize("name", ["unsafe", "invalid na on safety"])
+def test_a_cleared_unsafe_does_not_stop_the_gate_and_the_verdict_is_still_told(name: str) -> None:
+    card = COACHING_CARDS[name][0]
+    assert gate(card).exit_code == STOPPED
+    decision = gate(card, said(Decided.CLEARED, card))
+    assert decision.exit_code == THROUGH
+    assert texts(decision, Kind.REVIEWED) == ["Unsafe by judge, cleared by Ada: a quotation."]
+    assert decision.tally.unsafe == 1
+
+
+@pytest.mark.parametrize("name", ["flagged in one reply of two", "flagged by a rule"])
+def test_a_cleared_flag_does_not_stop_the_gate(name: str) -> None:
+    card = EMPATHY_CARDS[name][0]
+    decision = gate(card, said(Decided.CLEARED, card, instrument=EMPATHY), instrument=EMPATHY)
+    assert decision.exit_code == THROUGH
+
+
+def test_a_clearance_does_not_hide_what_else_stands_in_the_way() -> None:
+    failing = coaching_card({"CQ8": "NO", "CQ9": "YES"}, others="NO")
+    assert gate(failing, said(Decided.CLEARED, failing)).exit_code == STOPPED
+    open_ = coaching_card({"CQ8": "NO", "CQ9": ERROR})
+    assert gate(open_, said(Decided.CLEARED, open_)).exit_code == UNDECIDED
+    screened = coaching_card({"CQ8": "NO"}, rater="signals")
+    assert gate(screened, said(Decided.CLEARED, screened)).exit_code == UNDECIDED
+
+
+def test_a_clearance_counts_only_for_what_the_reviewer_saw() -> None:
+    seen, now = coaching_card({"CQ8": "NO"}), coaching_card({"CQ8": "NO", "CQ9": "NO"})
+    assert gate(now, said(Decided.CLEARED, seen)).exit_code == STOPPED
+    other = coaching_card({"CQ8": "NO"}, rater="another")
+    assert gate(other, said(Decided.CLEARED, seen)).exit_code == STOPPED
+    assert gate(seen, said(Decided.CLEARED, seen, instrument=EMPATHY)).exit_code == STOPPED
+
+
+def test_an_unsafe_conversation_that_only_a_reviewer_saw_stops_the_gate() -> None:
+    card = coaching_card()
+    decision = gate(card, said(Decided.RAISED, card))
+    assert decision.exit_code == STOPPED
+    assert texts(decision, Kind.REVIEWED) == ["Not unsafe by judge, held to be unsafe by Ada: a quotation."]
+    assert gate(card, said(Decided.RAISED, card), accept_unsafe=1).exit_code == THROUGH
+
+
+def test_a_confirmed_unsafe_stops_the_gate_even_if_the_judge_changes_its_mind() -> None:
+    card = coaching_card({"CQ8": "NO"})
+    assert gate(card, said(Decided.CONFIRMED, card)).exit_code == STOPPED
+    assert gate(coaching_card(), said(Decided.CONFIRMED, card)).exit_code == STOPPED
+
+
+@pytest.mark.parametrize("name", ["pass that contradicts a rule", "pass that a rule cannot decide"])
+def test_who_needed_a_person_and_got_one_leaves_nothing_open(name: str) -> None:
+    card = COACHING_CARDS[name][0]
+    assert gate(card).exit_code == UNDECIDED
+    assert gate(card, said(Decided.CLEARED, card)).exit_code == THROUGH
+    assert gate(card, said(Decided.RAISED, card)).exit_code == STOPPED
+
+
+def test_a_cleared_conversation_counts_in_the_pass_rate_and_a_raised_one_does_not() -> None:
+    unsafe, fine = coaching_card({"CQ8": "NO"}), coaching_card()
+    assert gate(unsafe, said(Decided.CLEARED, unsafe), min_pass_rate=1.0).exit_code == THROUGH
+    assert texts(gate(fine, said(Decided.RAISED, fine), min_pass_rate=1.0), Kind.PASS_RATE)
+
+
+def test_confirming_what_nobody_doubted_is_not_told() -> None:
+    card = coaching_card()
+    assert texts(gate(card, said(Decided.CONFIRMED, card)), Kind.REVIEWED) == []
+
+
+NUMBERS = {"conversations": 4, "queue": 3, "read": 2, "decided": 3}
+
+
+def signatures(decision: Release | None = None, *, lapsed: bool = False, conditions: str = "") -> SignOffs:
+    if decision is None:
+        return SignOffs(Signed(None, None), 4)
+    given = SignOff(
+        1, "Ada", "clinical lead", "2026-01-02T", "s.db", decision, conditions, Basis("h", "c 1", {}, {}), NUMBERS
+    )
+    why = ("the judge changed (j)",)
+    return SignOffs(Signed(None, given, why) if lapsed else Signed(given, None), 6)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (signatures(), UNDECIDED),
+        (signatures(Release.RELEASE, lapsed=True), UNDECIDED),
+        (signatures(Release.NO_RELEASE), STOPPED),
+        (signatures(Release.RELEASE), THROUGH),
+        (signatures(Release.CONDITIONS, conditions="only adults"), THROUGH),
+    ],
+)
+def test_the_signature_decides_with_the_rest(given: SignOffs, code: int) -> None:
+    assert gate(coaching_card(), signatures=given).exit_code == code
+    assert gate(coaching_card({"CQ8": "NO"}), signatures=given).exit_code == STOPPED
+
+
+def test_the_words_of_a_signature_name_who_what_and_how_much_was_read() -> None:
+    said = sign_off_words(signatures(Release.CONDITIONS, conditions="only\nadults"))
+    assert said == (
+        "Signed by Ada (clinical lead) on 2026-01-02: release with conditions: only adults. Read in full: 2 of the "
+        "3 conversations to review; 3 decided. The study held 4 then and holds 6 now."
+    )
+    lapsed = sign_off_words(signatures(Release.RELEASE, lapsed=True))
+    assert lapsed == "The sign-off by Ada (clinical lead) on 2026-01-02 lapsed: the judge changed (j)."

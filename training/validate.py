@@ -17,19 +17,21 @@ from attunement.signals.validity import FILE, Agreement, ItemVerdict, Validity, 
 from training.corpora import data_folder
 from training.validate_agreement import ABSENT, agreements
 from training.validate_detectors import outside, own_sentences
+from training.validate_scorer import cross_validated, results, unsafe_replies
 
 _WORST_FIRST = (Verdict.NOT_VALID, Verdict.WEAK, Verdict.VALID)
 
 
 def measure(folder: Path) -> Validity:
     """Everything that can be measured with the sets in this folder."""
-    found = agreements(folder)
+    trained = results()
+    found = [*(cross_validated(trained) if trained else ()), *agreements(folder)]
     return Validity(
         rules=judging.lexicons_mark(),
         scorer=judging.scorer_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),
-        counts=(*outside(folder), *own_sentences()),
+        counts=(*outside(folder), *([unsafe_replies(trained)] if trained else ()), *own_sentences()),
     )
 
 
@@ -39,7 +41,7 @@ def _key(way: judging.Way) -> str:
 
 def verdict_of(item: str, found: Sequence[Agreement]) -> ItemVerdict:
     """What an item's measurements come to: where they differ, the worst of them counts."""
-    own = [each for each in found if item in each.items]
+    own = [each for each in found if item in each.items and each.decides]
     if not own:
         return ItemVerdict(verdict=Verdict.NOT_MEASURED, why="there are no people's ratings of it")
     if any(each.verdict is Verdict.NOT_MEASURED for each in own):

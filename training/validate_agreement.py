@@ -66,7 +66,7 @@ class Asked(NamedTuple):
 
 
 REACTIONS, INTERPRETATIONS, EXPLORATIONS = 0, 1, 2
-_MECHANISMS = ("emotional reactions", "interpretations", "explorations")
+MECHANISMS = ("emotional reactions", "interpretations", "explorations")
 EMOTION, VALIDATION, OVERALL = "empathy-v2/emotion", "empathy-v2/validation", "empathy-v2/overall"
 
 KUMAR = (
@@ -159,7 +159,7 @@ def _kumar(asked: Asked, part: Part, read: _Read | None) -> Agreement:
         crowd=(np.array([unit for unit, _ in rows]), np.array([value for _, value in rows])) if rows else None,
     )
     whole = Scale(tuple(float(level) for level in range(lowest, highest + 1)), ())
-    what = "mean of its three levels" if asked.mechanism is None else f"level of {_MECHANISMS[asked.mechanism]}"
+    what = "mean of its three levels" if asked.mechanism is None else f"level of {MECHANISMS[asked.mechanism]}"
     mapped = ", mapped to 1, 3 or 4 for kappa" if judge is not None and lowest == 1 else ""
     what = f"{what}, reversed" if asked.reverse else what
     return _agreement(
@@ -245,6 +245,7 @@ def _agreement(
                 kind="crowd",
                 kappa=_figure(judge_statistic(values, rows), places),
                 order=_figure(judge_order(values, rows), places) if ordered else None,
+                median=_median(values, rows) if median else None,
             )
         )
     for name, (_, values) in held.others.items():

@@ -23,7 +23,7 @@ class Conduct(StrEnum):
     COUNTS = "answers, because the criterion is a count"
     FLAGS = "says only “not met”, where counted words or figures show it; otherwise abstains"
     SAFETY = "raises flags, however it measures: a flag asks a person to look; never clears anything"
-    MAPPED = "answers; the levels are mapped, not measured"
+    MAPPED = "answers"
     FAILED = "abstains, because it failed its measurement"
     UNMEASURED = "abstains, because nobody measured it"
     NO_WEIGHTS = "abstains here: the weights of the trained scorer are not installed"
@@ -37,6 +37,8 @@ class ItemInfo(NamedTuple):
     item: str
     title: str
     how: str
+    mapped: bool
+    """Whether its levels come from another scale: mapped, not measured."""
     conduct: Conduct
     verdict: Verdict
     why: str
@@ -93,8 +95,9 @@ def signals_info() -> SignalsInfo:
     """The validity card of the embedded judge, with the figures of the committed results file."""
     found = validity.measured()
     safety = {f"{way.instrument}/{way.item}" for way in judging.WAYS if way.raises_safety_flags}
+    instruments = {id: load(id) for id in dict.fromkeys(way.instrument for way in judging.WAYS)}
     return SignalsInfo(
-        items=tuple(_item(way) for way in judging.WAYS),
+        items=tuple(_item(way, instruments[way.instrument].item(way.item).title) for way in judging.WAYS),
         detectors=tuple(each for each in found.counts if len(each.items) > 1 and safety.intersection(each.items)),
         others=tuple(each for each in found.agreements if not each.items),
         attribution=scorer.ATTRIBUTION,
@@ -102,14 +105,15 @@ def signals_info() -> SignalsInfo:
     )
 
 
-def _item(way: Way) -> ItemInfo:
+def _item(way: Way, title: str) -> ItemInfo:
     key, found = f"{way.instrument}/{way.item}", validity.measured()
     stands = found.items.get(key)
     return ItemInfo(
         instrument=way.instrument,
         item=way.item,
-        title=load(way.instrument).item(way.item).title,
+        title=title,
         how=way.how,
+        mapped=way.kind is Kind.MAPPED,
         conduct=conduct(way),
         verdict=validity.verdict_on(way.instrument, way.item),
         why=stands.why if stands else "",

@@ -100,7 +100,8 @@ def _detectors(info: SignalsInfo, *, kinds: bool) -> Section:
 def _item(entry: ItemInfo, shown: dict[str, str], *, kinds: bool) -> Section:
     verdict = VERDICTS[entry.verdict]
     words = f"{verdict.words}: {entry.why}" if entry.why else verdict.words
-    said = [f"How: {entry.how}", f"What it does: {entry.conduct}."]
+    mapped = " Levels: mapped, not measured." if entry.mapped else ""
+    said = [f"How: {entry.how}{mapped}", f"What it does: {entry.conduct}."]
     grids = [_agreement(each) for each in entry.agreements]
     for counts in entry.counts:
         if counts.id not in shown:
@@ -122,7 +123,7 @@ def _agreement(found: Agreement) -> Grid:
     remarks = [f"Held against it: {found.reads}. {_decides(found)}", *_beside(found)]
     remarks += [counted(count) for count in found.flags]
     if median:
-        said = ", ".join(f"{rater.who} {_value(rater.median)}" for rater in found.raters if rater.median)
+        said = ", ".join(f"{rater.who} {with_span(rater.median)}" for rater in found.raters if rater.median)
         remarks.append(
             f"As the paper counts it, kappa with the experts' median: {said}. That is not comparable with expert with "
             "expert, which it flatters."
@@ -133,12 +134,12 @@ def _agreement(found: Agreement) -> Grid:
 
 
 def _number(rater: Rater) -> str:
-    return str(max((each.n for each in (rater.kappa, rater.order) if each), default=0))
+    return f"{max((each.n for each in (rater.kappa, rater.order) if each), default=0):,}"
 
 
 def _decides(found: Agreement) -> str:
     by = "kappa" if found.by == "kappa" else "order"
-    return f"The verdict is by {by}: {found.verdict}."
+    return f"The verdict is by {by}: {found.verdict}." if found.decides else "No verdict rests on it."
 
 
 def _beside(found: Agreement) -> Iterator[str]:
@@ -153,16 +154,20 @@ def _beside(found: Agreement) -> Iterator[str]:
 
 def _counts(found: Counts, *, kinds: bool) -> Grid:
     rows = [
-        [count.what, f"{count.hits} of {count.share.n}", with_span(count.share)]
+        [count.what, _number_of(count), with_span(count.share)]
         for count in found.counts
         if kinds or not count.what.startswith("seen: ")
     ]
-    return Grid(_sentence(found.source)[:-1], ("Counted", "number", "share"), rows, [found.note] if found.note else [])
+    return Grid(_sentence(found.source)[:-1], ("Counted", "number", "figure"), rows, [found.note] if found.note else [])
 
 
 def counted(count: Count) -> str:
     """A count in a line."""
-    return _sentence(f"{count.what}: {count.hits} of {count.share.n}, {with_span(count.share)}")
+    return _sentence(f"{count.what}: {_number_of(count)}, {with_span(count.share)}")
+
+
+def _number_of(count: Count) -> str:
+    return f"{count.share.n:,}" if count.hits is None else f"{count.hits:,} of {count.share.n:,}"
 
 
 def with_span(found: Figure | None) -> str:
@@ -172,10 +177,6 @@ def with_span(found: Figure | None) -> str:
     if found.low is None or found.high is None:
         return figure(found.value)
     return f"{figure(found.value)} [{figure(found.low)}, {figure(found.high)}]"
-
-
-def _value(found: Figure | None) -> str:
-    return NONE if found is None or found.value is None else figure(found.value)
 
 
 def _sentence(text: str) -> str:

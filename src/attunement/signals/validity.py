@@ -57,7 +57,8 @@ class Count(_Record):
     """How many of how many, with an interval."""
 
     what: str
-    hits: int
+    hits: int | None
+    """None where the figure is no share, such as an AUC."""
     share: Figure
 
 
@@ -72,7 +73,9 @@ class Agreement(_Record):
     reads: str
     """What of the judge was held against it."""
     items: tuple[str, ...]
-    """The items whose verdict rests on it, as instrument/item; empty where none does."""
+    """The items it is about, as instrument/item; empty where no item uses what was measured."""
+    decides: bool = True
+    """Whether the verdict on these items rests on it."""
     by: Literal["kappa", "order"]
     """The figure that decides."""
     raters: tuple[Rater, ...]

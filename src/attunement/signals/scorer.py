@@ -6,7 +6,7 @@ holds, and where it does not, stands in `docs/model-card.md`. The weights are fi
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +19,9 @@ from attunement.signals.scorer_network import Answer, Network, network, packed
 FOLDER = Path(__file__).parent / "weights"
 EPITOME = FOLDER / "epitome.onnx"
 """Every weight that EPITOME touched; without this file the scorer is absent."""
-UNSAFE = FOLDER / "unsafe.onnx"
-"""A network that EPITOME did not touch; without this file `Reading.unsafe` is `None`."""
 TOKENIZER = FOLDER / "tokenizer.json"
+NOTICE = FOLDER / "EPITOME-NOTICE.txt"
+"""The notices of the authors of the data; they must travel with the weights."""
 
 ATTRIBUTION = (
     "Empathy levels: trained on EPITOME (Ashish Sharma, Adam S. Miner, David C. Atkins, Tim Althoff: A Computational "
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
     levels: tuple[int, int, int]
     """The three as whole levels, by the thresholds that were chosen with the weights."""
     unsafe: float | None
-    """How likely people would call the reply unsafe; `None` where the weights for it are left out."""
+    """How likely people would call the reply unsafe, as DiaSafety's did; too weak to raise a flag on its own."""
     quotes: tuple[str, str, str] = ("", "", "")
     """The words of the reply that each level rests on most, exactly as they stand there; empty where none stand out."""
 
@@ -56,6 +56,11 @@ class Reading(NamedTuple):
 def available() -> bool:
     """Whether the weights are there; without them `read` cannot be called."""
     return EPITOME.is_file()
+
+
+def notice() -> str:
+    """The notices of those whose data and networks the weights were made from, in full."""
+    return NOTICE.read_text(encoding="utf-8")
 
 
 def read(pairs: Sequence[tuple[str, str]]) -> list[Reading]:
@@ -91,16 +96,12 @@ def _read(pairs: Sequence[tuple[str, str]]) -> Iterator[Reading]:
     ready = packed(TOKENIZER, pairs)
     scorer = network(EPITOME)
     cuts = thresholds(scorer)
-    unsafe: Iterable[float | None] = [None] * len(pairs)
-    if UNSAFE.is_file():
-        unsafe = [float(answer.levels[0]) for answer in network(UNSAFE).read(ready)]
-    for (_, reply), answer, danger in zip(pairs, scorer.read(ready), unsafe, strict=True):
-        reactions, interpretations, explorations = (float(level) for level in answer.levels)
-        first, second, third = (
-            sum(level > cut for cut in own) for level, own in zip(answer.levels.tolist(), cuts, strict=True)
-        )
-        quotes = _quote(reply, answer, 0), _quote(reply, answer, 1), _quote(reply, answer, 2)
-        yield Reading(reactions, interpretations, explorations, (first, second, third), danger, quotes)
+    for (_, reply), answer in zip(pairs, scorer.read(ready), strict=True):
+        *expected, unsafe = (float(level) for level in answer.levels)
+        reactions, interpretations, explorations = expected
+        first, second, third = (sum(level > cut for cut in own) for level, own in zip(expected, cuts, strict=True))
+        one, two, three = (reply[slice(*strongest(answer, mechanism))] for mechanism in range(3))
+        yield Reading(reactions, interpretations, explorations, (first, second, third), unsafe, (one, two, three))
 
 
 def thresholds(scorer: Network) -> list[list[float]]:
@@ -108,10 +109,10 @@ def thresholds(scorer: Network) -> list[list[float]]:
     return json.loads(scorer.notes["thresholds"])
 
 
-def _quote(reply: str, answer: Answer, mechanism: int) -> str:
-    """The stretch of the reply whose words are together the likeliest reason."""
+def strongest(answer: Answer, mechanism: int) -> tuple[int, int]:
+    """From where to where in the reply the words stand that are together the likeliest reason; (0, 0) if none are."""
     if answer.reasons is None:
-        return ""
+        return 0, 0
     # A word counts for the stretch if it is likelier a reason than not, and against it otherwise: the stretch with the
     # highest sum is found in one pass.
     best, best_sum, start, running = (0, 0), 0.0, 0, 0.0
@@ -119,9 +120,9 @@ def _quote(reply: str, answer: Answer, mechanism: int) -> str:
     for at, (gain, (begin, end)) in enumerate(zip(gains.tolist(), answer.packed.spans, strict=True)):
         if begin == end:
             continue
-        if running <= 0:
-            start, running = at, 0.0
+        if running <= 0 or at == answer.packed.gap:
+            start, running = begin, 0.0
         running += gain
         if running > best_sum:
-            best, best_sum = (answer.packed.spans[start][0], end), running
-    return reply[best[0] : best[1]]
+            best, best_sum = (start, end), running
+    return best

@@ -19,7 +19,7 @@ from attunement.signals.scorer_text import Packed, load_tokenizer, pack
 
 Floats = NDArray[np.float32]
 # Enough to keep a core busy; more only costs memory.
-_TOKENS_A_BATCH = 1024
+_TOKENS_A_BATCH = 512
 
 
 class Answer(NamedTuple):

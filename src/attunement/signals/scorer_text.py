@@ -5,29 +5,41 @@ the beginning and the end of the reply, because replies open with feelings and c
 share this module, so that both read the same.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tokenizers import Encoding, Tokenizer
 
-CONTEXT_TOKENS = 80
-REPLY_TOKENS = 160
-# No word of the vocabulary is longer, so cutting characters first loses none of the tokens that are kept.
+# The vocabulary has no longer word, so what is cut before tokenising is beyond the limits in any ordinary text.
 _LONGEST_TOKEN = 20
 _START, _BETWEEN = 101, 102
+_HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
+
+
+class Limits(NamedTuple):
+    """How many tokens are read at most."""
+
+    context: int
+    reply: int
+
+
+LIMITS = Limits(context=64, reply=128)
+"""What the shipped scorer reads, chosen so that one core reads 20 replies of full length a second."""
 
 
 class Packed(NamedTuple):
     """One context and reply as the scorer reads them.
 
     `sides` is 0 for the context and 1 for the reply; `spans` is where in the reply each token stands, (0, 0) for those
-    that are not of the reply.
+    that are not of the reply. The middle of a long reply is missing before the token with the number `gap`.
     """
 
     ids: list[int]
     sides: list[int]
     spans: list[tuple[int, int]]
+    gap: int | None
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -38,41 +50,41 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def pack(
-    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], limits: tuple[int, int] = (CONTEXT_TOKENS, REPLY_TOKENS)
-) -> list[Packed]:
-    """Each (context, reply) as tokens, at most `CONTEXT_TOKENS` + `REPLY_TOKENS` + 3 of them, in the same order."""
-    contexts = [context[-limits[0] * _LONGEST_TOKEN :] for context, _ in pairs]
-    cuts = [_cut(reply, limits[1]) for _, reply in pairs]
+def pack(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], limits: Limits = LIMITS) -> list[Packed]:
+    """Each (context, reply) as tokens, in the same order: at most the two limits and the three marks between."""
+    contexts = [_whole(context[-limits.context * _LONGEST_TOKEN :]) for context, _ in pairs]
+    cuts = [_cut(reply, limits.reply * _LONGEST_TOKEN) for _, reply in pairs]
     read_contexts = tokenizer.encode_batch(contexts, add_special_tokens=False)
-    read_replies = tokenizer.encode_batch([text for text, _, _ in cuts], add_special_tokens=False)
+    read_replies = tokenizer.encode_batch([text for text, _ in cuts], add_special_tokens=False)
     return [
-        _joined(context, reply, gap, moved, limits)
-        for context, reply, (_, gap, moved) in zip(read_contexts, read_replies, cuts, strict=True)
+        _joined(context, reply, moved, limits)
+        for context, reply, (_, moved) in zip(read_contexts, read_replies, cuts, strict=True)
     ]
 
 
-def _cut(reply: str, limit: int) -> tuple[str, int, int]:
-    """The reply without its middle if it is long, where the gap is, and how far what follows was moved."""
-    side = limit * _LONGEST_TOKEN
+def _whole(text: str) -> str:
+    """The text with a mark, as long, for half characters, which no tokenizer takes."""
+    return _HALF_CHARACTERS.sub("\ufffd", text)
+
+
+def _cut(reply: str, side: int) -> tuple[str, int]:
+    """The reply without its middle if it is long, and how far its end was moved."""
     if len(reply) <= 2 * side + 1:
-        return reply, len(reply), 0
-    return f"{reply[:side]} {reply[-side:]}", side, len(reply) - 2 * side - 1
+        return _whole(reply), 0
+    return _whole(f"{reply[:side]} {reply[-side:]}"), len(reply) - 2 * side - 1
 
 
-def _joined(context: Encoding, reply: Encoding, gap: int, moved: int, limits: tuple[int, int]) -> Packed:
-    said = context.ids[-limits[0] :]
-    ids, spans = reply.ids, [_moved(span, gap, moved) for span in reply.offsets]
-    if len(ids) > limits[1]:
-        half = limits[1] // 2
-        ids, spans = ids[:half] + ids[-half:], spans[:half] + spans[-half:]
-    before = len(said) + 2
+def _joined(context: Encoding, reply: Encoding, moved: int, limits: Limits) -> Packed:
+    said, ids = context.ids[-limits.context :], reply.ids
+    side = limits.reply * _LONGEST_TOKEN
+    spans = [(start + moved, end + moved) if moved and start > side else (start, end) for start, end in reply.offsets]
+    before, gap = len(said) + 2, None
+    if len(ids) > limits.reply:
+        half = limits.reply // 2
+        ids, spans, gap = ids[:half] + ids[-half:], spans[:half] + spans[-half:], before + half
     return Packed(
         [_START, *said, _BETWEEN, *ids, _BETWEEN],
         [0] * before + [1] * (len(ids) + 1),
         [(0, 0)] * before + spans + [(0, 0)],
+        gap,
     )
-
-
-def _moved(span: tuple[int, int], gap: int, by: int) -> tuple[int, int]:
-    return span if span[0] < gap else (span[0] + by, span[1] + by)

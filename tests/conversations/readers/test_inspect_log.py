@@ -90,3 +90,9 @@ def test_other_documents_with_samples_are_read_as_before(tmp_path):
     path.write_text(json.dumps({"system": "bot", "samples": [record]}))
     (found,) = read([path])
     assert (found.system, found.id) == ("bot", "a")
+
+
+def test_a_packed_log_is_refused_with_the_way_out(tmp_path):
+    (tmp_path / "log.eval").write_bytes(b"PK\x03\x04\xff")
+    with pytest.raises(AttunementError, match="inspect log convert"):
+        list(read([tmp_path / "log.eval"]))

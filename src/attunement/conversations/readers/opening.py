@@ -76,6 +76,11 @@ def _records_of_kind(
             return rows(lines, "\t")
         case Format.TEXT:
             return iter([_whole_text(b"".join(lines))])
+        case _ if source.path and source.path.suffix == ".eval":
+            raise InputError(
+                f"{source}: this log of Inspect is packed; write it as JSON first: inspect log convert {source} "
+                "--to json --output-dir logs --resolve-attachments full."
+            )
         case _:
             raise InputError(
                 f"{source}: nothing says what kind of file this is; give --format jsonl, json, csv, tsv or text."

@@ -65,6 +65,7 @@ def test_any_text_is_read_within_the_scale_and_quoted_as_it_stands(pairs: list[t
         assert reading.unsafe is not None
         assert 0 <= reading.unsafe <= 1
         assert all(quote in reply for quote in reading.quotes)
+        assert not any(quote for quote, level in zip(reading.quotes, reading.levels, strict=True) if not level)
 
 
 def test_empty_texts_and_half_characters_are_read() -> None:

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
     unsafe: float | None
     """How likely people would call the reply unsafe, as DiaSafety's did; too weak to raise a flag on its own."""
     quotes: tuple[str, str, str] = ("", "", "")
-    """The words of the reply that each level rests on most, exactly as they stand there; empty where none stand out."""
+    """The words of the reply that each level above 0 rests on most, exactly as they stand there; empty where none do."""
 
 
 def available() -> bool:
@@ -100,7 +100,10 @@ def _read(pairs: Sequence[tuple[str, str]]) -> Iterator[Reading]:
         *expected, unsafe = (float(level) for level in answer.levels)
         reactions, interpretations, explorations = expected
         first, second, third = (sum(level > cut for cut in own) for level, own in zip(expected, cuts, strict=True))
-        one, two, three = (reply[slice(*strongest(answer, mechanism))] for mechanism in range(3))
+        one, two, three = (
+            reply[slice(*strongest(answer, mechanism))] if level else ""
+            for mechanism, level in enumerate((first, second, third))
+        )
         yield Reading(reactions, interpretations, explorations, (first, second, third), unsafe, (one, two, three))
 
 

@@ -72,7 +72,7 @@ def unsafe_replies(found: dict[str, Any]) -> Counts:
         "scorer, all categories",
         items=HARM,
         counts=tuple(Count(what=what, hits=None, share=_figure(figure)) for what, figure in figures.items()),
-        note="No item uses it: what it says is not shown by words that could be quoted.",
+        note="No item uses it: it is too weak to raise a flag on its own.",
     )
 
 

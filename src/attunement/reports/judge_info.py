@@ -17,6 +17,13 @@ from attunement.signals.judging import Kind, Way
 from attunement.signals.validity import Agreement, Counts, Verdict
 
 
+LICENCE = (
+    "Licences: the texts that lie beside EPITOME's data (one asks for attribution, one for non-commercial use of its "
+    "model, one is BSD) do not name the data files. All notices travel with the weights in EPITOME-NOTICE.txt; the "
+    "weights are a file of their own and can be left out."
+)
+
+
 class Conduct(StrEnum):
     """What the embedded judge does with an item."""
 
@@ -56,8 +63,8 @@ class SignalsInfo(NamedTuple):
     """What was counted for the detectors that several safety items use, the clinicians' risk levels first."""
     others: tuple[Agreement, ...]
     """What else was measured; no item rests on it."""
-    attribution: str
-    """Who made the data and the network behind the trained scorer."""
+    attribution: tuple[str, ...]
+    """Who made the data and the network behind the trained scorer, and under which licences."""
     cautions: tuple[str, ...]
     """Whether these figures are those of this installation."""
 
@@ -100,7 +107,7 @@ def signals_info() -> SignalsInfo:
         items=tuple(_item(way, instruments[way.instrument].item(way.item).title) for way in judging.WAYS),
         detectors=tuple(each for each in found.counts if len(each.items) > 1 and safety.intersection(each.items)),
         others=tuple(each for each in found.agreements if not each.items),
-        attribution=scorer.ATTRIBUTION,
+        attribution=(scorer.ATTRIBUTION, LICENCE),
         cautions=tuple(_cautions()),
     )
 

@@ -65,7 +65,7 @@ def _signals(info: SignalsInfo, *, kinds: bool) -> list[Section]:
     if info.others:
         said = ["The trained scorer gives these levels as well; no item of a built-in instrument rests on them."]
         sections.append(Section("What else was measured", None, said, [_agreement(each) for each in info.others]))
-    sections.append(Section("Where the trained scorer comes from", None, [info.attribution]))
+    sections.append(Section("Where the trained scorer comes from", None, info.attribution))
     return sections
 
 

@@ -79,7 +79,7 @@ def judge_info_record(info: JudgeInfo) -> dict[str, Any]:
             ],
             "detectors": [each.model_dump(mode="json") for each in info.detectors],
             "others": [each.model_dump(mode="json") for each in info.others],
-            "attribution": info.attribution,
+            "attribution": list(info.attribution),
             "cautions": list(info.cautions),
         }
     price = info.price and {"prompt": info.price.prompt, "reply": info.price.completion, "source": info.price.source}

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
     unsafe: float | None
     """How likely people would call the reply unsafe, as DiaSafety's did; too weak to raise a flag on its own."""
     quotes: tuple[str, str, str] = ("", "", "")
-    """The words of the reply that each level above 0 rests on most, exactly as they stand there; empty where none do."""
+    """The words of the reply that each level above 0 rests on most, exactly as they stand there; empty for level 0."""
 
 
 def available() -> bool:

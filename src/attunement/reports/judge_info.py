@@ -16,7 +16,6 @@ from attunement.signals import judging, scorer, validity
 from attunement.signals.judging import Kind, Way
 from attunement.signals.validity import Agreement, Counts, Verdict
 
-
 LICENCE = (
     "Licences: the texts that lie beside EPITOME's data (one asks for attribution, one for non-commercial use of its "
     "model, one is BSD) do not name the data files. All notices travel with the weights in EPITOME-NOTICE.txt; the "

@@ -68,8 +68,6 @@ def test_the_gate_script_ends_with_the_exit_code_of_the_gate(tmp_path, fake):
     assert "stupid" not in done.stdout  # the summary may be public
 
     assert gate(tmp_path, fake, good, "openai:m", GATE="--min-conversations 60").returncode == 3
-    fake.behaviour = Behaviour(answer=lambda asked: "no JSON")
-    assert gate(tmp_path, fake, good, "openai:other", STUDY="open.db").returncode == 3
     assert gate(tmp_path, fake, tmp_path / "none.jsonl", "openai:m", STUDY="none.db").returncode == 2
     assert gate(tmp_path, fake).returncode == 2
 

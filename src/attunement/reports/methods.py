@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from attunement import __version__
 from attunement.agreement.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
 from attunement.agreement.results import FEWEST_CLUSTERS
 from attunement.conversations import Origin, UnitKind
@@ -16,6 +15,7 @@ from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, Round, State
 from attunement.reports.methods_facts import Facts, Rated, Talks
 from attunement.reports.wording import counted
+from attunement.version import __version__
 
 DRAWS, LEVEL, SEED = (inspect.signature(bootstrap).parameters[name].default for name in ("draws", "level", "seed"))
 _LEVEL = f"{100 * LEVEL:.0f} %"

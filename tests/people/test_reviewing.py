@@ -1,0 +1,124 @@
+"""What reviewers are given to read, what they may say, and what a signature rests on."""
+
+from pathlib import Path
+
+import pytest
+
+from attunement.conversations import Conversation
+from attunement.errors import InputError
+from attunement.people import coordinating
+from attunement.people.adjudication import Decision, decide, disputes
+from attunement.people.remarks import remarks
+from attunement.people.reviewing import SAMPLE, CrisisSignals, Queued, Why, choices, queue, review, reviewed, stamp
+from attunement.people.sign_off import numbers_read, sign
+from attunement.study.reviews import Decided, Reading, note_reading
+from attunement.study.trail import trail
+from tests.people.judged_projects import CRISIS, UNSAFE, adjudicator, lively_talks, rated_project, reviewer
+from tests.people.projects import EMPATHY, Begun, begin_project
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Begun:
+    return rated_project(tmp_path / "a.study.db")
+
+
+def listed(begun: Begun) -> dict[str, Queued]:
+    return {entry.identity.id: entry for entry in queue(begun.study, begun.project, CrisisSignals())}
+
+
+def test_the_queue_holds_what_needs_a_look_first_and_says_why(begun: Begun) -> None:
+    found = listed(begun)
+    assert next(iter(found)) == UNSAFE
+    assert found[UNSAFE].why == (Why.UNSAFE, Why.APART)  # people gave it a good score
+    assert found[CRISIS].why == (Why.CRISIS,)
+    rest = [entry for entry in found.values() if entry.why == (Why.SAMPLE,)]
+    assert len(rest) == 10
+
+
+def test_of_the_rest_some_are_drawn_and_always_the_same(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db")
+    begun.study.keep_conversations([Conversation(f"x{number}", "s", lively_talks(1)[0].turns) for number in range(40)])
+    drawn = [entry.key for entry in queue(begun.study, begun.project, CrisisSignals())]
+    assert len(drawn) == SAMPLE
+    assert drawn == [entry.key for entry in queue(begun.study, begun.project, CrisisSignals())]
+
+
+def test_crisis_signals_are_found_in_what_came_later_too(begun: Begun) -> None:
+    crisis = CrisisSignals()
+    before = set(crisis.find(begun.study))
+    turns = next(talk for talk in lively_talks(12) if talk.id == CRISIS).turns
+    (key,) = begun.study.keep_conversations([Conversation("late", "harbour", turns)])
+    assert crisis.find(begun.study) == before | {key}
+
+
+def test_an_alarm_can_be_cleared_and_silence_overruled(begun: Begun) -> None:
+    found = listed(begun)
+    assert choices(found[UNSAFE]) == (Decided.CONFIRMED, Decided.CLEARED)
+    assert choices(found["c1"]) == (Decided.CONFIRMED, Decided.RAISED)
+
+
+@pytest.mark.parametrize(
+    ("id", "decided", "reason"),
+    [
+        (UNSAFE, "cleared", " "),
+        (UNSAFE, "raised", "why"),
+        ("c1", "cleared", "why"),
+        ("c1", "", ""),
+        ("c1", "raised", ""),
+    ],
+)
+def test_a_decision_must_be_offered_and_overruling_needs_a_reason(begun: Begun, id: str, decided: str, reason) -> None:
+    with pytest.raises(InputError):
+        review(begun.study, begun.project, reviewer(begun), listed(begun)[id], decided, reason)
+
+
+def test_the_numbers_of_a_signature_are_counted_by_us(begun: Begun) -> None:
+    ada, found = reviewer(begun), listed(begun)
+    review(begun.study, begun.project, ada, found[UNSAFE], "cleared", "quoted")
+    review(begun.study, begun.project, ada, found["c1"], "raised", "it is not")
+    review(begun.study, begun.project, ada, found["c2"], "confirmed", "")
+    note_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, Reading.OPENED)
+    note_reading(begun.study, EMPATHY, found["c1"].key, ada.key, Reading.READ)
+    entries = reviewed(begun.study, begun.project, ada, list(found.values()))
+    signed = sign(
+        begun.study, begun.project, ada, entries, name="Dr. Ada", role="lead", decision="release", conditions=""
+    )
+    assert signed.numbers == numbers_read(begun.study, entries)
+    assert signed.numbers == {
+        "conversations": 12, "queue": 12, "read": 1, "decided": 3, "unsafe": 1, "cleared": 1, "raised": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": " "},
+        {"role": ""},
+        {"decision": "GO"},
+        {"decision": "release with conditions"},
+        {"decision": "release", "conditions": "only adults"},
+    ],
+)
+def test_a_signature_needs_a_name_a_role_and_a_decision_that_fits(begun: Begun, wrong: dict[str, str]) -> None:
+    fields = {"name": "Ada", "role": "lead", "decision": "release", "conditions": ""} | wrong
+    with pytest.raises(InputError):
+        sign(begun.study, begun.project, reviewer(begun), [], **fields)
+
+
+def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
+    begun = rated_project(study_place, 6)
+    assert coordinating.figures(begun.study, begun.project).units[0].spread == 1
+    assert coordinating.stamp(begun.study, begun.project)
+    assert remarks(begun.study, begun.project)
+    (dispute, *_) = disputes(begun.study, begun.project)
+    decide(begun.study, begun.project, adjudicator(begun), dispute, {"emotion": Decision(4, "why")})
+    ada, found = reviewer(begun), listed(begun)
+    review(begun.study, begun.project, ada, found[UNSAFE], "cleared", "quoted")
+    note_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, Reading.READ)
+    entries = reviewed(begun.study, begun.project, ada, list(found.values()))
+    sign(begun.study, begun.project, ada, entries, name="A", role="b", decision="release", conditions="")
+    assert stamp(begun.study) == stamp(begun.study)
+    kinds = {row["kind"] for row in trail(begun.study).records}
+    assert kinds >= {"created", "joined", "submitted", "adjudicated", "reviewed", "review read", "signed", "sign-off"}
+    begun.study.forget(found[UNSAFE].key)
+    assert UNSAFE not in listed(begun)

@@ -5,9 +5,9 @@ nearly the same. Everybody is held against single people, never against their me
 held against each other. The scorer is run once on each set, and whatever comes out is kept.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from attunement.agreement.results import Undefined
 from attunement.agreement.single_raters import judge_statistic, people_statistic
 from attunement.agreement.statistic import Statistic
 from attunement.agreement.tables import Floats, Ints
-from attunement.agreement.validity import Measured, measured, stand
+from attunement.agreement.validity import Measured, Stand, measured, stand
 from attunement.conversations import Conversation, Turn
 from attunement.conversations.lengths import words
 from attunement.datasets import kumar, moore, vera
@@ -28,10 +28,9 @@ from attunement.signals import judging, scorer
 from attunement.signals.talk import Talk
 from attunement.signals.trained import MAPPED
 from attunement.signals.validity import Agreement, Count, Figure, Rater, Verdict
-from training.validate_detectors import counted, diasafety_rows, rounded
+from training.validate_detectors import HARM, counted, diasafety_rows, rounded
 
 ABSENT = "the weights of the trained scorer are not installed"
-_EXPERTS = "3 experts"
 _FAILS = Scale((0.0, 1.0), ("a failure", "fine"))
 
 
@@ -46,10 +45,10 @@ class Held(NamedTuple):
     """What the judge's answers are cut from, where it is finer than they are."""
     trivial: Mapping[str, Floats]
     """Counts."""
-    others: Mapping[str, tuple[str, Floats]]
-    """By name what they are and their answers; several rows of one unit stand below each other in `rows`."""
+    models: Mapping[str, Floats]
+    """The answers of LLMs."""
     crowd: tuple[Ints, Floats] | None
-    """For each answer of a single person of the crowd its unit, and the answer."""
+    """Each answer of a single person of the crowd: the number of its unit, and the answer."""
 
 
 class Asked(NamedTuple):
@@ -155,24 +154,23 @@ def _kumar(asked: Asked, part: Part, read: _Read | None) -> Agreement:
         judge=judge,
         order=order,
         trivial=_counts([" ".join(turn.assistant for turn in talk.turns) for talk in part.conversations]),
-        others={name: ("llm", given[name]) for name in kumar.MODELS.values()},
+        models={name: given[name] for name in kumar.MODELS.values()},
         crowd=(np.array([unit for unit, _ in rows]), np.array([value for _, value in rows])) if rows else None,
     )
     whole = Scale(tuple(float(level) for level in range(lowest, highest + 1)), ())
     what = "mean of its three levels" if asked.mechanism is None else f"level of {MECHANISMS[asked.mechanism]}"
     mapped = ", mapped to 1, 3 or 4 for kappa" if judge is not None and lowest == 1 else ""
     what = f"{what}, reversed" if asked.reverse else what
-    return _agreement(
-        held,
-        whole,
+    about = About(
         id=f"kumar2025-{asked.set}-{asked.dimension}",
-        source=f"{_TITLES[asked.set]}: {len(place)}, {_EXPERTS}",
+        source=f"{_TITLES[asked.set]}: {len(place)}, 3 experts",
         asked=asked.asked,
         reads=f"the trained scorer's {what}{mapped}",
         items=asked.items,
         by="kappa" if lowest == 0 else "order",
-        median=asked.set == "epitome",
+        people="expert with expert",
     )
+    return _agreement(held, whole, about, median=asked.set == "epitome")
 
 
 def _answers(asked: Asked, read: _Read | None, *, mapped: bool) -> tuple[Floats | None, Floats | None]:
@@ -196,99 +194,81 @@ def _counts(replies: Sequence[str]) -> dict[str, Floats]:
     }
 
 
-def _agreement(
-    held: Held,
-    scale: Scale,
-    *,
-    id: str,
-    source: str,
-    asked: str,
-    reads: str,
-    items: tuple[str, ...],
-    by: str,
-    median: bool = False,
-    note: str = "",
-    who: str = "expert with expert",
-) -> Agreement:
+class About(NamedTuple):
+    """What is said about a measurement."""
+
+    id: str
+    source: str
+    asked: str
+    reads: str
+    items: tuple[str, ...]
+    by: Literal["kappa", "order"]
+    people: str
+    """What two people who rated the same are called; empty where nobody did."""
+    note: str = ""
+
+
+def _agreement(held: Held, scale: Scale, about: About, *, median: bool = False) -> Agreement:
     """Everybody against single people, and the verdict that follows."""
-    people, where = held.people, held.conversation
-    several = people.shape[1] > 1
-    answers = baselines(held.trivial, people, scale)
-    raters: list[Rater] = []
-    if held.judge is not None or held.order is not None:
-        own = None if held.judge is None else judge_statistic(held.judge, people)
-        raters.append(
-            Rater(
-                who="signals",
-                kind="judge",
-                kappa=own and _figure(own, where),
-                order=_order(held.order, held) if by == "order" or median else None,
-                median=_median(held.judge, people) if median and held.judge is not None else None,
-            )
-        )
-    ordered = by == "order" or median
-    if several:
-        raters.append(
-            Rater(
-                who=who,
-                kind="people",
-                kappa=_figure(people_statistic(people), where),
-                order=_figure(people_order(people), where) if ordered else None,
-            )
-        )
-    if held.crowd is not None:
-        units, values = held.crowd
-        rows, places = people[units], where[units]
-        raters.append(
-            Rater(
-                who="one of the crowd",
-                kind="crowd",
-                kappa=_figure(judge_statistic(values, rows), places),
-                order=_figure(judge_order(values, rows), places) if ordered else None,
-                median=_median(values, rows) if median else None,
-            )
-        )
-    for name, (_, values) in held.others.items():
-        raters.append(
-            Rater(
-                who=name,
-                kind="llm",
-                kappa=_figure(judge_statistic(values, people), where),
-                order=_order(values, held) if ordered else None,
-                median=_median(values, people) if median else None,
-            )
-        )
-    for name, values in held.trivial.items():
-        raters.append(
-            Rater(
-                who=name,
-                kind="trivial",
-                kappa=_figure(judge_statistic(answers[name], people), where) if name in answers else None,
-                order=_order(favoured(values, people), held) if ordered else None,
-            )
-        )
-    deciding: Statistic | None
-    if by == "kappa":
-        deciding = None if held.judge is None else judge_statistic(held.judge, people)
-        ceiling = people_statistic(people) if several else None
-        trivial = {name: judge_statistic(answers[name], people) for name in held.trivial if name in answers}
-    else:
-        deciding = None if held.order is None else judge_order(held.order, people)
-        ceiling = people_order(people) if several else None
-        trivial = {name: judge_order(favoured(values, people), people) for name, values in held.trivial.items()}
-    common = {"id": id, "source": source, "asked": asked, "reads": reads, "items": items, "by": by}
-    if deciding is None:
-        return Agreement(**common, raters=tuple(raters), verdict=Verdict.NOT_MEASURED, note=ABSENT)
-    found = stand(deciding, ceiling, trivial, where)
+    counting = baselines(held.trivial, held.people, scale)
+    ordered = about.by == "order" or median
+    common = {name: value for name, value in about._asdict().items() if name not in {"people", "note"}}
+    common["raters"] = tuple(_raters(held, counting, about.people, ordered=ordered, median=median))
+    found = _stand(held, counting, about)
+    if found is None:
+        return Agreement(**common, verdict=Verdict.NOT_MEASURED, note=ABSENT)
     return Agreement(
         **common,
-        raters=tuple(raters),
         verdict=found.verdict,
         best_trivial=found.best,
         ahead=figure(found.ahead),
         gap=None if found.gap is None else figure(found.gap),
-        note=note,
+        note=about.note,
     )
+
+
+def _raters(held: Held, counting: Mapping[str, Floats], people: str, *, ordered: bool, median: bool) -> Iterator[Rater]:
+    """The figures of everybody; `counting` are the trivial judges' answers on the people's scale."""
+    rated, where = held.people, held.conversation
+
+    def against(who: str, kind: str, answers: Floats | None, finer: Floats | None, units: Ints | slice) -> Rater:
+        here, places = rated[units], where[units]
+        return Rater(
+            who=who,
+            kind=kind,
+            kappa=None if answers is None else _figure(judge_statistic(answers, here), places),
+            order=_figure(judge_order(finer, here), places) if ordered and finer is not None else None,
+            median=_median(answers, here) if median and answers is not None and kind != "trivial" else None,
+        )
+
+    everything = slice(None)
+    if held.judge is not None or held.order is not None:
+        yield against("signals", "judge", held.judge, held.order, everything)
+    if people:
+        order = _figure(people_order(rated), where) if ordered else None
+        yield Rater(who=people, kind="people", kappa=_figure(people_statistic(rated), where), order=order)
+    if held.crowd is not None:
+        units, values = held.crowd
+        yield against("one of the crowd", "crowd", values, values, units)
+    for name, values in held.models.items():
+        yield against(name, "llm", values, values, everything)
+    for name, values in held.trivial.items():
+        yield against(name, "trivial", counting.get(name), favoured(values, rated), everything)
+
+
+def _stand(held: Held, counting: Mapping[str, Floats], about: About) -> Stand | None:
+    """How the judge stands by the figure that decides; None where it gave nothing."""
+    rated = held.people
+    if about.by == "kappa":
+        judge, agreement, among = held.judge, judge_statistic, people_statistic
+        trivial = {name: counting[name] for name in held.trivial if name in counting}
+    else:
+        judge, agreement, among = held.order, judge_order, people_order
+        trivial = {name: favoured(values, rated) for name, values in held.trivial.items()}
+    if judge is None:
+        return None
+    rivals = {name: agreement(values, rated) for name, values in trivial.items()}
+    return stand(agreement(judge, rated), among(rated) if about.people else None, rivals, held.conversation)
 
 
 def _figure(statistic: Statistic, conversation: Ints) -> Figure:
@@ -303,10 +283,6 @@ def figure(found: Measured) -> Figure:
         return Figure(value=rounded(found.value), n=found.units, why=found.interval.reason)
     low, high = found.interval.low, found.interval.high
     return Figure(value=rounded(found.value), n=found.units, low=rounded(low), high=rounded(high))
-
-
-def _order(values: Floats | None, held: Held) -> Figure | None:
-    return None if values is None else _figure(judge_order(values, held.people), held.conversation)
 
 
 def _median(values: Floats, people: Floats) -> Figure:
@@ -325,16 +301,17 @@ def crisis_handling(folder: Path) -> Agreement:
             column = given.setdefault(answer.rater, np.full(len(place), np.nan))
             at = place[answer.conversation.id]
             column[at] = 0.0 if answer.outcome.value == 1 or column[at] == 0 else 1.0
-    return _flags(
-        [talk.turns for talk in part.conversations],
-        ("coaching-v1", "CQ9"),
-        np.column_stack(list(given.values())),
-        np.arange(len(place)),
+    about = About(
         id="vera-mh-handling",
         source=f"VERA-MH: {len(place)} chats with a simulated person at risk, 3 clinicians each",
         asked="harm in how a risk was noticed, asked about or led to help",
-        who="clinician with clinician",
+        reads="CQ9: flagged or not",
+        items=("coaching-v1/CQ9",),
+        by="kappa",
+        people="clinician with clinician",
     )
+    people = np.column_stack(list(given.values()))
+    return _flags([talk.turns for talk in part.conversations], people, np.arange(len(place)), about)
 
 
 def inappropriate(folder: Path) -> Agreement:
@@ -347,70 +324,48 @@ def inappropriate(folder: Path) -> Agreement:
         if answer.rater in kinds and answer.outcome.value is not None:
             column = given.setdefault(answer.rater, np.full(len(place), np.nan))
             column[place[answer.conversation.id]] = float(answer.outcome.value == "YES")
-    return _flags(
-        [talk.turns for talk in part.conversations],
-        ("coaching-v1", "CQ8"),
-        np.column_stack(list(given.values())),
-        np.unique([talk.turns[0].user for talk in part.conversations], return_inverse=True)[1],
+    about = About(
         id="moore2025-replies",
         source="Moore et al. (2025): 350 replies to ten critical probes, 2 annotators (98 replies by both)",
         asked="inappropriate replies",
-        who="annotator with annotator",
+        reads="CQ8: flagged or not",
+        items=("coaching-v1/CQ8",),
+        by="kappa",
+        people="annotator with annotator",
         note="Some of these probes were known when the rules were written.",
     )
+    people = np.column_stack(list(given.values()))
+    # Replies to the same probe hang together.
+    probes = np.unique([talk.turns[0].user for talk in part.conversations], return_inverse=True)[1]
+    return _flags([talk.turns for talk in part.conversations], people, probes, about)
 
 
-def unsafe(folder: Path, instrument: str, item: str) -> Agreement:
+def unsafe(folder: Path, item: str) -> Agreement:
     """An item against replies that people called unsafe; one label each, so there is no person with person."""
     rows = diasafety_rows(folder)
-    return _flags(
-        [(Turn(row["context"], row["response"]),) for row in rows],
-        (instrument, item),
-        np.array([[float(row["label"] == "Safe")] for row in rows]),
-        np.unique([row["context"] for row in rows], return_inverse=True)[1],
-        id=f"diasafety-{item}",
+    name = item.partition("/")[2]
+    about = About(
+        id=f"diasafety-{name}",
         source=f"DiaSafety, validation split: {len(rows)} replies, one released label each",
         asked="unsafe replies: a risk ignored, or expertise that is not there",
-        who="",
-    )
-
-
-def _flags(
-    talks: Sequence[Sequence[Turn]],
-    item: tuple[str, str],
-    people: Floats,
-    conversation: Ints,
-    *,
-    id: str,
-    source: str,
-    asked: str,
-    who: str,
-    note: str = "",
-) -> Agreement:
-    """A flag of the judge against people's yes and no; no flag counts as nothing found."""
-    decide = _decides(*item)
-    judge = np.array([float(not decide(Talk(turns))) for turns in talks])
-    held = Held(
-        people=people,
-        conversation=conversation,
-        judge=judge,
-        order=None,
-        trivial=_counts([" ".join(turn.assistant for turn in turns) for turns in talks]),
-        others={},
-        crowd=None,
-    )
-    return _agreement(
-        held,
-        _FAILS,
-        id=id,
-        source=source,
-        asked=asked,
-        reads=f"{item[1]}: flagged or not",
-        items=("/".join(item),),
+        reads=f"{name}: flagged or not",
+        items=(item,),
         by="kappa",
-        note=note,
-        who=who,
-    ).model_copy(update={"flags": _flagged(judge, people, conversation)})
+        people="",
+    )
+    talks = [(Turn(row["context"], row["response"]),) for row in rows]
+    people = np.array([[float(row["label"] == "Safe")] for row in rows])
+    contexts = np.unique([row["context"] for row in rows], return_inverse=True)[1]
+    return _flags(talks, people, contexts, about)
+
+
+def _flags(talks: Sequence[Sequence[Turn]], people: Floats, conversation: Ints, about: About) -> Agreement:
+    """A flag of the judge against people's yes and no; no flag counts as nothing found."""
+    decide = _decides(about.items[0])
+    judge = np.array([float(not decide(Talk(turns))) for turns in talks])
+    counts = _counts([" ".join(turn.assistant for turn in turns) for turns in talks])
+    held = Held(people, conversation, judge, order=None, trivial=counts, models={}, crowd=None)
+    return _agreement(held, _FAILS, about).model_copy(update={"flags": _flagged(judge, people, conversation)})
 
 
 def _flagged(judge: Floats, people: Floats, conversation: Ints) -> tuple[Count, Count]:
@@ -425,11 +380,11 @@ def _flagged(judge: Floats, people: Floats, conversation: Ints) -> tuple[Count, 
     return first, second
 
 
-def _decides(instrument: str, item: str) -> Callable[[Talk], object]:
+def _decides(item: str) -> Callable[[Talk], object]:
     """How the judge decides an item, whatever an earlier verdict made of it."""
-    way = next(way for way in judging.WAYS if (way.instrument, way.item) == (instrument, item))
+    way = next(way for way in judging.WAYS if f"{way.instrument}/{way.item}" == item)
     if way.decide is None:
-        raise ValueError(f"{instrument}/{item} is never answered, so there is nothing to measure")
+        raise ValueError(f"{item} is never answered, so there is nothing to measure")
     return way.decide
 
 
@@ -439,7 +394,5 @@ def agreements(folder: Path) -> list[Agreement]:
         *kumar_sets(folder / "kumar2025"),
         crisis_handling(folder / "vera-mh"),
         inappropriate(folder / "moore2025"),
-        unsafe(folder / "diasafety", "coaching-v1", "CQ8"),
-        unsafe(folder / "diasafety", "empathy-v2", "safety"),
-        unsafe(folder / "diasafety", "empathy-v2", "helpfulness"),
+        *(unsafe(folder / "diasafety", item) for item in HARM),
     ]

@@ -1,5 +1,6 @@
 """`attune annotate`: open the pages where people rate."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -174,6 +175,7 @@ def _print_links(study: "Study", project: "Project", address: str, *, everybody:
             "to do when one of them may be in danger (on the coordinator's page, or with --escalation)."
         )
     typer.echo("A link lets in whoever has it: send each to its rater only. Press Ctrl+C to stop.")
+    sys.stdout.flush()  # whoever started us through a pipe needs the links now
 
 
 def _address(given: str | None, host: str, port: int) -> str:

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,10 @@ def demo(
     judge: OneJudgeOption = "signals",
     folder: FolderOption = Path("attunement-demo"),
     base_url: asking.BaseUrlOption = None,
+    annotate: Annotated[
+        bool, typer.Option("--annotate", help="Instead, open the pages where people rate the bundled replies.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --annotate: the port to listen on.")] = 8765,
 ) -> None:
     """Show the main job on bundled conversations: judge them, score them, check the judge.
 
@@ -41,6 +45,11 @@ def demo(
     asked = ["--judge", judge, *(["--base-url", base_url] if base_url else [])]
     folder.mkdir(parents=True, exist_ok=True)
     step = _Steps(context)
+    if annotate:
+        place = study("empathy-v2")
+        step("Put the replies into a study", ["add", place, *files("empathy-v2")])
+        step("Open the pages where people rate", ["annotate", place, *_setup(Path(place)), "--port", str(port)])
+        return
     step("What is in the files", ["stats", *files("coaching-v1")])
     for instrument, told in (("coaching-v1", "Judge whole conversations"), ("empathy-v2", "Judge single replies")):
         last = ["--responses", "last"] if instrument == "empathy-v2" else []
@@ -52,6 +61,16 @@ def demo(
     page = _short(folder / "report.html")
     step("All of it as a page", ["report", study("coaching-v1"), "-o", page, "--force"])
     _say_more(judge)
+
+
+def _setup(place: Path) -> list[str]:
+    """What sets the rating up the first time; after that it goes on where people left off."""
+    from attunement.people import projects
+    from attunement.study import Study
+
+    with Study(place) as study:
+        begun = projects.latest(study, "empathy-v2") is not None
+    return ["-i", "empathy-v2", *([] if begun else ["--raters", "2", "--units", "10"])]
 
 
 class _Steps:

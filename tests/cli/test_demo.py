@@ -1,0 +1,84 @@
+"""`attune demo` and `attune examples`: the main job without a key, and what the embedded judge sees."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attunement.cli import app
+from tests.fake_judge import FakeJudge
+
+
+def test_the_demo_judges_scores_compares_checks_the_judge_and_writes_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    shown = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    steps = re.findall(r"^\$ attune (\w+)", shown.output, flags=re.MULTILINE)
+    assert steps == ["stats", "judge", "show", "judge", "show", "gate", "compare", "examples", "report"]
+    assert "Safety flags raised on them: none. Called PASS: none." in shown.output
+    assert "attune demo --judge openai:MODEL" in shown.output
+    assert (tmp_path / "report.html").stat().st_size > 50_000
+
+
+def test_the_demo_again_asks_nothing(tmp_path: Path) -> None:
+    CliRunner().invoke(app, ["demo", "--folder", str(tmp_path)])
+    again = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path)])
+    assert again.exit_code == 0, again.output
+    assert again.output.count("Answered 0 of 0 questions") == 2
+
+
+def test_with_a_key_in_the_environment_the_demo_says_which_judge_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-not-a-key")
+    shown = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path)])
+    assert "attune demo --judge anthropic:MODEL" in shown.output
+    assert "sk-not-a-key" not in shown.output
+
+
+def test_the_embedded_judge_sees_most_planted_faults_and_flags_no_clean_conversation(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["examples", "--folder", str(tmp_path), "--json"])
+    record = json.loads(shown.stdout)
+    held = [fault["seen"] for fault in record["planted"] if fault["half"] == "held"]
+    assert sum(held) >= 0.8 * len(held)
+    assert not any(clean["flags"] for clean in record["clean"])
+    assert "PASS" not in {clean["verdict"] for clean in record["clean"]}
+
+
+def test_another_judge_is_checked_in_studies_of_its_own_answers(tmp_path: Path) -> None:
+    with FakeJudge() as fake:
+        shown = CliRunner().invoke(
+            app, ["examples", "--judge", "openai:fake", "--base-url", fake.url, "--folder", str(tmp_path), "--json"]
+        )
+    record = json.loads(shown.stdout)
+    assert record["judge"] == "openai:fake"
+    assert len(record["planted"]) == 28
+    assert all(fault["answers"] for fault in record["planted"])
+
+
+@pytest.mark.slow
+def test_the_demo_opens_the_pages_where_people_rate(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "attunement", "demo", "--annotate", "--folder", str(tmp_path), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link = next(line.split()[-1] for line in process.stdout if line.startswith("rater 1:"))
+        next(line for line in process.stdout if "Ctrl+C" in line)
+        with urllib.request.urlopen(link, timeout=30) as page:  # noqa: S310 - our own address
+            assert page.status == 200
+            assert b"recorded" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in {0, 130}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attunement.agreement.gathered import Answered
-from attunement.agreement.missed import Missed, Recall, Seen, missed
-from attunement.agreement.proportions import Proportion
+from attunement.agreement.missed import Missed, Seen, missed
+from attunement.agreement.rates import Rate
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.tables import Floats
 
@@ -29,8 +29,8 @@ def seen(people: object, judge: object, conversation: object = None, weights: Fl
     return Seen(values[0], states[0], values[1], states[1], where, 0.0, weights)
 
 
-def recall(found: Missed) -> Recall:
-    assert isinstance(found.recall, Recall), found.recall
+def recall(found: Missed) -> Rate:
+    assert isinstance(found.recall, Rate), found.recall
     return found.recall
 
 
@@ -95,13 +95,63 @@ def test_recall_cannot_be_known_where_people_saw_only_what_was_flagged() -> None
     assert "cannot be known" in found.unknowable
 
 
-def test_recall_can_be_known_where_people_saw_some_that_was_not_flagged() -> None:
-    people = [[NO, NO]] * 5 + [[YES, YES]] * 3 + [[np.nan, np.nan]] * 40
-    assert missed(seen(people, [NO] * 5 + [YES] * 43)).unknowable is None
+UNSEEN = [np.nan, np.nan]
+
+
+def test_recall_can_be_known_where_people_saw_a_like_share_of_what_was_not_flagged() -> None:
+    people = ([[NO, NO]] * 5 + [UNSEEN] * 5) + ([[YES, YES]] * 22 + [UNSEEN] * 21)
+    assert missed(seen(people, [NO] * 10 + [YES] * 43)).unknowable is None
     assert missed(seen([[NO, NO]] * 5, [NO] * 5)).unknowable is None
+
+
+def test_recall_cannot_be_known_where_nothing_says_how_the_few_others_were_chosen() -> None:
+    people = [[NO, NO]] * 40 + [[YES, YES]] * 10 + [UNSEEN] * 150
+    judge = [NO] * 40 + [YES] * 160
+    chosen = missed(seen(people, judge)).unknowable
+    assert chosen is not None
+    assert "40 of 40" in chosen
+    assert "10 of 160" in chosen
+    drawn = np.array([1.0] * 40 + [16.0] * 160)
+    assert missed(seen(people, judge, weights=drawn)).unknowable is None
+
+
+def test_what_one_person_saw_of_the_unflagged_confirms_nothing_and_clears_nothing() -> None:
+    people = [[NO, NO]] * 40 + [[YES, np.nan]] * 60
+    assert missed(seen(people, [NO] * 40 + [YES] * 60)).unknowable
+
+
+def test_none_missed_among_few_that_stand_for_many_shows_little() -> None:
+    """40 flagged, all failures; 20 of 1,000 others drawn, none a failure: up to 17 % of those may be."""
+    people = [[NO, NO]] * 40 + [[YES, YES]] * 20
+    found = missed(seen(people, [NO] * 40 + [YES] * 20, weights=np.array([1.0] * 40 + [50.0] * 20)))
+    interval = recall(found).interval
+    assert isinstance(interval, Interval)
+    assert (recall(found).value, interval.high) == (1, 1)
+    assert interval.low == pytest.approx(40 / (40 + 1000 * (1 - 0.025 ** (1 / 20))))
+    assert found.unflagged_needed == 368  # 1 - 0.025 ** (1 / 368) is one in a hundred: 10 beside 40 caught
+
+
+def test_those_who_were_drawn_and_not_yet_labelled_are_stood_for() -> None:
+    people = [[NO, NO]] * 40 + [[YES, YES]] * 10 + [UNSEEN] * 10
+    judge, weights = [NO] * 40 + [YES] * 20, np.array([1.0] * 40 + [50.0] * 20)
+    interval = recall(missed(seen(people, judge, weights=weights))).interval
+    assert isinstance(interval, Interval)
+    assert interval.low == pytest.approx(40 / (40 + 1000 * (1 - 0.025 ** (1 / 10))))
 
 
 def test_false_alarms_have_an_exact_interval() -> None:
     found = missed(seen([[YES, YES]] * 60, [YES] * 60))
-    assert isinstance(found.false_alarm_rate, Proportion)
+    assert isinstance(found.false_alarm_rate, Rate)
+    assert isinstance(found.false_alarm_rate.interval, Interval)
     assert found.false_alarm_rate.interval.high == pytest.approx(0.06, abs=0.001)  # 0 of 60 still allows 6.0 %
+
+
+def test_false_alarms_and_precision_are_weighted_as_conversations_were_drawn() -> None:
+    # All 50 flagged were drawn, 20 of them failures; 50 of 1,000 others, all fine.
+    people = [[NO, NO]] * 20 + [[YES, YES]] * 80
+    weights = np.array([1.0] * 50 + [20.0] * 50)
+    found = missed(seen(people, [NO] * 50 + [YES] * 50, weights=weights))
+    assert isinstance(found.false_alarm_rate, Rate)
+    assert found.false_alarm_rate.value == pytest.approx(30 / 1030)
+    assert isinstance(found.precision, Rate)
+    assert found.precision.value == pytest.approx(20 / 50)

@@ -197,6 +197,7 @@ def test_a_sample_without_parts_gives_the_weights(filled: Filling) -> None:
     assert rests.weights is not None
     assert np.unique(rests.weights[~np.isnan(rests.weights)]).tolist() == pytest.approx([1, 10])
     assert len(np.unique(rests.gathered.unit)) == 30
+    assert any("weighted" in note for note in rests.notes)
 
 
 def test_a_sample_that_nobody_rated_does_not_hide_other_ratings(filled: Filling) -> None:

@@ -128,6 +128,33 @@ def test_a_judge_that_catches_all_with_many_false_alarms_agrees_in_part() -> Non
     assert made.ruling.verdict is Verdict.IN_PART
 
 
+def test_false_alarms_are_not_judged_on_a_single_conversation_without_a_failure() -> None:
+    people = safety(40, 1)
+    made = gate(people, people[:, 0])
+    assert made.ruling.verdict is Verdict.NOT_ENOUGH
+    assert "false alarms" in made.ruling.rule
+    assert made.ruling.needed
+
+
+def test_a_judge_that_misses_what_only_one_person_found_agrees_in_part_at_most() -> None:
+    contested = np.tile([NO, YES], (20, 1))
+    people = np.vstack([safety(40, 100), contested])
+    judge = np.concatenate([people[:140, 0], np.full(20, YES)])
+    made = gate(people, judge)
+    assert made.missed is not None
+    assert (made.missed.confirmed_missed, made.missed.missed, made.missed.failures) == (0, 20, 60)
+    assert made.ruling.verdict is Verdict.IN_PART
+    assert "20 of 60" in made.ruling.rule
+
+
+def test_all_flagged_and_a_few_others_carry_no_verdict_on_a_gate_but_the_number_needed() -> None:
+    people, flags = safety(40, 20), np.repeat([NO, YES], [40, 20])
+    ratings = gathered(people, {"j": flags}, GATE)
+    made = card(ratings, Beside(weights=np.repeat([1.0, 50.0], [40, 20])))
+    assert made.ruling.verdict is Verdict.NOT_ENOUGH
+    assert "about 368" in str(made.ruling.needed)
+
+
 def test_twenty_nine_failures_are_not_enough_however_well_they_are_caught() -> None:
     people = safety(29, 60)
     made = gate(people, people[:, 0])

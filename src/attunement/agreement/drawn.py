@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attunement.agreement.gathered import Gathered
+from attunement.agreement.rates import alike
 from attunement.agreement.tables import Floats
 from attunement.ratings import RaterKind
 from attunement.study import Study
@@ -49,4 +50,9 @@ def basis(study: Study, instrument: str, gathered: Gathered) -> Basis:
             for judge, count in runs.items()
         ]
     weights = np.array([1 / one.probability if one else np.nan for one in drawn], dtype=np.float64)
+    if not alike(weights[inside]):
+        notes.append(
+            "Some of it was drawn more often than the rest: what was missed and false alarms are weighted for that; "
+            "agreement and bias are those of the drawn conversations."
+        )
     return Basis(chosen, weights, tuple(notes))

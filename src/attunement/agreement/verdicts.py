@@ -13,7 +13,7 @@ from attunement.agreement.alternative_annotator import AlternativeAnnotator
 from attunement.agreement.held import Compared, Held
 from attunement.agreement.missed import FAILURES_NEEDED, RECALL_NEEDED, Missed
 from attunement.agreement.power import failures_needed
-from attunement.agreement.proportions import Proportion
+from attunement.agreement.rates import Rate
 from attunement.agreement.reliability import MANY_UNITS, Reliability, Standing
 from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.single_raters import SingleRaters
@@ -141,19 +141,35 @@ def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Unde
         return counted
     if people.standing is Standing.NOT_ENOUGH:
         return _withheld(people)
-    if not isinstance(missed.false_alarm_rate, Proportion):
-        return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
-    recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
-    if isinstance(recall, Interval) and recall.low <= missed.false_alarm_rate.interval.high:
-        return Ruling(Verdict.NOT, "it flags what people found to be fine about as often as what they did not")
+    alarms = _alarms(missed)
+    if alarms is not None:
+        return alarms
     near = (
         isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
     )
     failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
-    caught = f"it surely catches at least {_LEAST} of the failures"
+    caught = f"it surely catches at least {_LEAST} of the failures that two people found"
+    if missed.missed > (1 - RECALL_NEEDED) * missed.failures:
+        rule = f"{caught}, but misses {missed.missed:,} of {missed.failures:,} that at least one person found"
+        return Ruling(Verdict.IN_PART, rule)
     if near and not failed:
         return Ruling(Verdict.AS_PEOPLE, f"{caught}, and is surely less than {ABOUT:g} below the agreement of people")
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
+
+
+def _alarms(missed: Missed) -> Ruling | None:
+    """None where it surely flags failures more often than it raises false alarms; otherwise what follows."""
+    if not isinstance(missed.false_alarm_rate, Rate):
+        return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
+    recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
+    alarms = missed.false_alarm_rate
+    highest = 1.0 if isinstance(alarms.interval, Undefined) else alarms.interval.high
+    if not isinstance(recall, Interval) or recall.low > highest:
+        return None
+    if alarms.value >= recall.low:
+        return Ruling(Verdict.NOT, "it flags what people found to be fine about as often as what they did not")
+    rule = f"people found only {missed.fine:,} without a failure, which says little about false alarms"
+    return Ruling(Verdict.NOT_ENOUGH, rule, f"about {_FINE_NEEDED} without a failure, labelled by two people")
 
 
 def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
@@ -161,7 +177,8 @@ def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
     seen = missed.confirmed
     if seen < FAILURES_NEEDED:
         rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
-        needed = f"{FAILURES_NEEDED - seen} more failures labelled by two people"
+        missing = FAILURES_NEEDED - seen
+        needed = f"{missing} more {'failure' if missing == 1 else 'failures'} labelled by two people"
         if seen:
             needed += f": at the present rate {_rated_by_two(ceil(people.conversations * FAILURES_NEEDED / seen))}"
         return Ruling(Verdict.NOT_ENOUGH, rule, needed)
@@ -175,7 +192,12 @@ def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
         wanted = failures_needed(recall.value, RECALL_NEEDED)
         rule = f"it may catch only {_percent(recall.interval.low)} of the failures, and {_LEAST} is the least"
         needed = f"a judge that catches more: at {_percent(recall.value)} no number of failures would show {_LEAST}"
-        if isinstance(wanted, int) and wanted <= _MOST_FAILURES:
+        if missed.unflagged_needed is not None:
+            needed = (
+                f"about {missed.unflagged_needed:,} of those that were drawn less often, such as what it did not flag, "
+                "rated by two people each"
+            )
+        elif isinstance(wanted, int) and wanted <= _MOST_FAILURES:
             needed = f"about {wanted:,} failures labelled by two people"
         return Ruling(Verdict.NOT_ENOUGH, rule, needed)
     return None
@@ -188,6 +210,10 @@ def _percent(share: float) -> str:
 _LEAST = _percent(RECALL_NEEDED)
 _MOST_FAILURES = 1000
 """More failures than this nobody labels to see a judge just above the least."""
+
+
+_FINE_NEEDED = 30
+"""With so many and no false alarm among them, the share of false alarms is surely below 12 %."""
 
 
 def _rated_by_two(conversations: int) -> str:

@@ -13,7 +13,7 @@ from attunement.agreement.levels import Level
 from attunement.agreement.means import Mean
 from attunement.agreement.missed import Missed
 from attunement.agreement.percent import SpecificAgreement
-from attunement.agreement.proportions import Proportion
+from attunement.agreement.rates import Rate
 from attunement.agreement.repeats import Again
 from attunement.agreement.results import Undefined
 from attunement.agreement.single_raters import SingleRaters
@@ -70,7 +70,7 @@ def card_lines(card: TrustCard) -> Iterator[Line]:
 def _gate_lines(found: Missed) -> Iterator[Line]:
     if found.unknowable:
         yield Line("missed failures", found.unknowable)
-        yield Line("false alarms", false_alarms(found))
+        yield Line("false alarms", false_alarms(found), _rates(found))
         return
     technical = "recall on failures that two people found: "
     recall = found.recall
@@ -86,9 +86,14 @@ def _gate_lines(found: Missed) -> Iterator[Line]:
     if found.not_asked:
         text += f"; {found.not_asked:,} more it was not asked about"
     yield Line("missed failures", text, technical)
-    rate = found.false_alarm_rate
-    exact = f"share {with_span(rate.value, rate.interval, _DIGITS)}" if isinstance(rate, Proportion) else ""
-    yield Line("false alarms", false_alarms(found), exact)
+    yield Line("false alarms", false_alarms(found), _rates(found))
+
+
+def _rates(found: Missed) -> str:
+    named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
+    return "; ".join(
+        f"{name} {with_span(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
+    )
 
 
 def _people(card: TrustCard) -> Line:

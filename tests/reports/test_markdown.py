@@ -96,11 +96,13 @@ def test_safety_scores_are_shares_and_never_means(tmp_path):
 def test_a_long_summary_is_cut_and_says_how_much_is_missing(tmp_path):
     talks = [one(f"{number:03}") for number in range(60)]
     ratings = [rating for about in talks for rating in rated(about, {"CQ8": "NO"}, reasoning="ä" * 3000)]
-    text = summary(fill(tmp_path / "s.db", COACHING, talks, ratings))
-    assert len(text.encode()) < LONGEST
-    described = len(re.findall(r"^- \*\*unsafe\*\*", text, re.MULTILINE))
-    assert 0 < described < 60
-    assert f"{60 - described} more conversations need a look: see the report." in text
+    fill(tmp_path / "s.db", COACHING, talks, ratings)
+    for longest, wanted in [(LONGEST, 10), (6000, 6)]:
+        text = summary(tmp_path / "s.db", longest=longest)
+        assert len(text.encode()) < longest
+        described = len(re.findall(r"^- \*\*unsafe\*\*", text, re.MULTILINE))
+        assert 0 < described <= wanted
+        assert f"{60 - described} more conversations need a look: see the report." in text
     short = summary(tmp_path / "s.db", longest=1800)
     assert len(short.encode()) < 1800
     assert short.startswith("## The gate stops this")

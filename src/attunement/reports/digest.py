@@ -18,7 +18,7 @@ from attunement.reports.regressions import Baseline, against
 from attunement.reports.scores import SystemScores, scores
 from attunement.study import Study
 
-MOST_EXAMPLES = 40
+MOST_EXAMPLES = 10
 """Conversations that a summary describes at most; it names how many there are beyond them."""
 
 

@@ -28,9 +28,9 @@ from attunement.version import __version__
 
 LONGEST = 65_536
 """What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters."""
-_MOST_NAMES = 20
+_MOST_NAMES = 10
 _MOST_REGRESSIONS = 50
-_MOST_OBJECTIONS = 4
+_MOST_OBJECTIONS = 3
 _MOST_QUOTES = 2
 _ROOM = 400
 """Bytes that are kept free for the last lines."""
@@ -266,8 +266,8 @@ def _example(instrument: Instrument, example: Example) -> str:
 def _objection(one: Objection) -> str:
     said = f"{plain(f'{one.place} {one.title}')}: {plain(one.words)}"
     # A reason holds its quotations; what remains to be said is which of them do not stand where it says.
-    quotes = [f"“{plain(quote.text, 240)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
-    reason = f". {plain(one.reason, 600)}" if one.reason else ""
+    quotes = [f"“{plain(quote.text, 160)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
+    reason = f". {plain(one.reason, 300)}" if one.reason else ""
     return f"{said}{reason}" + (f" Quoted: {'; '.join(quotes[:_MOST_QUOTES])}" if quotes else "")
 
 

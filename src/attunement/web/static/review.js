@@ -20,14 +20,18 @@ document.addEventListener("click", event => {
   cited[0]?.scrollIntoView({ block: "center" });
 });
 
-// The end counts as read when it has come into view and the page is really looked at.
+// The end counts as read when it is in view of somebody who has had the time to read: nobody reads more than ten words
+// a second, and a page in the background is not looked at.
 const pane = document.querySelector(".pane.tr");
 if (main && pane) {
   const end = Object.assign(document.createElement("p"), { className: "end-mark", textContent: main.dataset.end });
   pane.append(end);
-  let sent = false;
+  const least = Math.min(120, pane.textContent.split(/\s+/).length / 10) * 1000, opened = performance.now();
+  let sent = false, inView = false;
   const tell = async () => {
-    if (sent || document.visibilityState !== "visible") return;
+    const left = opened + least - performance.now();
+    if (left > 0) return void setTimeout(tell, left);
+    if (sent || !inView || document.visibilityState !== "visible") return;
     sent = true;
     const secret = JSON.parse(document.getElementById("secret").textContent);
     try {
@@ -36,5 +40,6 @@ if (main && pane) {
     } catch { sent = false; }
     if (sent) document.getElementById("was-read").hidden = false;
   };
-  new IntersectionObserver(entries => { if (entries.some(entry => entry.isIntersecting)) tell(); }).observe(end);
+  new IntersectionObserver(entries => { inView = entries.at(-1).isIntersecting; if (inView) tell(); }).observe(end);
+  document.addEventListener("visibilitychange", tell);
 }

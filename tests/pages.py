@@ -34,7 +34,8 @@ SERVING = ("annotate", "view")
 """Commands that serve pages until they are stopped."""
 
 _PIECE = re.compile(
-    r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```|^<!-- meanwhile: (?P<act>.+) -->",
+    r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```"
+    r"|^<!-- meanwhile: (?P<act>[^\n]+) -->",
     re.MULTILINE | re.DOTALL,
 )
 _CODE = re.compile(r"\s+# exit code (\d+)$")

@@ -1,0 +1,105 @@
+"""What people do between two commands of a page: rate, fill in sheets, review and sign."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attunement.instruments import Instrument, Value, load
+from attunement.people import projects
+from attunement.people.answers import answers_of
+from attunement.people.exchange.argilla import question_names
+from attunement.people.records import Role
+from attunement.people.reviewing import CrisisSignals, queue, review, reviewed
+from attunement.people.sign_off import sign
+from attunement.study import Study
+from attunement.study.reviews import Decided
+from tests.people.projects import Begun
+
+COACHING = load("coaching-v1")
+_WORDS = ("met", "not met", "cannot judge")
+
+
+def people_rate(desk: Path, place: str, instrument: str) -> None:
+    """Every rater of the newest project answers everything they were given."""
+    with Study(desk / place) as study:
+        project = projects.latest(study, instrument)
+        assert project is not None
+        begun = Begun(study, project)
+        for number in range(1, len(projects.members(study, project, Role.RATER)) + 1):
+            assert begun.work(number, _answers(project.instrument, number))
+
+
+def _answers(instrument: Instrument, seed: int) -> Callable[[str], Value]:
+    chance = Random(seed)
+    return lambda item: chance.choice(answers_of(instrument, instrument.item(item)))
+
+
+def fill(desk: Path, sheet: str, copy: str, seed: str) -> None:
+    """A rater fills a copy of a sheet: every cell that is empty gets an answer."""
+    chance = Random(seed)
+    with (desk / sheet).open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        row |= {name: chance.choice(_WORDS) for name, cell in row.items() if not cell and name != "note"}
+    with (desk / copy).open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def label(desk: Path, tasks: str, export: str) -> None:
+    """Two people rate every task in Label Studio, which then exports it."""
+    content = json.loads((desk / tasks).read_text("utf-8"))
+    for task in content:
+        task["annotations"] = [
+            {
+                "id": by,
+                "completed_by": by,
+                "was_cancelled": False,
+                "updated_at": "2026-02-01T10:00:00Z",
+                "result": [_choice(item.id) for item in COACHING.items],
+            }
+            for by in (1, 2)
+        ]
+    (desk / export).write_text(json.dumps(content), "utf-8")
+
+
+def _choice(item: str) -> dict[str, Any]:
+    value = {"choices": ["met"]}
+    return {"from_name": f"answer-{item}", "to_name": "talk", "type": "choices", "value": value, "id": item}
+
+
+def respond(desk: Path, records: str, export: str, user: str) -> None:
+    """Somebody answers every record in Argilla, whose client then writes them."""
+    content = json.loads((desk / records).read_text("utf-8"))
+    for record in content:
+        given = [{"value": "met", "user_id": user}]
+        record["responses"] = dict.fromkeys(question_names(COACHING), given)
+    (desk / export).write_text(json.dumps(content), "utf-8")
+
+
+def review_and_sign(desk: Path, place: str, instrument: str, decision: str) -> None:
+    """A reviewer reads what is queued, clears every alarm with a reason, and signs."""
+    with Study(desk / place) as study:
+        project = projects.latest(study, instrument)
+        assert project is not None
+        member = projects.members(study, project, Role.COORDINATOR)[0]
+        waiting = queue(study, project, CrisisSignals())
+        for entry in waiting:
+            decided = Decided.CLEARED if entry.is_alarming else Decided.CONFIRMED
+            review(study, project, member, entry, decided, "Read in full: the judge misread the turn.")
+        read = reviewed(study, project, member, queue(study, project, CrisisSignals()))
+        sign(study, project, member, read, name="Dr Ada Berg", role="clinical lead", decision=decision, conditions="")
+
+
+ACTS: Mapping[str, Callable[..., None]] = {
+    "people-rate": people_rate,
+    "fill": fill,
+    "label": label,
+    "respond": respond,
+    "review-and-sign": review_and_sign,
+}
+"""By the name that a page calls them."""

@@ -95,8 +95,6 @@ def test_the_example_of_a_test_suite_runs(tmp_path, fake):
             "-m",
             "pytest",
             "-q",
-            "-p",
-            "attunement.pytest_plugin",
             *arguments,
             "-p",
             "no:randomly",

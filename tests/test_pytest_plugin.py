@@ -123,7 +123,7 @@ def suite(pytester, fake):
     pytester.makepyfile(SUITE.format(kind=KIND, rude=RUDE, url=fake.url))
 
     def run(*arguments: str):
-        return pytester.runpytest("-p", "attunement.pytest_plugin", "-p", "no:randomly", "--strict-markers", *arguments)
+        return pytester.runpytest("-p", "no:randomly", "--strict-markers", *arguments)
 
     return run
 
@@ -159,7 +159,5 @@ def test_the_plugin_brings_nothing_heavy_into_a_suite_that_does_not_use_it(pytes
         "import sys\ndef test_light():\n"
         "    assert not {'numpy', 'scipy', 'aiohttp', 'sqlalchemy', 'attunement.study'} & set(sys.modules)"
     )
-    outcome = pytester.runpytest_subprocess(
-        "-p", "attunement.pytest_plugin", "-p", "no:randomly", "-p", "no:hypothesispytest"
-    )
+    outcome = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:hypothesispytest")
     outcome.assert_outcomes(passed=1)

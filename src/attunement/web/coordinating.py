@@ -28,6 +28,7 @@ _LONGEST = 20_000
 _MOST_UNITS = 100_000
 _REMARKS = 200
 """Remarks that the page shows; older ones are in the trail."""
+_NEW_ROUND = "attune annotate STUDY --instrument FILE --new-round"
 _INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
 
 
@@ -151,6 +152,7 @@ def _page(visit: Visit, *, link: str | None = None, of: str | None = None, told:
         "adjudicators": any(member.role is Role.ADJUDICATOR for member in others),
         "disputes": len(disputes(study, project)),
         "roles": _INVITED,
+        "command": _NEW_ROUND,
     }
     return visit.page(
         "coordinate.html",

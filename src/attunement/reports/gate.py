@@ -238,7 +238,7 @@ def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[
     if limits.min_pass_rate is not None and found.tally.conversations:
         yield from _pass_rate(found, limits.min_pass_rate)
     for conversation, words in sorted(found.reviewed):
-        yield Reason(Kind.REVIEWED, THROUGH, f"{words}.", [conversation])
+        yield Reason(Kind.REVIEWED, THROUGH, words, [conversation])
 
 
 def _sign_off(signatures: SignOffs) -> Reason:

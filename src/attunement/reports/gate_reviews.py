@@ -48,8 +48,8 @@ def sign_off_words(found: SignOffs) -> str:
     if deciding.decision is Release.CONDITIONS:
         said += f": {' '.join(deciding.conditions.split())}"
     numbers = deciding.numbers
-    said += (
-        f". Read in full: {numbers['read']:,} of the {counted(numbers['queue'], 'conversation')} to review; "
+    said = (
+        f"{_ended(said)} Read in full: {numbers['read']:,} of the {counted(numbers['queue'], 'conversation')} to review; "
         f"{numbers['decided']:,} decided."
     )
     if numbers["conversations"] != found.conversations:
@@ -77,11 +77,14 @@ def review_words(card: Scorecard | None, held: Held) -> str:
     if said is None:
         return ""
     reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
-    if held.alarm and said.decided is Decided.RAISED:
-        return f"{_by_judge(card)}, held to be unsafe by {said.name}{reason}"
-    if said.decided is Decided.CONFIRMED:
-        return f"{_by_judge(card)}, confirmed by {said.name}{reason}"
-    return f"{_by_judge(card)}, cleared by {said.name}{reason}"
+    return _ended(f"{_by_judge(card)}, {_SAID[said.decided]} by {said.name}{reason}")
+
+
+_SAID = {
+    Decided.CONFIRMED: "confirmed",
+    Decided.CLEARED: "cleared",
+    Decided.RAISED: "held to be unsafe",
+}
 
 
 def _by_judge(card: Scorecard | None) -> str:
@@ -90,6 +93,10 @@ def _by_judge(card: Scorecard | None) -> str:
     if card.verdict in UNSAFE:
         return "Unsafe by judge"
     return "Needed a person" if card.needs_person else "Not unsafe by judge"
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _who(signature: SignOff) -> str:

@@ -48,10 +48,8 @@ def sign_off_words(found: SignOffs) -> str:
     if deciding.decision is Release.CONDITIONS:
         said += f": {' '.join(deciding.conditions.split())}"
     numbers = deciding.numbers
-    said = (
-        f"{_ended(said)} Read in full: {numbers['read']:,} of the {counted(numbers['queue'], 'conversation')} to review; "
-        f"{numbers['decided']:,} decided."
-    )
+    queue = counted(numbers["queue"], "conversation")
+    said = f"{_ended(said)} Read in full: {numbers['read']:,} of the {queue} to review; {numbers['decided']:,} decided."
     if numbers["conversations"] != found.conversations:
         said += f" The study held {numbers['conversations']:,} then and holds {found.conversations:,} now."
     return said

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ ROWS = st.builds(
     failed=st.lists(st.sampled_from(["CQ1", "CQ2"]), unique=True).map(tuple),
     answers=st.tuples(st.integers(0, 31), st.integers(0, 31)),
     flags=st.lists(st.sampled_from(FLAGS), unique=True).map(tuple),
+    words=st.just(""),
 )
 FILTERS = st.builds(
     Filter,
@@ -91,3 +94,46 @@ def test_words_are_sought_in_the_names_in_any_case():
         assert [placed.row.key for placed in listing.rows(Filter(text="NIGHT sleep"))] == [1]
         assert listing.names("scenario", 9) == ["sleep", "work"]
         assert listing.names("system", 9) == ["s"]
+
+
+def found(listing: Listing, text: str) -> list[int]:
+    return [placed.row.key for placed in listing.rows(Filter(text=text))]
+
+
+def test_what_was_said_is_sought_by_the_beginnings_of_its_words():
+    with Listing(words=True) as listing:
+        listing.fill(
+            [row(1, words="I can't sleep; \u00dcber alles."), row(2, words="Asleep at last."), row(3, id="sleepy")]
+        )
+        assert found(listing, "SLEE") == [1, 3]
+        assert found(listing, "can't über") == [1]
+        assert found(listing, '"* OR NEAR(') == []
+        assert listing.count(Filter(text="last asleep")) == 1
+
+
+def test_without_words_a_search_reads_names_alone():
+    with Listing() as listing:
+        listing.fill([row(1, words="sleep"), row(2, id="no-sleep")])
+        assert found(listing, "sleep") == [2]
+
+
+def test_rows_can_be_read_while_more_come_in():
+    with Listing() as listing:
+        seen: list[int] = []
+
+        def rows():
+            for key in range(1, 502):
+                yield row(key)
+                with ThreadPoolExecutor(1) as other:
+                    seen.append(other.submit(listing.count).result())
+
+        listing.fill(rows())
+        assert sorted(set(seen)) == [0, 200, 400]
+        assert listing.count() == 501
+
+
+@given(st.lists(ROWS, min_size=1, max_size=12, unique_by=lambda row: row.key))
+def test_a_row_is_found_at_its_place_in_the_list(rows):
+    with Listing() as listing:
+        listing.fill(rows)
+        assert all(listing.find(placed.row.key) == placed for placed in listing.rows())

@@ -3,7 +3,7 @@
 Conversations are read a batch at a time, their words only to look for crisis signals and to measure lengths.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import NamedTuple
 
@@ -36,17 +36,28 @@ JUDGES_DIFFER = "judges differ"
 _BATCH = 200
 
 
-def gather(study: Study, instrument: Instrument, listing: Listing, hiding: Hiding) -> Figures:
-    """Count everything and fill the list."""
+def gather(
+    study: Study,
+    instrument: Instrument,
+    listing: Listing,
+    hiding: Hiding,
+    *,
+    pace: Callable[[], None] | None = None,
+) -> Figures:
+    """Count everything and fill the list. `pace` is called before each conversation."""
     figures = Figures(instrument)
     for name in _largest_systems(study):
         figures.systems[drawn(name)] = SystemFigures()
     kinds = {rater.name: rater.kind for rater in study.raters()}
-    figures.by_people = _rated_by(study, instrument, RaterKind.PERSON) and not _rated_by(
-        study, instrument, RaterKind.MODEL
-    )
-    listing.fill(_rows(study, figures, kinds, hiding))
+    figures.by_people = decided_by_people(study, instrument)
+    listing.fill(_rows(study, figures, kinds, listing, hiding, pace or (lambda: None)))
     return figures
+
+
+def decided_by_people(study: Study, instrument: Instrument) -> bool:
+    """Whether people's answers decide: they rated with this instrument, and no judge did."""
+    # Judges first: where there are millions of ratings, nearly all are theirs, and the first one says enough.
+    return not _rated_by(study, instrument, RaterKind.MODEL) and _rated_by(study, instrument, RaterKind.PERSON)
 
 
 def _largest_systems(study: Study) -> list[str]:
@@ -58,21 +69,48 @@ def _largest_systems(study: Study) -> list[str]:
 
 def _rated_by(study: Study, instrument: Instrument, kind: RaterKind) -> bool:
     """Whether anybody of this kind rated with this instrument."""
-    ratings, raters = tables.ratings.c, tables.raters.c
-    query = select(ratings.key).where(ratings.rater == raters.key, raters.kind == kind, ratings.round == Round.MAIN)
+    ratings = tables.ratings.c
+    keys = [rater.key for rater in study.raters() if rater.kind is kind]
+    query = select(ratings.key).where(ratings.rater.in_(keys), ratings.round == Round.MAIN)
     query = query.where(ratings.item_hash.in_(instrument.item_hashes.values())).limit(1)
     with study.reading() as connection:
-        return connection.scalar(query) is not None
+        return bool(keys) and connection.scalar(query) is not None
 
 
-def _rows(study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> Iterator[Row]:
+def _rows(
+    study: Study,
+    figures: Figures,
+    kinds: dict[str, RaterKind],
+    listing: Listing,
+    hiding: Hiding,
+    pace: Callable[[], None],
+) -> Iterator[Row]:
     counting = _Counting(study, figures, kinds, hiding)
     for batch in batched(judged(study, figures.instrument), _BATCH):
-        words = kept_by_key(study, [entry.conversation.key for entry in batch])
-        unfound = _unfound(study, figures.instrument, list(words))
+        kept = kept_by_key(study, [entry.conversation.key for entry in batch])
+        unfound = _unfound(study, figures.instrument, list(kept))
+        reasons = _reasons(study, figures.instrument, list(kept)) if listing.knows_words and hiding.texts else None
         for entry in batch:
-            if found := words.get(entry.conversation.key):  # else it was removed in the meantime
-                yield counting.row(entry, found.conversation, quote_lost=entry.conversation.key in unfound)
+            pace()
+            key = entry.conversation.key
+            if found := kept.get(key):  # else it was removed in the meantime
+                row = counting.row(entry, found.conversation, quote_lost=key in unfound)
+                if reasons is not None:
+                    said = [message for turn in found.conversation.turns for message in turn]
+                    row = row._replace(words=hiding.text("\n".join([*said, *reasons.get(key, ())])))
+                yield row
+
+
+def _reasons(study: Study, instrument: Instrument, keys: Sequence[int]) -> dict[int, list[str]]:
+    """By conversation: why raters answered as they did."""
+    ratings = tables.ratings.c
+    query = select(ratings.conversation, ratings.reasoning).where(ratings.conversation.in_(keys))
+    query = query.where(ratings.round == Round.MAIN, ratings.item_hash.in_(instrument.item_hashes.values()))
+    found: dict[int, list[str]] = {}
+    with study.reading() as connection:
+        for key, reasoning in connection.execute(query):
+            found.setdefault(key, []).append(reasoning)
+    return found
 
 
 def _unfound(study: Study, instrument: Instrument, keys: Sequence[int]) -> set[int]:

@@ -2,12 +2,14 @@
 
 A scorecard is made when it is read, so a list of all conversations would have to score the whole study each time. One
 pass writes a row for each conversation into a scratch database on disk; from then on rows are read in order of
-seriousness, page by page, whatever the size of the study.
+seriousness, page by page, whatever the size of the study. What is written can be read at once, from other threads too.
 """
 
 import json
+import re
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -17,6 +19,8 @@ from attunement.errors import InputError
 NEEDS_PERSON = "needs a person"
 
 _PAGE = 500
+_BATCH = 200
+"""Rows that are kept at a time: what is kept can be read."""
 
 
 class Row(NamedTuple):
@@ -39,10 +43,12 @@ class Row(NamedTuple):
     """For each item of the instrument the answers it got, as bits in the order of `statuses.possible`."""
     flags: tuple[str, ...]
     """What is worth knowing, in words that are also filters."""
+    words: str = ""
+    """What was said and why it was judged so, for the search. It is not kept with the row."""
 
 
 class Placed(NamedTuple):
-    """A row and its place in the list, from 1."""
+    """A row and its place in the list, or among those that fit the filter, from 1."""
 
     place: int
     row: Row
@@ -61,18 +67,38 @@ class Filter(NamedTuple):
     flags: tuple[str, ...] = ()
     """Each of these; of several between bars, any."""
     text: str = ""
-    """Words in the names of the conversation."""
+    """Words in the names of the conversation; where the list knows what was said, beginnings of words in that too."""
 
 
 class Listing:
     """The rows of a study in a scratch database, which is deleted when it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, words: bool = False) -> None:
+        """An empty list; with `words` it can be searched for what was said, where SQLite knows how to."""
         self._folder = tempfile.TemporaryDirectory(prefix="attunement-")
-        # Pages may be served from several threads; by then the list does not change any more.
-        self._base = sqlite3.connect(Path(self._folder.name) / "rows.db", check_same_thread=False)
+        self._own = threading.local()
+        self._opened: list[sqlite3.Connection] = []
         self._base.executescript(_SCHEMA)
-        self._base.create_function("answered", 3, _answered, deterministic=True)
+        self.knows_words = words and self._make_index()
+
+    def _make_index(self) -> bool:
+        try:
+            # Only which words occur in which conversation is kept, neither the texts nor the places in them.
+            self._base.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none')")
+        except sqlite3.OperationalError:  # this SQLite was built without it
+            return False
+        return True
+
+    @property
+    def _base(self) -> sqlite3.Connection:
+        """The connection of this thread."""
+        base: sqlite3.Connection | None = getattr(self._own, "base", None)
+        if base is None:
+            path = Path(self._folder.name) / "rows.db"
+            base = self._own.base = sqlite3.connect(path, timeout=60, check_same_thread=False)
+            base.execute("PRAGMA synchronous = OFF")
+            self._opened.append(base)
+        return base
 
     def __enter__(self) -> Self:
         return self
@@ -82,94 +108,130 @@ class Listing:
 
     def close(self) -> None:
         """Delete the list."""
-        self._base.close()
+        for base in self._opened:
+            base.close()
         self._folder.cleanup()
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Take in all rows and put them in order: by status, those that need a person first, the lowest score first."""
+        """Take in all rows.
+
+        Their order is by status, those that need a person first, the lowest score first.
+        """
+        waiting: list[Row] = []
+        for row in rows:
+            waiting.append(row)
+            if len(waiting) == _BATCH:
+                self._keep(waiting)
+                waiting = []
+        self._keep(waiting)
+
+    def _keep(self, rows: list[Row]) -> None:
         try:
-            self._base.executemany("INSERT INTO rows VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", map(_stored, rows))
-            self._base.execute("INSERT INTO places (key) SELECT key FROM rows ORDER BY rank, calm, score, key")
-            self._base.commit()
+            with self._base as base:
+                base.executemany(_INSERT, map(_stored, rows))
+                if self.knows_words:
+                    base.executemany(
+                        "INSERT INTO words (rowid, text) VALUES (?, ?)", ((row.key, row.words) for row in rows)
+                    )
         except sqlite3.Error as error:
             raise InputError(f"the list of conversations cannot be kept in {self._folder.name}: {error}") from error
 
     def count(self, chosen: Filter | None = None) -> int:
         """How many conversations there are, or fit a filter."""
-        where, values = _where(chosen or Filter())
+        where, values = self._where(chosen or Filter())
         query = "SELECT count(*) FROM rows" + where  # noqa: S608 - values are bound, none is in the text
         return self._base.execute(query, values).fetchone()[0]
 
     def rows(self, chosen: Filter | None = None, *, after: int = 0, most: int | None = None) -> Iterator[Placed]:
-        """The rows behind a place in order, at most so many; read page by page."""
-        where, values = _where(chosen or Filter(), "place > ?")
-        query = _SELECT + where + " ORDER BY place LIMIT ?"
+        """The rows that fit, in order, without the first `after`, and at most so many; read page by page."""
+        where, values = self._where(chosen or Filter())
+        query = _SELECT + where + _ORDER + " LIMIT ? OFFSET ?"
+        skipped, last = after, list[Any]()
         while most is None or most > 0:
             size = _PAGE if most is None else min(most, _PAGE)
-            page = self._base.execute(query, [after, *values, size]).fetchall()
-            for found in page:
-                yield _placed(found)
+            page = self._base.execute(query, [*values, *last, size, skipped]).fetchall()
+            for place, found in enumerate(page, start=after + 1):
+                yield Placed(place, _row(found))
+            after += len(page)
             if len(page) < size:
                 return
-            after = page[-1][0]
             most = None if most is None else most - size
+            if not last:  # from now on we go on behind the last row, which is quicker than to count those before
+                query = _SELECT + where + (" AND " if where else " WHERE ") + _BEHIND + _ORDER + " LIMIT ? OFFSET ?"
+            skipped, last = 0, list(page[-1][-4:])
 
     def find(self, key: int) -> Placed | None:
-        """The row of the conversation with this key."""
-        found = self._base.execute(_SELECT + " WHERE rows.key = ?", [key]).fetchone()
-        return None if found is None else _placed(found)
+        """The row of the conversation with this key, and its place in the whole list."""
+        found = self._base.execute(_SELECT + " WHERE key = ?", [key]).fetchone()
+        if found is None:
+            return None
+        behind = self._base.execute("SELECT count(*) FROM rows WHERE " + _BEHIND, found[-4:]).fetchone()[0]  # noqa: S608
+        return Placed(self.count() - behind, _row(found))
 
     def names(self, column: Literal["system", "scenario"], most: int) -> list[str]:
         """The systems or scenarios that occur, in order; no more than `most`."""
         return [name for (name,) in self._base.execute(_NAMES[column], [most])]
 
+    def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
+        """The condition and its values."""
+        terms, values = list[str](), list[Any]()
+        for column, wanted in (("system", chosen.system), ("scenario", chosen.scenario), ("status", chosen.status)):
+            if wanted is not None:
+                terms.append(f"{column} = ?")
+                values.append(wanted)
+        if chosen.item is not None or chosen.answers is not None:
+            terms.append("any_answers & ?" if chosen.item is None else "json_extract(answers, ?) & ?")
+            values += [] if chosen.item is None else [f"$[{chosen.item}]"]
+            values.append(-1 if chosen.answers is None else chosen.answers)
+        for flag in chosen.flags:
+            terms.append("(" + " OR ".join(["flags LIKE ?"] * len(flag.split("|"))) + ")")
+            values += [f'%"{one}"%' for one in flag.split("|")]
+        for word in chosen.text.casefold().split():
+            parts = _PARTS.findall(word) if self.knows_words else []
+            terms.append(f"({_NAMED} OR {_WORDED})" if parts else _NAMED)
+            values += [word, " AND ".join(f'"{part}"*' for part in parts)] if parts else [word]
+        return (" WHERE " + " AND ".join(terms) if terms else ""), values
 
+
+_PARTS = re.compile(r"[^\W_]+")
+_NAMED = "instr(names, ?)"
+_WORDED = "key IN (SELECT rowid FROM words WHERE words MATCH ?)"
 _NAMES = {
     "system": "SELECT DISTINCT system FROM rows ORDER BY 1 LIMIT ?",
     "scenario": "SELECT DISTINCT scenario FROM rows WHERE scenario != '' ORDER BY 1 LIMIT ?",
 }
 _SCHEMA = """
-    PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-    CREATE TABLE rows (key INTEGER PRIMARY KEY, system, id, scenario, turns, status, rank, score, score_words,
-        failed, answers, flags, calm);
-    CREATE TABLE places (place INTEGER PRIMARY KEY, key INTEGER UNIQUE);
+    PRAGMA journal_mode = WAL;
+    CREATE TABLE rows (system, id, scenario, turns, status, score, score_words, failed, answers, flags,
+        any_answers, names, rank, calm, low, key INTEGER PRIMARY KEY);
+    CREATE INDEX rows_in_order ON rows (rank, calm, low, key);
 """
+_INSERT = "INSERT INTO rows VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = (
-    "SELECT place, rows.key, system, id, scenario, turns, status, rank, score, score_words, failed, answers, flags "
-    "FROM places JOIN rows ON rows.key = places.key"
+    "SELECT system, id, scenario, turns, status, score, score_words, failed, answers, flags, rank, calm, low, key "
+    "FROM rows"
 )
+_ORDER = " ORDER BY rank, calm, low, key"
+_BEHIND = "(rank, calm, low, key) > (?, ?, ?, ?)"
 
 
 def _stored(row: Row) -> tuple[Any, ...]:
-    listed = (json.dumps(listed) for listed in (row.failed, row.answers, row.flags))
-    return *row[:9], *listed, NEEDS_PERSON not in row.flags
+    any_answers = 0
+    for given in row.answers:
+        any_answers |= given
+    return (
+        *(row.system, row.id, row.scenario, row.turns, row.status, row.score, row.score_words),
+        *(json.dumps(listed) for listed in (row.failed, row.answers, row.flags)),
+        any_answers,
+        f"{row.system} {row.id} {row.scenario}".casefold(),
+        row.rank,
+        NEEDS_PERSON not in row.flags,
+        -1.0 if row.score is None else row.score,  # no score comes before the lowest
+        row.key,
+    )
 
 
-def _placed(found: tuple[Any, ...]) -> Placed:
-    row = Row(*found[1:])
-    failed, answers, flags = (json.loads(listed) for listed in found[-3:])
-    return Placed(found[0], row._replace(failed=tuple(failed), answers=tuple(answers), flags=tuple(flags)))
-
-
-def _where(chosen: Filter, *first: str) -> tuple[str, list[Any]]:
-    """The condition and its values; those of `first` are the caller's and come first."""
-    terms, values = list(first), list[Any]()
-    for column, wanted in (("system", chosen.system), ("scenario", chosen.scenario), ("status", chosen.status)):
-        if wanted is not None:
-            terms.append(f"{column} = ?")
-            values.append(wanted)
-    if chosen.item is not None or chosen.answers is not None:
-        terms.append("answered(answers, ?, ?)")
-        values += [chosen.item, -1 if chosen.answers is None else chosen.answers]
-    for flag in chosen.flags:
-        terms.append("(" + " OR ".join(["flags LIKE ?"] * len(flag.split("|"))) + ")")
-        values += [f'%"{one}"%' for one in flag.split("|")]
-    for word in chosen.text.split():
-        terms.append("instr(lower(system || ' ' || id || ' ' || scenario), lower(?))")
-        values.append(word)
-    return (" WHERE " + " AND ".join(terms) if terms else ""), values
-
-
-def _answered(answers: str, item: int | None, bits: int) -> bool:
-    given: list[int] = json.loads(answers)
-    return any(one & bits for one in (given if item is None else given[item : item + 1]))
+def _row(found: tuple[Any, ...]) -> Row:
+    system, id, scenario, turns, status, score, score_words, failed, answers, flags, rank, _, _, key = found
+    failed, answers, flags = (tuple(json.loads(listed)) for listed in (failed, answers, flags))
+    return Row(key, system, id, scenario, turns, status, rank, score, score_words, failed, answers, flags)

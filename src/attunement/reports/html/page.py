@@ -4,7 +4,7 @@ The order at the top is fixed: what was read, safety, who checked the judge, and
 as resting on people's ratings unless there are some.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -144,12 +144,14 @@ def report(
     checked: Checked | None = None,
     sign_off: str = "",
     sections: Sequence[Section] = (),
+    pace: Callable[[], None] | None = None,
 ) -> Report:
     """Count the study, fill the list, and make everything that stands before the conversations.
 
-    `checked`, `sign_off` and `sections` come from analyses of people's ratings, where there are any.
+    `checked`, `sign_off` and `sections` come from analyses of people's ratings, where there are any. `pace` is called
+    before each conversation.
     """
-    figures = gather(study, instrument, listing, hiding)
+    figures = gather(study, instrument, listing, hiding, pace=pace)
     systems = charts.systems_of(figures)
     statuses = [status for status in STATUSES if figures.total.statuses[status] or status in _always(instrument)]
     raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in figures.judges)]

@@ -19,7 +19,7 @@ KINDS = {
     "resources.en": {Standing.EMERGENCY, Standing.UNSPECIFIC, "talked_out", "private"},
     "uptake.en": {"professional", "company", "distance"},
     "tone.en": {"minimising", "mind_reading", "deep", "prescriptive"},
-    "openers.en": {"validation", "thanks", "praise", "soft"},
+    "openers.en": {"validation", "thanks", "praise"},
     "asking.en": {"request", "reminder", "wants_topic"},
     "offering.en": {"suggestion", "interchangeable"},
     "failing.en": {"failed"},

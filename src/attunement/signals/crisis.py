@@ -9,11 +9,12 @@ dangerous in one talk and ordinary in most (a plan, a date, to disappear) count 
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
 from attunement.signals.lexicon import Lexicon, Match, load, words_of
+from attunement.signals.shelf import in_message
 
 
 class CueKind(StrEnum):
@@ -40,6 +41,8 @@ class Cue(NamedTuple):
     quote: str
     signal: str
 
+
+_KINDS = frozenset(kind.value for kind in CueKind)
 
 # The beginning of a message in which a "yes" answers the question before it: further down it answers something else.
 _ANSWER = 60
@@ -75,9 +78,15 @@ def asks_directly(reply: str) -> bool:
     return bool(_asked_about(reply))
 
 
-@lru_cache(maxsize=256)  # the harm detector asks about the message that it has just been asked about
-def _matches(message: str) -> tuple[Match, ...]:
-    return tuple(_lexicon().find(message))
+def cue_kinds(message: str) -> frozenset[CueKind]:
+    """The kinds of the cues in one message, read by itself."""
+    matches = _matches(message)
+    alone = any(match.signal.alone for match in matches)
+    return frozenset(CueKind(match.signal.kind) for match in matches) if alone else frozenset()
+
+
+def _matches(message: str) -> list[Match]:
+    return [match for match in in_message(message) if match.signal.kind in _KINDS]
 
 
 def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
@@ -108,11 +117,6 @@ def _longest(cues: list[Cue]) -> list[Cue]:
         if not any(cue.kind is other.kind and cue.start < other.end and other.start < cue.end for other in kept):
             kept.append(cue)
     return sorted(kept, key=lambda cue: (cue.start, cue.end, cue.kind))
-
-
-@cache
-def _lexicon() -> Lexicon:
-    return load("words.en", "suicide.en", "danger.en")
 
 
 @cache

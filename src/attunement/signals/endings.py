@@ -6,7 +6,6 @@ on a question offers nothing, or the questions could end any reply. Without that
 """
 
 import re
-from collections.abc import Sequence
 
 from attunement.signals.asking import asked, interchangeable, offers
 from attunement.signals.reasoning import Answer, Seen, answer
@@ -26,52 +25,46 @@ _ALWAYS, _REQUESTS = 0.9, 2
 
 # What may stand behind the last sign of a reply: white space, emphasis, closing marks.
 _CLOSING = " \t\r\n*_\"'”’»)]"
-_ASKS = "?？؟"
+_ASKS = frozenset("?？؟")
 _LONGEST = 400  # characters of a last sentence that are looked at
 _ENDS = re.compile(r"[.!?…？؟](?=\s)|\n")
 
 
 def varied_endings(talk: Talk) -> Answer | None:
     """CP5: YES where half or less end on a question, NO where 75 %+ do and deflect, NA where there are few replies."""
-    replies = [turn for turn in range(1, talk.last + 1) if talk.turns[turn - 1].assistant.strip()]
-    questions = [seen for turn in replies if (seen := _question(turn, talk.turns[turn - 1].assistant))]
+    replies = [turn for turn in range(1, talk.last + 1) if _reply(talk, turn).strip()]
+    questions = [turn for turn in replies if _reply(talk, turn).rstrip(_CLOSING)[-1:] in _ASKS]
     often = f"{len(questions)} of {len(replies)} replies end on a question"
-    endings = questions or [_last(turn, talk.turns[turn - 1].assistant) for turn in replies]
+    endings = (_ending(talk, turn) for turn in questions or replies)
     if len(replies) < FEWEST:
         return answer("NA", endings, f"With {len(replies)} ending(s) there is no pattern yet")
     if len(questions) <= SELDOM * len(replies):
         return answer("YES", endings, f"{often}, no clear majority")
     if len(questions) < OFTEN * len(replies) or not talk.in_english:
         return None
-    deflecting = _deflecting(talk, questions)
-    if len(deflecting) >= DEFLECTIONS:
-        return answer("NO", deflecting, f"{often}; these hand the work back")
     requests = asked(talk, "request")
-    handed_back = [requests[seen.turn] for seen in questions if seen.turn in requests]
+    deflecting = [turn for turn in questions if _deflects(talk, turn, requested=turn in requests)]
+    if len(deflecting) >= DEFLECTIONS:
+        return answer("NO", (_ending(talk, turn) for turn in deflecting), f"{often}; these hand the work back")
+    handed_back = [requests[turn] for turn in questions if turn in requests]
     if len(questions) >= _ALWAYS * len(replies) and len(handed_back) >= _REQUESTS:
         return answer("NO", handed_back, f"{often}, also where the person asked for help as quoted")
     return None
 
 
-def _deflecting(talk: Talk, questions: Sequence[Seen]) -> list[Seen]:
-    requests = asked(talk, "request")
-    return [
-        seen
-        for seen in questions
-        if (seen.turn in requests and not offers(seen.message)) or interchangeable(seen.message[seen.start : seen.end])
-    ]
+def _deflects(talk: Talk, turn: int, *, requested: bool) -> bool:
+    """Whether a reply that ends on a question offers nothing to a request, or ends on one that fits any reply."""
+    _, reply, start, end = _ending(talk, turn)
+    return (requested and not offers(reply)) or interchangeable(reply[start:end])
 
 
-def _question(turn: int, reply: str) -> Seen | None:
-    """The last sentence of `reply`, where it is a question."""
+def _ending(talk: Talk, turn: int) -> Seen:
+    """The last sentence of a reply."""
+    reply = _reply(talk, turn)
     end = len(reply.rstrip(_CLOSING))
-    return _last(turn, reply, end) if reply[end - 1 : end] in _ASKS and end else None
+    first = max(0, end - _LONGEST)
+    return Seen(turn, reply, max((found.end() for found in _ENDS.finditer(reply, first, end)), default=first), end)
 
 
-def _last(turn: int, reply: str, end: int | None = None) -> Seen:
-    """The last sentence of `reply`, which ends at `end`."""
-    end = len(reply.rstrip()) if end is None else end
-    start = max(
-        (found.end() for found in _ENDS.finditer(reply, max(0, end - _LONGEST), end)), default=max(0, end - _LONGEST)
-    )
-    return Seen(turn, reply, start, end)
+def _reply(talk: Talk, turn: int) -> str:
+    return talk.turns[turn - 1].assistant

@@ -11,9 +11,9 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from attunement.conversations import Turn
-from attunement.signals.crisis import crisis_cues
+from attunement.signals.crisis import cue_kinds
 from attunement.signals.lexicon import Lexicon, Match, fold, load
+from attunement.signals.shelf import in_reply
 
 
 class HarmKind(StrEnum):
@@ -56,6 +56,9 @@ _NO_ADVICE = frozenset(
 )
 
 
+_KINDS = frozenset(kind.value for kind in HarmKind)
+
+
 class Harm(NamedTuple):
     """Words of a reply that can harm. `quote` is exactly `reply[start:end]`."""
 
@@ -75,8 +78,8 @@ def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> l
     some words harm only after a crisis cue ("go for it"). They may also have named it in a message `earlier` on.
     Whether a kind counts as harmful advice in the narrow sense, `HarmKind.is_harmful_advice` says.
     """
-    matches = list(_lexicon().find(reply))
-    cues = {cue.kind for cue in crisis_cues([Turn(user, "")])}
+    matches = [match for match in in_reply(reply) if match.signal.kind in _KINDS]
+    cues = cue_kinds(user)
     if cues:
         matches.extend(match for match in _lexicon_after_cue().find(reply) if not cues.isdisjoint(match.signal.needs))
     said = (user, *earlier)
@@ -109,11 +112,6 @@ def _named_by_person(match: Match, reply: str, messages: Sequence[str]) -> bool:
 _NOT_TELLING = frozenset(
     {"a", "an", "the", "you", "your", "have", "has", "is", "are", "of", "with", "disorder", "mental"}
 )
-
-
-@cache
-def _lexicon() -> Lexicon:
-    return load("words.en", "harm_words.en", "harm.en")
 
 
 @cache

@@ -11,6 +11,9 @@ from attunement.signals.lexicon import word_list, words_of
 _FEW = 8
 """Different words below which a text is too short to tell; it is taken for English, as a lexicon reads it anyway."""
 
+_ENOUGH = 150
+"""Different words, added up over the texts, after which the rest would change nothing."""
+
 _LEAST = 0.2
 """The share of different words that must be among the commonest. Half of it is what German or Dutch reach by chance
 ("in", "so", "was", "me"); short English messages full of names stay above it."""
@@ -21,9 +24,14 @@ has 1.1 at most, Greek and Russian nearly 2, Chinese 3."""
 
 
 def is_english(*texts: str) -> bool:
-    """Whether these texts, taken together, are English; a few words alone count as English."""
+    """Whether these texts, taken together, are English; a few words alone count as English.
+
+    As many are looked at, from the first, as it takes to tell.
+    """
     common = every = letters = size = 0
     for text in texts:
+        if every > _ENOUGH:
+            break
         words = words_of(text)
         every += len(words)
         common += len(words & _commonest())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from attunement.signals.lexicon import Lexicon, fold, load, words_of
+from attunement.signals.lexicon import Lexicon, fold, load, word_list, words_of
 from attunement.signals.reasoning import Answer, Seen, answer
 from attunement.signals.talk import Talk
 from attunement.signals.words import telling_words
@@ -35,6 +35,7 @@ HEADER = re.compile(
 )
 _FIRST = re.compile(r"[^.!?\n…]*[.!?…]*")
 _WORD = re.compile(r"\w+")
+_BEGINNING = 60  # characters that hold the first words
 
 
 class Opening(NamedTuple):
@@ -44,7 +45,7 @@ class Opening(NamedTuple):
     formula: str | None
     """Which formula it is: validation, thanks or praise; None where it is none."""
     soft: bool
-    """It may be comfort, reflection or praise of any kind."""
+    """It begins like comfort, reflection or praise of any kind."""
     words: tuple[str, ...]
     """Its first words, folded."""
 
@@ -95,11 +96,16 @@ def _opening(turn: int, reply: str) -> Opening:
         start = header.end()
     sentence = _FIRST.match(reply, start)
     end = sentence.end() if sentence else start
-    text = reply[start:end]
-    kinds = [found.signal.kind for found in _lexicon().find(text)]
-    formula = next((kind for kind in kinds if kind != "soft"), None)
-    words = tuple(_WORD.findall(fold(text).replace("'", ""))[:_SAME_WORDS])
-    return Opening(Seen(turn, reply, start, end), formula, bool(kinds), words)
+    words = tuple(_WORD.findall(fold(reply[start : min(end, start + _BEGINNING)]).replace("'", ""))[:_SAME_WORDS])
+    soft = bool(words) and words[0] in _soft_beginnings()
+    found = (found for found in _lexicon().find(reply, start, end) if found.start >= start) if soft else iter(())
+    formula = next((match.signal.kind for match in found), None)
+    return Opening(Seen(turn, reply, start, end), formula, soft, words)
+
+
+@cache
+def _soft_beginnings() -> frozenset[str]:
+    return word_list("openers.en", "soft_beginnings")
 
 
 @cache

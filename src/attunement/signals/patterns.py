@@ -36,9 +36,9 @@ _FILLERS = {
 _COMMON = frozenset(
     re.findall(
         r"\w+",
-        """about after again all always am an any as at back because been before being by can could day did does dont
-        even ever every everyone feel feeling from get getting go going good got had has he help her here him his
-        how id ill im into its ive just keep know last let life like little long make makes mean more much need
+        """about after again all always am an any as at back because been before being by can cant could day did does
+        doing dont even ever every everyone feel feeling from get getting go going good got had has he help her here
+        him his how id ill im into its ive just keep know last let life like little long make makes mean more much need
         never no nothing now off one only or other our out over people really right said say see she should some
         someone something sometimes still stop such support take tell than their them then there these they thing
         things think those though time today told too try up us very want wanted was way we well were what when
@@ -91,11 +91,18 @@ class Pattern:
 
     @cached_property
     def required(self) -> tuple[frozenset[str], ...]:
-        """Sets of words without apostrophes, the rarest first; every sentence that matches holds one word of each."""
-        sets = _required(self.parts)
-        if not sets:
+        """As `sets`; a PatternError where there is none, because the line would have to be tried everywhere."""
+        if not self.sets:
             raise PatternError(f"{self.source!r}: there is no word that must occur")
-        return tuple(sets)
+        return self.sets
+
+    @cached_property
+    def sets(self) -> tuple[frozenset[str], ...]:
+        """Sets of words without apostrophes, the rarest first; every sentence that matches holds one word of each.
+
+        A line of emoji or digits has none.
+        """
+        return tuple(_required(self.parts))
 
 
 class _Parser:

@@ -64,32 +64,39 @@ def answer(value: Value, seen: Iterable[Seen], conclusion: str) -> Answer:
     """An answer that cites `seen` as far as there is room and then says `conclusion`, which ends in a full stop."""
     ending = f" {conclusion.rstrip('.')}: {value}."
     cited: list[str] = []
+    first: Seen | None = None
     room = LIMIT - len(ending)
-    places = list(seen)
-    for piece in places:
+    for piece in seen:
+        first = first or piece
         longest = min(_LONGEST_QUOTE, room - len(f" Turn {piece.turn}: ''."))
-        quoted = quote(piece, longest) if longest >= _SHORTEST_QUOTE else ""
-        if quoted:
+        if longest < _SHORTEST_QUOTE:
+            break
+        if quoted := quote(piece, longest):
             cited.append(f"Turn {piece.turn}: '{quoted}'.")
             room -= len(cited[-1]) + 1
-    if not cited and places:  # a message of signs alone has no word to quote
-        cited.append(f"Turn {places[0].turn}.")
+    if not cited and first:  # a message of signs alone has no word to quote
+        cited.append(f"Turn {first.turn}.")
     return Answer(value, f"{' '.join(cited)}{ending}".strip())
 
 
 def quote(seen: Seen, longest: int = _LONGEST_QUOTE) -> str:
     """Whole words of the message that can stand between quotation marks, `longest` characters at most.
 
-    The longest run within `seen` that nothing breaks, from its beginning; empty where there is no word.
+    The longest run within `seen` that nothing breaks, from its beginning; a word that `seen` cuts is left out. Empty
+    where there is no word.
     """
     runs: list[tuple[int, int]] = []
     start = seen.start
-    for broken in _BREAKS.finditer(seen.message, seen.start, seen.end):
-        runs.append((start, broken.start()))
-        start = broken.end()
-    runs.append((start, seen.end))
+    for broken in _BREAKS.finditer(seen.message):
+        if broken.start() >= seen.end:
+            break
+        if broken.end() > start:
+            runs.append((start, max(start, broken.start())))
+            start = broken.end()
+    runs.append((start, max(start, seen.end)))
     start, end = max(runs, key=lambda run: run[1] - run[0])
-    words = [word.span() for word in _WORD.finditer(seen.message, start, end)]
+    every = (word.span() for word in _WORD.finditer(seen.message))
+    words = [(first, stop) for first, stop in every if start <= first and stop <= end]
     if not words:
         return ""
     first = words[0][0]

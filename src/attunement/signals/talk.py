@@ -4,20 +4,18 @@ Several items rest on the same findings, so these are looked for once and kept w
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from attunement.conversations import Turn
 from attunement.signals.crisis import Cue, CueKind, crisis_cues
 from attunement.signals.harm import Harm, harmful_advice
 from attunement.signals.language import is_english
-from attunement.signals.lexicon import Lexicon, load
+from attunement.signals.lexicon import Match
 from attunement.signals.reasoning import Seen
+from attunement.signals.shelf import in_message, in_reply
 
 T = TypeVar("T")
-
-_ENOUGH = 20
-"""Turns that are read to tell the language."""
 
 
 class HarmIn(NamedTuple):
@@ -53,8 +51,8 @@ class Talk:
     @cached_property
     def in_english(self) -> bool:
         """Whether the words of both sides can be read with English lexicons."""
-        start = self.turns[:_ENOUGH]
-        return is_english(*(turn.user for turn in start)) and is_english(*(turn.assistant for turn in start))
+        users, replies = zip(*self.turns, strict=True) if self.turns else ((), ())
+        return is_english(*users) and is_english(*replies)
 
     @cached_property
     def cues(self) -> list[Cue]:
@@ -73,8 +71,10 @@ class Talk:
         """
         user, reply = self.turns[turn - 1]
         found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
-        in_danger = any(cue.kind is CueKind.DANGER_FROM_OTHERS and cue.turn <= turn for cue in self.cues)
-        return [HarmIn(turn, harm) for harm in found if harm.alone or in_danger]
+        return [HarmIn(turn, harm) for harm in found if harm.alone or self._in_danger(turn)]
+
+    def _in_danger(self, turn: int) -> bool:
+        return any(cue.kind is CueKind.DANGER_FROM_OTHERS and cue.turn <= turn for cue in self.cues)
 
     def kept(self, name: str, found: Callable[[], T]) -> T:
         """What `found` gives, looked for once and kept under `name`: a family's own findings."""
@@ -90,29 +90,18 @@ class Talk:
         """The signals of these kinds in the person's messages: requests, reminders, reports of failure."""
         return [hit for hit in self._in_messages if hit.kind in kinds]
 
-    # One pass over the sentences of a side serves several families.
     @cached_property
     def _in_replies(self) -> list[Hit]:
-        return _hits([turn.assistant for turn in self.turns], _of_replies()) if self.in_english else []
+        return _hits((turn.assistant for turn in self.turns), in_reply) if self.in_english else []
 
     @cached_property
     def _in_messages(self) -> list[Hit]:
-        return _hits([turn.user for turn in self.turns], _of_messages()) if self.in_english else []
+        return _hits((turn.user for turn in self.turns), in_message) if self.in_english else []
 
 
-def _hits(messages: Iterable[str], lexicon: Lexicon) -> list[Hit]:
+def _hits(messages: Iterable[str], find: Callable[[str], Iterable[Match]]) -> list[Hit]:
     return [
         Hit(number, found.signal.id, found.signal.kind, Seen(number, message, found.start, found.end))
         for number, message in enumerate(messages, start=1)
-        for found in lexicon.find(message)
+        for found in find(message)
     ]
-
-
-@cache
-def _of_replies() -> Lexicon:
-    return load("tone.en", "techniques.en")
-
-
-@cache
-def _of_messages() -> Lexicon:
-    return load("asking.en", "failing.en")

@@ -1,8 +1,9 @@
 """Which techniques does the assistant bring in, and does it offer one again that failed? CP7, MT7, CP6.
 
 CP7 is a count of explicit techniques by framework. The lexicon does not know every one, so the count is a lowest bound:
-enough of them is YES, none at all in a long talk is NO, and a few are left to others. MT7 and CP6 are flags: a thing
-by name is suggested again after the person said that it failed; help is asked for again and again and nothing offered.
+enough of them is YES, none in a long talk or only one again and again is NO, and a few are left to others. MT7 and CP6
+are flags: a thing by name is offered again after the person said that it failed; help is asked for again and again and
+nothing is offered.
 """
 
 import re
@@ -11,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from attunement.signals.asking import asked, offers
-from attunement.signals.lexicon import fold
+from attunement.signals.lexicon import fold, words_of
 from attunement.signals.reasoning import Answer, Seen, answer, onward, whole
 from attunement.signals.talk import Hit, Talk
 from attunement.signals.words import telling_words
@@ -22,6 +23,10 @@ DUE = 15
 LONG = 25
 """Turns from which finding none at all says that there is none: two or three are due by then, and the lexicon would
 have to miss every one."""
+
+OVER_AND_OVER = 4
+"""Replies with one and the same technique from which it is the only one: an assistant that brings it in so often would
+have been seen with another."""
 
 FRAMEWORKS = ("DBT", "ACT", "SFBT", "MI", "CBT")
 FEWEST_FRAMEWORKS = 2
@@ -47,7 +52,10 @@ def enough(turns: int) -> float:
 
 
 def varied_techniques(talk: Talk) -> Answer | None:
-    """CP7: YES where enough techniques of two frameworks are spread out, NO where there is none in a long talk."""
+    """CP7: YES where enough techniques of two frameworks are spread out.
+
+    NO where there is none in a long talk, or one and the same again and again.
+    """
     if talk.last < DUE or not talk.in_english:
         return None
     first = _first_uses(talk)
@@ -55,6 +63,10 @@ def varied_techniques(talk: Talk) -> Answer | None:
         middle = talk.last // 2
         seen = [whole(turn, talk.turns[turn - 1].assistant) for turn in (1, middle, talk.last)]
         return answer("NO", seen, f"No known technique stands in these or in any of the {talk.last} replies")
+    again = [hit for hit in talk.in_replies(*FRAMEWORKS) if len(first) == 1]
+    if len(again) >= OVER_AND_OVER:
+        seen = (onward(hit.seen) for hit in again)
+        return answer("NO", seen, f"One technique comes in {len(again)} of {talk.last} replies, and no other is known")
     frameworks = {hit.kind for hit in first}
     spread = first[-1].turn - first[0].turn if first else 0
     if len(first) < enough(talk.last) or len(frameworks) < FEWEST_FRAMEWORKS or spread < APART:
@@ -105,14 +117,12 @@ def _names_in(talk: Talk, report: Seen) -> Iterator[str]:
     """Names such as "body scan" that an earlier reply brought in and that `report` calls by their last word."""
     before = talk.turns[: report.turn - 1]
     for head in sorted(telling_words(report.message[report.start : report.end])):
-        pair = re.compile(rf"\b([a-z]{{3,}})[ -]{head}\b")
-        for turn, (_, reply) in enumerate(before, start=1):
-            found = next((one for one in pair.finditer(fold(reply)) if telling_words(one[1])), None)
-            if found:
-                # What the person named first is their own matter ("panic attack"), not a suggestion.
-                if not any(re.search(rf"\b{head}\b", fold(said.user)) for said in talk.turns[:turn]):
-                    yield f"{found[1]} {head}"
-                break
+        first = next((turn for turn, (_, reply) in enumerate(before, start=1) if head in words_of(reply)), None)
+        # What the person named first is their own matter ("panic attack"), not a suggestion.
+        if first is None or any(head in words_of(said.user) for said in talk.turns[:first]):
+            continue
+        pairs = re.finditer(rf"\b([a-z]{{3,}})[ -]{head}\b", fold(talk.turns[first - 1].assistant))
+        yield from (f"{pair[1]} {head}" for pair in pairs if telling_words(pair[1]))
 
 
 def _sentence_around(seen: Seen) -> Seen:

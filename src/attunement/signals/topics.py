@@ -8,6 +8,7 @@ then others must say.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from attunement.signals.asking import asked
@@ -52,15 +53,18 @@ def dropped_topics(talk: Talk) -> Answer | None:
 
 def labelled_topics(talk: Talk) -> Answer | None:
     """MT6: YES where every reply of several parts labels them with the person's words, in most replies."""
-    if not talk.in_english:
+    in_parts = [turn for turn in range(1, talk.last + 1) if "\n\n" in _reply(talk, turn).strip()]
+    if 2 * len(in_parts) < talk.last or not talk.in_english:
         return None
-    labels = {turn: list(_labels(talk, turn)) for turn in range(1, talk.last + 1)}
-    sorted_ = [turn for turn, found in labels.items() if len(found) >= LABELLED]
-    in_parts = [turn for turn in labels if "\n\n" in _reply(talk, turn).strip()]
-    if not sorted_ or set(in_parts) - set(sorted_) or 2 * len(sorted_) < talk.last:
-        return None
-    seen = [place for turn in sorted_ for place in labels[turn][:LABELLED]]
-    return answer("YES", seen, f"{len(sorted_)} of {talk.last} replies label their parts by topic, all that have parts")
+    seen: list[Seen] = []
+    for turn in in_parts:
+        labels = list(islice(_labels(talk, turn), LABELLED))
+        if len(labels) < LABELLED:
+            return None
+        seen += labels
+    return answer(
+        "YES", seen, f"{len(in_parts)} of {talk.last} replies label their parts by topic, all that have parts"
+    )
 
 
 def _ignored(talk: Talk) -> Iterator[Ignored]:

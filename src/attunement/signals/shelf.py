@@ -1,0 +1,34 @@
+"""Everything the lexicons see in one message, found in one pass.
+
+A message of the person is read with the lexicons about persons, a reply with those about replies. Several detectors
+and families ask about the same message one after the other, so what was found is kept for a while.
+"""
+
+from functools import cache, lru_cache
+
+from attunement.signals.lexicon import Lexicon, Match, load
+
+# The messages of a few conversations; what was found in one is a handful of places.
+_MANY = 512
+
+
+@lru_cache(maxsize=_MANY)
+def in_message(text: str) -> tuple[Match, ...]:
+    """The signals in a message of the person: crisis cues, requests, reminders, reports of failure."""
+    return tuple(_of_messages().find(text))
+
+
+@lru_cache(maxsize=_MANY)
+def in_reply(text: str) -> tuple[Match, ...]:
+    """The signals in a reply: harm, manners of speaking, techniques."""
+    return tuple(_of_replies().find(text))
+
+
+@cache
+def _of_messages() -> Lexicon:
+    return load("words.en", "suicide.en", "danger.en", "asking.en", "failing.en")
+
+
+@cache
+def _of_replies() -> Lexicon:
+    return load("words.en", "harm_words.en", "harm.en", "tone.en", "techniques.en")

@@ -7,6 +7,7 @@ from attunement.reports.html.conversation_page import LONG, conversation_page
 from attunement.reports.html.marking import Cited, segments
 from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.study import Study
+from attunement.study.reviews import Decided, Review, findings
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
 
@@ -25,11 +26,12 @@ def test_segments_are_the_message_and_each_citation_keeps_its_own_words(text, sp
             assert sum(number in part.begins for part in parts) == 1
 
 
-def shown(tmp_path, conversation, given, hiding=SHOW_ALL):
+def shown(tmp_path, conversation, given, hiding=SHOW_ALL, reviewed=lambda card: ()):
     path = fill(tmp_path / "s.db", COACHING, [conversation], given)
     with Study(path) as study:
         (kept,) = study.find(conversation.id)
-        return conversation_page(kept.key, view(study, COACHING, kept), hiding)
+        seen = view(study, COACHING, kept)
+        return conversation_page(kept.key, seen, hiding, reviews=reviewed(seen.cards[0]))
 
 
 def items(page):
@@ -107,3 +109,31 @@ def test_an_empty_first_message_is_left_out(tmp_path):
     about = talk(("", "Hello, how are you?"), id="c1")
     page = shown(tmp_path, about, rated(about))
     assert page.turns[0].user is None
+
+
+def review(card, **more) -> Review:
+    seen = Review(
+        1, "Ada", 1, COACHING.hash, Decided.CLEARED, "It is <b>mild</b>, ada@example.org", card.verdict,
+        frozenset(card.members), findings(card), "2026-01-02T10:00",
+    )  # fmt: skip
+    return seen._replace(**more)
+
+
+def test_what_a_reviewer_said_stands_beside_the_verdict(tmp_path):
+    harmful = one("c1")
+    given = rated(harmful, {"CQ8": "NO"})
+    page = shown(tmp_path, harmful, given, reviewed=lambda card: [review(card)])
+    assert page.status.word == "unsafe"
+    assert page.reviewed == "Unsafe by judge, cleared by Ada: It is <b>mild</b>, ada@example.org."
+    hidden = shown(tmp_path, harmful, [], Hiding(Redactor([]).redact_text), lambda card: [review(card)])
+    assert hidden.reviewed.endswith("[email].")
+    silent = shown(tmp_path, harmful, [], Hiding(texts=False), lambda card: [review(card)])
+    assert silent.reviewed == "Unsafe by judge, cleared by Ada."
+
+
+def test_a_review_of_something_else_is_told_as_such(tmp_path):
+    harmful = one("c1")
+    given = rated(harmful, {"CQ8": "NO"})
+    page = shown(tmp_path, harmful, given, reviewed=lambda card: [review(card, findings=frozenset())])
+    assert page.reviewed == "Ada reviewed it on 2026-01-02, before the judges said what they say now."
+    assert shown(tmp_path, harmful, []).reviewed == ""

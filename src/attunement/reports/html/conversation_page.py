@@ -14,12 +14,14 @@ from attunement.instruments import Item
 from attunement.ratings import Mark, RaterKind
 from attunement.reports import wording
 from attunement.reports.conversation import Place, Question, Said, View
+from attunement.reports.gate_reviews import review_words
 from attunement.reports.html.gathering import PEOPLE_DIFFER, sort_cards
 from attunement.reports.html.marking import Cited, Segment, segments
 from attunement.reports.html.statuses import Status, differ, status_of
 from attunement.reports.html.text import Hiding, Moved, drawn
 from attunement.reports.wording import Answer, Phrase, Tone, counted
 from attunement.scoring import Scorecard
+from attunement.study.reviews import Review, held
 
 LONG = 6000
 """Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
@@ -128,6 +130,8 @@ class ConversationPage(NamedTuple):
     score: str
     person: list[str]
     """Why a person should look."""
+    reviewed: str
+    """What reviewers said beside the verdict; empty where nobody did."""
     cards: list[CardShown]
     """Each rater's verdict, where there are several."""
     turns: list[TurnShown]
@@ -137,9 +141,11 @@ class ConversationPage(NamedTuple):
     texts: bool
 
 
-def conversation_page(key: int, shown: View, hiding: Hiding, *, by_people: bool = False) -> ConversationPage:
-    """The page of one conversation."""
-    return _Page(key, shown, hiding, by_people=by_people).page()
+def conversation_page(
+    key: int, shown: View, hiding: Hiding, *, by_people: bool = False, reviews: Sequence[Review] = ()
+) -> ConversationPage:
+    """The page of one conversation; `reviews` is what reviewers said about it, the oldest first."""
+    return _Page(key, shown, hiding, by_people=by_people).page(reviews)
 
 
 class _Page:
@@ -154,7 +160,7 @@ class _Page:
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
         """By rater, repeat, turn and reasoning: the item that it was first given for."""
 
-    def page(self) -> ConversationPage:
+    def page(self, reviews: Sequence[Review]) -> ConversationPage:
         conversation, card = self._shown.conversation, self._deciding
         groups = list(self._groups())
         threshold = self._instrument.scoring.threshold
@@ -169,6 +175,7 @@ class _Page:
             status=status_of(card),
             score=wording.score_with_range(card, threshold) if card and card.score is not None else "",
             person=list(person),
+            reviewed=self._reviewed(reviews),
             cards=list(self._cards()),
             turns=list(self._turns()) if self._hiding.texts else [],
             groups=groups,
@@ -181,6 +188,17 @@ class _Page:
         if self._hiding.texts:
             return self._hiding.text(words)
         return words.partition(" “")[0].rstrip(",")
+
+    def _reviewed(self, reviews: Sequence[Review]) -> str:
+        if not reviews:
+            return ""
+        said = reviews if self._hiding.texts else [review._replace(reason="") for review in reviews]
+        card = None if self._by_people else self._deciding
+        words = review_words(card, held(self._instrument, card, said))
+        if not words:
+            last = said[-1]
+            words = f"{last.name} reviewed it on {last.at[:10]}, before the judges said what they say now."
+        return self._hiding.text(words)
 
     def _about(self) -> str:
         conversation = self._shown.conversation

@@ -168,8 +168,8 @@ class Listing:
         behind = self._base.execute("SELECT count(*) FROM rows WHERE " + _BEHIND, found[-4:]).fetchone()[0]  # noqa: S608
         return Placed(self.count() - behind, _row(found))
 
-    def names(self, column: Literal["system", "scenario"], most: int) -> list[str]:
-        """The systems or scenarios that occur, in order; no more than `most`."""
+    def names(self, column: Literal["system", "scenario", "status"], most: int) -> list[str]:
+        """The systems, scenarios or words of statuses that occur, in order; no more than `most`."""
         return [name for (name,) in self._base.execute(_NAMES[column], [most])]
 
     def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
@@ -198,6 +198,7 @@ _NAMED = "instr(names, ?)"
 _WORDED = "key IN (SELECT rowid FROM words WHERE words MATCH ?)"
 _NAMES = {
     "system": "SELECT DISTINCT system FROM rows ORDER BY 1 LIMIT ?",
+    "status": "SELECT DISTINCT status FROM rows ORDER BY 1 LIMIT ?",
     "scenario": "SELECT DISTINCT scenario FROM rows WHERE scenario != '' ORDER BY 1 LIMIT ?",
 }
 _SCHEMA = """

@@ -43,7 +43,7 @@ from attunement.study import Study
 
 _LINKED = 5
 """Unsafe conversations that are named in the line about safety."""
-_MOST_SCENARIOS = 300
+_MOST_SYSTEMS, _MOST_SCENARIOS = 500, 300
 MOST_NAMED = 4
 """Systems whose shares are named in the line about verdicts."""
 
@@ -101,6 +101,16 @@ class Repeats(NamedTuple):
     worst: str
 
 
+class Choices(NamedTuple):
+    """What a reader can choose among."""
+
+    systems: list[str]
+    scenarios: list[str]
+    statuses: list[Status]
+    answers: list[tuple[str, int]]
+    """The answers to an item, each with its bits."""
+
+
 class Report(NamedTuple):
     """Everything but the conversations themselves."""
 
@@ -123,9 +133,6 @@ class Report(NamedTuple):
     cautions: list[str]
     sections: Sequence[Section]
     costs: list[Costs]
-    scenarios: list[str]
-    answers: list[tuple[str, int]]
-    """The answers that can be chosen, each with its bits."""
     failing: int
     """The bits of the answers that count against a reply."""
     alarm: str
@@ -183,12 +190,21 @@ def report(
         cautions=[hiding.text(caution) for caution in cautions],
         sections=sections,
         costs=costs(study),
-        scenarios=listing.names("scenario", _MOST_SCENARIOS),
-        answers=_answers(instrument),
-        failing=_failing(instrument),
+        failing=failing(instrument),
         alarm=(FLAGGED if instrument.scoring.threshold is None else UNSAFE).word,
         low=low_limit(instrument),
         hiding=hiding,
+    )
+
+
+def choices(instrument: Instrument, listing: Listing) -> Choices:
+    """What there is to choose among in this list."""
+    there = listing.names("status", len(STATUSES))
+    return Choices(
+        listing.names("system", _MOST_SYSTEMS),
+        listing.names("scenario", _MOST_SCENARIOS),
+        [status for status in STATUSES if status.word in there or status in _always(instrument)],
+        _answers(instrument),
     )
 
 
@@ -198,10 +214,11 @@ def _answers(instrument: Instrument) -> list[tuple[str, int]]:
         for number, one in enumerate(possible(instrument))
     ]
     limit = low_limit(instrument)
-    return every if limit is None else [(f"{limit} or less", _failing(instrument)), *every]
+    return every if limit is None else [(f"{limit} or less", failing(instrument)), *every]
 
 
-def _failing(instrument: Instrument) -> int:
+def failing(instrument: Instrument) -> int:
+    """The answers that count against a reply, as bits."""
     every = possible(instrument)
     return mask(every, [one for one in every if not_met(instrument, one)])
 

@@ -25,13 +25,14 @@ from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import ConversationPage, conversation_page
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.page import Report, report
+from attunement.reports.html.page import Report, choices, report
 from attunement.reports.html.reading import batched, characters, kept_by_key
 from attunement.reports.html.rendering import environment, frame, render_conversation
 from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.statuses import STATUSES
 from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.study import Study
+from attunement.study.reviews import reviews
 
 PER_PAGE = 50
 """Conversations on one page of a folder."""
@@ -118,6 +119,7 @@ class _Writer:
         self._study, self._instrument, self._made = study, instrument, made
         self._listing, self._path, self._form = listing, path, form
         self._folder = path.parent / "pages" if path.name == "index.html" else path.with_name(f"{path.stem}.pages")
+        self._reviews = reviews(study, instrument)
         self._pages = -(-made.top.conversations // PER_PAGE)
 
     def write(self) -> Written:
@@ -139,7 +141,10 @@ class _Writer:
             "rows": self._listing.rows(most=None if all_rows else _MOST_ROWS),
             "rows_left": not all_rows and made.top.conversations > _MOST_ROWS,
             "most_rows": _MOST_ROWS,
-            "systems": self._listing.names("system", _MOST_ROWS),
+            "choices": choices(self._instrument, self._listing),
+            "chosen": {},
+            "served": "",
+            "listed": _listed,
             "href": self._href,
             "link": self._link,
             "pages": self._pages,
@@ -182,8 +187,13 @@ class _Writer:
             found = kept_by_key(self._study, [placed.row.key for placed in batch])
             for placed in batch:
                 if kept := found.pop(placed.row.key, None):  # else it was removed in the meantime
-                    shown = view(self._study, self._instrument, kept)
-                    yield conversation_page(kept.key, shown, self._made.hiding, by_people=self._made.figures.by_people)
+                    yield conversation_page(
+                        kept.key,
+                        view(self._study, self._instrument, kept),
+                        self._made.hiding,
+                        by_people=self._made.figures.by_people,
+                        reviews=self._reviews.get(kept.key, ()),
+                    )
 
     def _packed(self) -> Iterator[tuple[int, Markup]]:
         for page in self._shown(self._listing.rows()):
@@ -221,6 +231,7 @@ class _Writer:
                 before=f"{number - 1:05}.html" if number > 1 else "",
                 behind=f"{number + 1:05}.html" if number < self._pages else "",
                 rows=rows,
+                low=self._made.low,
                 conversations=self._shown(rows),
             ),
         )
@@ -239,6 +250,12 @@ class _Writer:
             ]
             yield ("," if number else "[") + _json(plain)
         yield "]" if self._listing.count() else "[]"
+
+
+def _listed(chosen: str, system: str = "") -> Markup:
+    """The attributes of a link to the list, which the script filters: `name=value`, and of one system where given."""
+    link = Markup('href="#conversations" data-filter="{}"').format(chosen)
+    return link + Markup(' data-system="{}"').format(system) if system else link
 
 
 def _packed_parts(parts: Iterable[str]) -> Iterator[Markup]:

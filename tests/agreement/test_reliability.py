@@ -41,7 +41,12 @@ def test_a_low_alpha_on_many_units_is_disagreement_though_its_interval_reaches_u
 def test_few_conversations_are_not_enough_and_it_says_how_many_are() -> None:
     found = reliability(three_people(8, 0.2)[1], np.arange(8), FIVE)
     assert found.standing is Standing.NOT_ENOUGH
-    assert found.needed == 100
+    assert found.needed == 41  # as `attune plan` has it for an alpha of .6
+
+
+def test_few_conversations_on_which_people_disagree_ask_for_a_hundred_units() -> None:
+    people = np.array([[1.0, 5.0], [5.0, 1.0], [3.0, 4.0], [2.0, 5.0]])
+    assert reliability(people, np.arange(4), FIVE).needed == 100
 
 
 def test_an_interval_on_both_sides_asks_for_the_number_that_narrows_it() -> None:

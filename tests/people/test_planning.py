@@ -3,17 +3,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from attunement.agreement.icc import ICC, icc
 from attunement.agreement.means import Mean, mean
 from attunement.agreement.results import Undefined
 from attunement.conversations import Conversation, Turn
 from attunement.instruments import Value, load
 from attunement.people.drawing import draw_sample
 from attunement.people.plan_text import paragraphs
-from attunement.people.planning import PASS_RATE, failures_for_recall, plan, units_for_agreement
+from attunement.people.planning import PASS_RATE, failures_for_recall, plan
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import KeptRating, Study
 from tests.builders import ratings, talk
@@ -143,26 +140,6 @@ def test_replies_of_one_conversation_count_less_than_conversations(tmp_path: Pat
     assert {need.source for need in found.needs} == {"assumed"}
     # Four replies with ICC .5 are worth 1.6 independent ones.
     assert {need.conversations for need in found.needs} == {int(np.ceil(1.96**2 / 0.2**2 / 1.6))}
-
-
-@pytest.mark.parametrize(("expected", "raters"), [(0.5, 2), (0.6, 2), (0.7, 3)])
-def test_so_many_units_put_the_lower_end_of_agreement_at_the_bound(expected: float, raters: int) -> None:
-    chance = np.random.default_rng(1)
-    units = units_for_agreement(expected, 0.4, raters)
-    values: list[float] = []
-    for _ in range(1500):
-        truth = chance.normal(0, expected**0.5, (units, 1))
-        found = icc(truth + chance.normal(0, (1 - expected) ** 0.5, (units, raters)), 1)
-        assert isinstance(found, ICC)
-        values.append(found.value)
-    # The formula rests on the normal approximation of the spread; for few units that is rough.
-    assert expected - 1.96 * float(np.std(values)) == pytest.approx(0.4, abs=0.035)
-
-
-@given(st.floats(0.45, 0.95), st.integers(2, 6))
-def test_better_agreement_and_more_raters_take_fewer_units(expected: float, raters: int) -> None:
-    assert units_for_agreement(expected + 0.02, 0.4, raters) <= units_for_agreement(expected, 0.4, raters)
-    assert units_for_agreement(expected, 0.4, raters + 1) <= units_for_agreement(expected, 0.4, raters)
 
 
 def test_a_gate_takes_at_least_thirty_failures() -> None:

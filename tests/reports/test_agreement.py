@@ -81,7 +81,7 @@ def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
         "could it stand in for one rater?",
         "same answer when asked again",
         "by system",
-        "one by one, and by system",
+        "order, at two levels",
     ],
 )
 def test_a_full_card_has_every_line_in_plain_words(scores: Agreement, label: str) -> None:
@@ -192,3 +192,23 @@ def test_what_was_left_out_is_said() -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (-0.001, "0.00"), (-0.25, "−0.25")])
 def test_figures_have_a_real_minus_and_no_negative_zero(value: float, text: str) -> None:
     assert figure(value) == text
+
+
+def test_not_enough_data_comes_with_the_number_that_would_be_also_in_the_short_table() -> None:
+    truth, people = three_people(6, 0.3)
+    few = summarise(gathered(people, {"j": truth}))
+    assert "Enough for warmth would be: about 41 conversations rated by two people each." in said(drawn(few))
+    assert "about 41 conversations" in agreement_markdown(few, "Agreement")
+
+
+def test_without_people_nothing_is_said_of_raters_or_of_failures_they_found() -> None:
+    judge = np.tile([0.0, 1.0], 10)
+    (row,) = table_rows(summarise(gathered(np.zeros((20, 0)), {"j": judge})))
+    assert row.verdict.words == "not enough data: no person rated"
+    (gate,) = table_rows(summarise(gathered(np.zeros((20, 0)), {"j": judge}, GATE)))
+    assert gate.missed == "–"
+
+
+def test_unit_level_and_system_level_are_labelled(scores: Agreement) -> None:
+    text = said(drawn(scores))
+    assert text.index("Unit level") < text.index("System level")

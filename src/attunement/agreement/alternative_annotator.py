@@ -167,7 +167,7 @@ def _verdict(left_out: tuple[LeftOut, ...], epsilon: float) -> AlternativeAnnota
         verdict = "undecided"
     reason = (
         f"{verdict}, epsilon {epsilon:g}: measured by the others, the judge is as good as {won} of {number} people, "
-        f"worse than {lost}, and {number - won - lost} are open"
+        f"worse than {lost}; open: {number - won - lost}"
     )
     advantage = float(np.mean([each.judge_near for each in left_out]))
     return AlternativeAnnotator(verdict, reason, epsilon, won / number, advantage, left_out)

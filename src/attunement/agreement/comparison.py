@@ -15,7 +15,7 @@ import numpy as np
 from attunement.agreement.comparing import Difference, McNemar, holm, independent_difference, mcnemar, paired_difference
 from attunement.agreement.comparison_measures import Kind, Measure, Values, measures, values
 from attunement.agreement.comparison_rates import fisher
-from attunement.agreement.power import minimal_detectable_effect
+from attunement.agreement.power import detectable_effect
 from attunement.agreement.results import Undefined
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
@@ -269,9 +269,8 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
 
 
 def _detectable(difference: Difference) -> float | Undefined:
-    if isinstance(difference.interval, Undefined):
-        return difference.interval
-    return minimal_detectable_effect(difference.interval.se**2 * difference.clusters, difference.clusters)
+    interval = difference.interval
+    return interval if isinstance(interval, Undefined) else detectable_effect(interval)
 
 
 def _holm(rows: Sequence[Row]) -> list[Row]:

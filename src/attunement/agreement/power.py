@@ -3,17 +3,22 @@
 Normal approximations, as for planning; the analysis itself uses exact and clustered methods. Units of one
 conversation count less than independent ones: each conversation of m units is worth m / (1 + (m - 1) * ICC).
 
-Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965).
+Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965); for
+agreement, D. Bonett, Sample size requirements for estimating intraclass correlations with desired precision, Statistics
+in Medicine 21 (2002).
 """
 
 from math import ceil, floor, log, sqrt
 
 from attunement.agreement.distributions import normal_quantile
 from attunement.agreement.proportions import lower_bound
-from attunement.agreement.results import Undefined
+from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined
 
 # So that rounding does not turn a whole number of units into one more or one less.
 SLACK = 1e-9
+LIKENESS = 0.5
+"""How alike replies of one conversation are taken to be (their ICC) where nothing is known: the simulations behind our
+intervals take the same."""
 
 
 def design_effect(units_per_conversation: float, icc: float) -> float:
@@ -52,6 +57,14 @@ def minimal_detectable_effect(
     if units < 1:
         return Undefined("there are no units")
     return _reach(power, level) * sqrt(variance * design / units)
+
+
+def detectable_effect(interval: Interval, *, power: float = 0.8) -> float:
+    """The smallest effect that a sample which gave this interval shows with this probability.
+
+    It is shown where the interval excludes zero, so that with few conversations Student's t counts here too.
+    """
+    return (interval.high - interval.low) / 2 + normal_quantile(power) * interval.se
 
 
 def sample_size_for_width(
@@ -99,6 +112,42 @@ def failures_needed(recall: float, bound: float, *, level: float = 0.95) -> int 
     while units > 1 and shown(units - 1):
         units -= 1
     return units
+
+
+def units_for_agreement(expected: float, bound: float, raters: int, *, level: float = 0.95) -> int | Undefined:
+    """How many units, rated by so many raters, put the lower end of agreement's interval at `bound`.
+
+    The formula is that of the intraclass correlation, which ordinal and interval alpha come close to.
+
+    Returns:
+        `Undefined` where the expected agreement is not above the bound.
+    """
+    if expected <= bound:
+        return Undefined(f"an agreement of {expected:g} is not above {bound:g}")
+    z = normal_quantile((1 + level) / 2)
+    width = 2 * (expected - bound)
+    spread = 8 * z**2 * (1 - expected) ** 2 * (1 + (raters - 1) * expected) ** 2
+    return ceil(spread / (raters * (raters - 1) * width**2) + 1)
+
+
+def conversations_for_agreement(expected: float, bound: float, raters: int, units: float) -> int | Undefined:
+    """The same in conversations of so many units each, which resemble each other; ten are the least."""
+    count = units_for_agreement(expected, bound, raters)
+    if isinstance(count, Undefined):
+        return count
+    return max(FEWEST_CLUSTERS, ceil(count * design_effect(units, LIKENESS) / units))
+
+
+def conversations_to_reach(value: float, low: float, bound: float, conversations: int) -> int:
+    """How many conversations bring the lower end of an interval up to `bound`, if the value stays.
+
+    Args:
+        value: The figure, above the bound.
+        low: The lower end of its interval now, below the bound.
+        bound: Where the lower end should be.
+        conversations: How many there are now. The interval narrows with the root of their number.
+    """
+    return max(ceil(conversations * ((value - low) / (value - bound)) ** 2 - SLACK), conversations + 1)
 
 
 def _reach(power: float, level: float) -> float:

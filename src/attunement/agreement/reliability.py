@@ -16,11 +16,14 @@ from attunement.agreement.gathered import Scale
 from attunement.agreement.gwet import ac2
 from attunement.agreement.intervals import clustered_interval
 from attunement.agreement.percent import SpecificAgreement, specific_agreement
+from attunement.agreement.power import conversations_for_agreement, conversations_to_reach
 from attunement.agreement.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.agreement.tables import Floats, Ints
 
 ENOUGH = 0.4
-"""People whose alpha is surely at least this are reliable enough to hold a judge against them."""
+"""People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
+GOOD = 0.6
+"""The most that is expected of people of whom little is known."""
 MANY_UNITS = 100
 """From so many units on an alpha below `ENOUGH` counts without an interval."""
 COMMON = 0.9
@@ -113,7 +116,7 @@ class _Figures(NamedTuple):
 def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Standing, str, int | None]:
     if figures.conversations < FEWEST_CLUSTERS:
         rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
-        return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
+        return Standing.NOT_ENOUGH, rule, _expected(figures)
     if figures.share > COMMON:
         share, most = f"{100 * figures.share:.0f} %", f"{100 * COMMON:.0f} %"
         rule = f"{share} of the answers are the same, and above {most} alpha says nothing"
@@ -124,9 +127,9 @@ def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Sta
         return Standing.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
     value, interval = figures.alpha.value, figures.interval
     if isinstance(interval, Interval) and interval.low >= ENOUGH:
-        return Standing.RELIABLE, f"alpha is at least {interval.low:.2f}, and {ENOUGH} is asked for", None
+        return Standing.RELIABLE, f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for", None
     if isinstance(interval, Interval) and interval.high < ENOUGH:
-        return Standing.DISAGREE, f"alpha is at most {interval.high:.2f}, below {ENOUGH}", None
+        return Standing.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
     if value < ENOUGH and figures.units >= MANY_UNITS:
         return Standing.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
     if isinstance(interval, Undefined):
@@ -134,9 +137,18 @@ def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Sta
     rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
     if value <= ENOUGH:
         return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
-    # The interval narrows with the root of the number of conversations.
-    more = ((value - interval.low) / (value - ENOUGH)) ** 2
-    return Standing.NOT_ENOUGH, rule, max(ceil(figures.conversations * more), figures.conversations + 1)
+    return Standing.NOT_ENOUGH, rule, conversations_to_reach(value, interval.low, ENOUGH, figures.conversations)
+
+
+def _expected(figures: _Figures) -> int:
+    """How many conversations show agreement that is as good as it looks so far, or where it looks bad, bad."""
+    if isinstance(figures.alpha, Alpha):
+        # Perfect agreement of a handful says little: it is taken for good, not for perfect.
+        likely, each = min(figures.alpha.value, GOOD), figures.units / figures.conversations
+        count = conversations_for_agreement(likely, ENOUGH, 2, each)
+        if isinstance(count, int):
+            return max(count, figures.conversations + 1)
+    return _conversations(MANY_UNITS, figures)
 
 
 def _conversations(units: int, figures: _Figures) -> int:

@@ -32,6 +32,8 @@ from attunement.agreement.single_raters import SingleRaters, judge_agreement, pe
 from attunement.agreement.tables import Bools, Floats, Ints
 from attunement.agreement.verdicts import Ruling, ruling
 
+_EXPERTS = frozenset({"expert", "clinician"})
+
 
 class Outcomes(NamedTuple):
     """What came of asking a judge about the units that people rated."""
@@ -161,8 +163,15 @@ def trust_card(
 
 
 def _epsilon(people: tuple[Who, ...]) -> float:
-    """How much worse a judge may be for its lower cost: more where every rater states a profession."""
-    experts = bool(people) and all(who.settings.get("profession") for who in people)
+    """How much worse a judge may be for its lower cost: most beside experts, least beside a crowd.
+
+    An expert states a profession, or has the role of one; whose role nobody knows counts as trained.
+    """
+    if any(who.settings.get("role") == "crowd" for who in people):
+        return EPSILON["crowd"]
+    experts = bool(people) and all(
+        who.settings.get("profession") or who.settings.get("role") in _EXPERTS for who in people
+    )
     return EPSILON["expert" if experts else "trained"]
 
 

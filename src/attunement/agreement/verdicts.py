@@ -12,7 +12,7 @@ from typing import NamedTuple
 from attunement.agreement.alternative_annotator import AlternativeAnnotator
 from attunement.agreement.held import Compared, Held
 from attunement.agreement.missed import FAILURES_NEEDED, RECALL_NEEDED, Missed
-from attunement.agreement.power import failures_needed
+from attunement.agreement.power import conversations_to_reach, failures_needed
 from attunement.agreement.rates import Rate
 from attunement.agreement.reliability import MANY_UNITS, Reliability, Standing
 from attunement.agreement.results import Interval, Undefined
@@ -20,6 +20,7 @@ from attunement.agreement.single_raters import SingleRaters
 
 ABOUT = 0.1
 """How far below the people's own agreement still counts as about as good."""
+_NEAR = f"less than {ABOUT:g} below the agreement of people, or above it"
 
 
 class Verdict(StrEnum):
@@ -59,14 +60,14 @@ def _agreement(people: Reliability, held: Held, stand_in: AlternativeAnnotator |
     if isinstance(half.interval, Undefined):
         return Ruling(Verdict.NOT_ENOUGH, half.interval.reason, _rated_by_all(MANY_UNITS))
     if half.interval.high < 0:
-        return Ruling(Verdict.NOT, "it is surely below half of the agreement that people reach with each other")
+        return Ruling(Verdict.NOT, "its whole interval lies below half of what people reach with each other")
     beaten = _beats_rivals(held)
     if beaten is not None:
         return beaten
     if isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail":
         return Ruling(Verdict.IN_PART, "it beats the trivial judges, but cannot stand in for one rater")
     if isinstance(gap.interval, Interval) and gap.interval.low >= -ABOUT:
-        rule = f"it is surely less than {ABOUT:g} below the agreement of people, and ahead of the trivial judges"
+        rule = f"its whole interval lies {_NEAR}, and it is ahead of the trivial judges"
         return Ruling(Verdict.AS_PEOPLE, rule)
     return Ruling(
         Verdict.IN_PART, f"it beats the trivial judges, but may be more than {ABOUT:g} below the agreement of people"
@@ -92,7 +93,7 @@ def _withheld(people: Reliability) -> Ruling:
 
 
 def _beats_rivals(held: Held) -> Ruling | None:
-    """None where the judge surely beats chance and the best trivial judge; otherwise what follows."""
+    """None where the judge beats chance and the best trivial judge; otherwise what follows."""
     if isinstance(held.interval, Undefined):
         if isinstance(held.agreement, SingleRaters) and abs(held.agreement.value) < 1e-9:
             return Ruling(Verdict.NOT, "its agreement is no better than that of a judge that always says the same")
@@ -126,8 +127,7 @@ def _for_sign(compared: Compared, held: Held) -> int:
     """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
     if isinstance(compared.interval, Undefined) or compared.value <= 0:
         return max(MANY_UNITS, held.conversations + 1)
-    more = ((compared.value - compared.interval.low) / compared.value) ** 2
-    return max(ceil(held.conversations * more), held.conversations + 1)
+    return conversations_to_reach(compared.value, compared.interval.low, 0.0, held.conversations)
 
 
 def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined, missed: Missed) -> Ruling:
@@ -148,17 +148,17 @@ def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Unde
         isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
     )
     failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
-    caught = f"it surely catches at least {_LEAST} of the failures that two people found"
+    caught = f"it catches at least {_LEAST} of the failures that two people found (the lower end counts)"
     if missed.missed > (1 - RECALL_NEEDED) * missed.failures:
         rule = f"{caught}, but misses {missed.missed:,} of {missed.failures:,} that at least one person found"
         return Ruling(Verdict.IN_PART, rule)
     if near and not failed:
-        return Ruling(Verdict.AS_PEOPLE, f"{caught}, and is surely less than {ABOUT:g} below the agreement of people")
+        return Ruling(Verdict.AS_PEOPLE, f"{caught}, and its agreement lies {_NEAR}")
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
 
 
 def _alarms(missed: Missed) -> Ruling | None:
-    """None where it surely flags failures more often than it raises false alarms; otherwise what follows."""
+    """None where it flags failures more often than it raises false alarms; otherwise what follows."""
     if not isinstance(missed.false_alarm_rate, Rate):
         return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
     recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
@@ -173,7 +173,7 @@ def _alarms(missed: Missed) -> Ruling | None:
 
 
 def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
-    """None where enough failures were labelled and surely enough of them caught; otherwise what follows."""
+    """None where enough failures were labelled and enough of them caught; otherwise what follows."""
     seen = missed.confirmed
     if seen < FAILURES_NEEDED:
         rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
@@ -213,7 +213,7 @@ _MOST_FAILURES = 1000
 
 
 _FINE_NEEDED = 30
-"""With so many and no false alarm among them, the share of false alarms is surely below 12 %."""
+"""With so many and no false alarm among them, the interval of the share of false alarms ends at 12 %."""
 
 
 def _rated_by_two(conversations: int) -> str:

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from statistics import median_low
 
+from attunement.agreement.missed import FAILURES_NEEDED, RECALL_NEEDED
+from attunement.agreement.power import LIKENESS
+from attunement.agreement.reliability import ENOUGH
 from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
 from attunement.people.planning import (
-    FAILURES,
-    LIKENESS,
     PASS_RATE,
-    RECALL,
-    RELIABLE,
     SCORE_SPREAD,
     Failures,
     Need,
@@ -91,7 +90,7 @@ def _because(need: Need, *, share: bool) -> str:
 def _agreement(plan: Plan) -> Iterator[str]:
     alike = f", whose replies are taken to be half alike (ICC {LIKENESS:g})," if plan.units > 1 else ""
     yield (
-        f"People count as reliable on an item when the lower end of alpha's 95 % interval is at least {RELIABLE:g}. "
+        f"People count as reliable on an item when the lower end of alpha's 95 % interval is at least {ENOUGH:g}. "
         f"With {plan.raters} raters on every conversation{alike} that takes:"
     )
     for entry in plan.agreement:
@@ -101,9 +100,9 @@ def _agreement(plan: Plan) -> Iterator[str]:
 def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
     caught = ", ".join(f"{_percent(recall)} takes {failures_for_recall(recall)}" for recall in (0.95, 0.9, 0.85))
     yield (
-        f"A verdict needs at least {FAILURES} failures that two people found blind, and a lower bound of "
-        f"{RECALL:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. To show it for a judge "
-        f"that really catches {caught}."
+        f"A verdict needs at least {FAILURES_NEEDED} failures that two people found blind, and a lower bound of "
+        f"{RECALL_NEEDED:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. To show it for "
+        f"a judge that really catches {caught}."
     )
     yield _how_common(plan, failures)
     if failures.source != "assumed":

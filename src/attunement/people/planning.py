@@ -3,18 +3,22 @@
 Three questions are answered from what a study holds so far, and from stated assumptions where it holds too little:
 how sure a mean or a pass rate would be, how sure the agreement of people would be, and how many conversations it takes
 until people have found enough failures to say what a judge misses.
-
-Source of the agreement's formula: D. Bonett, Sample size requirements for estimating intraclass correlations with
-desired precision, Statistics in Medicine 21 (2002).
 """
 
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal, NamedTuple
 
-from attunement.agreement.distributions import normal_quantile
-from attunement.agreement.power import design_effect, failures_needed, sample_size_for_width
+from attunement.agreement.missed import FAILURES_NEEDED, RECALL_NEEDED
+from attunement.agreement.power import (
+    LIKENESS,
+    conversations_for_agreement,
+    design_effect,
+    failures_needed,
+    sample_size_for_width,
+)
 from attunement.agreement.proportions import upper_bound
+from attunement.agreement.reliability import ENOUGH
 from attunement.agreement.results import FEWEST_CLUSTERS, Undefined
 from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
@@ -27,15 +31,8 @@ from attunement.study.samples import latest_sample
 PASS_RATE = "pass rate"  # noqa: S105 - a figure, no password
 SCORE_WIDTH, SHARE_WIDTH = 0.2, 0.05
 """The half width of an interval that is wanted where nobody says otherwise: points of a scale, and a share."""
-LIKENESS = 0.5
-"""How alike replies of one conversation are taken to be (their ICC) where nothing is known: the simulations behind our
-intervals take the same."""
 SCORE_SPREAD, SHARE_SPREAD = 1.0, 0.5
 """The standard deviation where nothing is known: one point of the scale; for a share the largest there is."""
-RELIABLE = 0.4
-"""People count as reliable where the lower bound of alpha is at least this."""
-FAILURES, RECALL = 30, 0.8
-"""A verdict on a gate needs so many failures that people found, and this lower bound on the share a judge caught."""
 
 Source = Literal["people", "judges", "assumed"]
 
@@ -81,7 +78,7 @@ class Failures(NamedTuple):
     flagged: int
     """Conversations in the study that a judge flags."""
 
-    needed: int = FAILURES
+    needed: int = FAILURES_NEEDED
 
 
 class Plan(NamedTuple):
@@ -130,33 +127,16 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
             for figure in figures
         ],
         agreement=[
-            Agreement(expected, conversations_for_agreement(expected, RELIABLE, raters, units))
+            Agreement(expected, _number(conversations_for_agreement(expected, ENOUGH, raters, units)))
             for expected in (0.5, 0.6, 0.7, 0.8)
         ],
         failures=seen.failures() if instrument.gate else None,
     )
 
 
-def units_for_agreement(expected: float, bound: float, raters: int, *, level: float = 0.95) -> int:
-    """How many units, rated by so many raters, put the lower end of agreement's interval at `bound` (Bonett 2002).
-
-    The formula is that of the intraclass correlation, which ordinal and interval alpha come close to.
-    """
-    z = normal_quantile((1 + level) / 2)
-    width = 2 * (expected - bound)
-    spread = 8 * z**2 * (1 - expected) ** 2 * (1 + (raters - 1) * expected) ** 2
-    return ceil(spread / (raters * (raters - 1) * width**2) + 1)
-
-
-def conversations_for_agreement(expected: float, bound: float, raters: int, units: float) -> int:
-    """The same in conversations of so many units each, which resemble each other."""
-    count = ceil(units_for_agreement(expected, bound, raters) * design_effect(units, LIKENESS) / units)
-    return max(FEWEST_CLUSTERS, count)
-
-
 def failures_for_recall(recall: float) -> int:
     """How many failures people must find so that a judge that catches this share of them can be shown to."""
-    return max(FAILURES, _number(failures_needed(recall, RECALL)))
+    return max(FAILURES_NEEDED, _number(failures_needed(recall, RECALL_NEEDED)))
 
 
 @dataclass
@@ -278,7 +258,7 @@ class _Seen:
         looked, found = self._looked[source], self._found[source]
         rate = self._failing / self._weight if source == "people" else found / looked
         highest = None if found else upper_bound(0, looked)
-        count = ceil(FAILURES / (rate or highest or 1))
+        count = ceil(FAILURES_NEEDED / (rate or highest or 1))
         return Failures(source, looked, found, rate, highest, count, self._found["judges"])
 
 

@@ -122,7 +122,7 @@ def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, SingleRaters
 
 
 LEVELS_TITLE = "Ranking systems is not rating conversations"
-LEVEL_COLUMNS = ("Item", "Judge", "Order of conversations", "Order of systems")
+LEVEL_COLUMNS = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
 
 
 def level_rows(agreement: Agreement) -> list[tuple[str, str, str, str]]:
@@ -168,6 +168,22 @@ def meanings(agreement: Agreement) -> list[tuple[Verdict, str]]:
     cards = (card for part in (agreement, *agreement.parts) for entry in part.items for card in entry.cards)
     present = {card.ruling.verdict for card in cards}
     return [(verdict, MEANINGS[verdict]) for verdict in Verdict if verdict in present]
+
+
+def needs(agreement: Agreement) -> list[str]:
+    """What would be enough, where there is not enough data: a sentence for all items that need the same."""
+    items: dict[str, list[str]] = {}
+    for entry in agreement.items:
+        wanted: dict[str, list[str]] = {}
+        for card in entry.cards:
+            if card.ruling.needed:
+                wanted.setdefault(card.ruling.needed, []).append(card.judge)
+        if not entry.cards and entry.people.needed:
+            wanted[f"about {entry.people.needed:,} conversations rated by two people each"] = []
+        for needed, judges in wanted.items():
+            some = 0 < len(judges) < len(entry.cards)
+            items.setdefault(needed, []).append(f"{entry.item.id} ({', '.join(judges)})" if some else entry.item.id)
+    return [f"Enough for {', '.join(names)} would be: {needed}." for needed, names in items.items()]
 
 
 def warnings(agreement: Agreement) -> list[str]:

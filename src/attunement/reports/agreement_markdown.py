@@ -10,6 +10,7 @@ from attunement.reports.agreement import (
     closing,
     level_rows,
     meanings,
+    needs,
     opening,
     table_rows,
     warnings,
@@ -38,6 +39,7 @@ def _lines(agreement: Agreement, title: str, *, full: bool) -> Iterator[str]:
             yield f"**{_text(said)}**"
         yield ""
         yield from (f"- **{verdict.value}**: {meaning}" for verdict, meaning in meanings(agreement))
+        yield from (f"- {_text(said)}" for said in needs(agreement))
         yield from _levels(agreement)
         yield from _again(agreement)
         if full:

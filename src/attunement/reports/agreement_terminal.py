@@ -15,6 +15,7 @@ from attunement.reports.agreement import (
     closing,
     level_rows,
     meanings,
+    needs,
     opening,
     table_rows,
     warnings,
@@ -86,8 +87,12 @@ def _draw_reading(agreement: Agreement, console: Console) -> None:
         "Figures are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
         "(95 %)."
     )
-    if agreement.judges and agreement.people:
-        reading += " Below the judge's figure stands what any two people reach on the same conversations."
+    if agreement.judges and len(agreement.people) > 1:
+        reading += (
+            " People with people says whether all your raters together can be relied upon. To hold a judge against "
+            "them, compare its figure with the one below it: what any two people reach on the same conversations, "
+            "measured in the same way."
+        )
     console.print(reading, style=QUIET)
     for said in warnings(agreement):
         console.print(line(said, STYLES[Tone.NOT_MET]))
@@ -95,6 +100,8 @@ def _draw_reading(agreement: Agreement, console: Console) -> None:
         tone = VERDICTS[verdict].tone
         sign = f"{SIGNS[tone]} " if tone in SIGNS else ""
         console.print(Text.assemble((f"{sign}{verdict.value}", STYLES[tone]), f": {meaning}"), style=QUIET)
+    for said in needs(agreement):
+        console.print(line(said, QUIET))
 
 
 def _draw_levels(agreement: Agreement, console: Console) -> None:

@@ -30,11 +30,12 @@ STANDINGS = {
 }
 
 MEANINGS = {
-    Verdict.AS_PEOPLE: "it surely is hardly further from any one of your raters than they are from each other.",
+    Verdict.AS_PEOPLE: "it is hardly further from any one of your raters than they are from each other, and the "
+    "interval of that difference bears it out.",
     Verdict.IN_PART: "it follows your raters better than chance and trivial judges do, but not as far as they follow "
     "each other.",
     Verdict.NOT: "it does not follow your raters, or no better than counting words would, or it misses failures.",
-    Verdict.NOT_ENOUGH: "nothing can be said yet; the trust card (--full) says what would be needed.",
+    Verdict.NOT_ENOUGH: "nothing can be said yet.",
 }
 
 _FEW = 10
@@ -123,8 +124,10 @@ def missed_failures(found: Missed) -> str:
     """How many of the failures that people found were missed."""
     if found.unknowable:
         return "cannot be known"
+    if not found.failures and found.not_asked:
+        return f"not asked about {counted(found.not_asked, 'failure')}"
     if not found.failures:
-        return "people found no failure"
+        return "people found no failure" if found.fine else NONE
     ways = [(found.missed_as_na, "as “does not apply”"), (found.missed_as_unanswered, "not answered")]
     how = ", ".join(f"{count} {words}" for count, words in ways if count)
     return f"missed failures: {found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
@@ -148,7 +151,7 @@ def withheld(card: TrustCard) -> str | None:
     return {
         Standing.DISAGREE: ": raters disagree",
         Standing.LITTLE_VARIATION: ": too little variation",
-        Standing.NOT_ENOUGH: " on your raters" if card.people.people > 1 else ": only one rater",
+        Standing.NOT_ENOUGH: (": no person rated", ": only one rater", " on your raters")[min(card.people.people, 2)],
     }.get(card.people.standing)
 
 

@@ -30,10 +30,13 @@ from attunement.reports.agreement_wording import (
     standing_words,
     with_span,
 )
+from attunement.reports.comparison_wording import p_words
 from attunement.reports.wording import counted, share_words
 
 _DIGITS = 3
 """Of the technical figures."""
+_SHOWN = 0.05
+"""A p-value below this is called a leaning."""
 
 
 class Line(NamedTuple):
@@ -150,8 +153,8 @@ def _detail_lines(card: TrustCard, details: Details) -> Iterator[Line]:
         if groups:
             yield Line(label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias")
     yield Line(
-        "one by one, and by system",
-        f"conversation by conversation {order(card.levels.unit)}; system by system {order(card.levels.system)}",
+        "order, at two levels",
+        f"unit level (one by one) {order(card.levels.unit)}; system level (their means) {order(card.levels.system)}",
         f"Spearman; ICC(2,1) {_icc(card.levels.unit)} and {_icc(card.levels.system)}, judge and mean of people",
     )
     yield from _technical_lines(details)
@@ -169,9 +172,10 @@ def _technical_lines(details: Details) -> Iterator[Line]:
         spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
         yield Line("use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {figure(ratio)}")
     if isinstance(details.with_length, Correlation):
-        value = details.with_length.value
-        liking = "kinder to longer" if value > 0.1 else "harder on longer" if value < -0.1 else "no kinder to longer"
-        yield Line("length", f"{liking} replies than people are", f"Spearman of bias and words {figure(value)}")
+        value, p = details.with_length.value, details.with_length.p
+        liking = "kinder to" if value > 0 else "harder on"
+        text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
+        yield Line("length", text, f"Spearman of bias and words {figure(value)}, p {p_words(p)}")
     if isinstance(details.with_median, Kappa):
         yield Line(
             "against the middle of all raters",

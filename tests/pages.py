@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from http.cookiejar import CookieJar
 from pathlib import Path
+from string import Template
 from time import monotonic, sleep
 from typing import NamedTuple
 from urllib.error import URLError
@@ -86,6 +87,9 @@ def _commands(block: str, *, every: bool) -> Iterator[Step]:
 def set_up(desk: Path) -> None:
     """Lay out what every page may use: the examples, and a reader's own `chats.jsonl` and `answers.csv`."""
     shutil.copytree(ROOT / "examples", desk / "examples", ignore=shutil.ignore_patterns("*.study.db*"))
+    shutil.copytree(
+        ROOT / "docs" / "examples", desk / "docs" / "examples", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(desk / "examples" / "first.jsonl", desk / "chats.jsonl")
     (desk / "answers.csv").write_text(ANSWERS)
     programs = desk / ".programs"
@@ -110,7 +114,8 @@ class Reader:
         }
         path = os.pathsep.join((str(desk / ".programs"), str(Path(sys.executable).parent), os.environ["PATH"]))
         # What a page has its reader install is a package in the desk's folder.
-        self.environment = {**os.environ, "PYTHONPATH": str(desk), "PATH": path, "COLUMNS": "100", **self._given}
+        modules = os.pathsep.join(filter(None, (str(desk), os.environ.get("PYTHONPATH"))))
+        self.environment = {**os.environ, "PYTHONPATH": modules, "PATH": path, "COLUMNS": "100", **self._given}
 
     def follow(self, step: Step, meanwhile: Mapping[str, Callable[..., None]] | None = None) -> None:
         """Do one step; an AssertionError where it does not come out as the page says."""
@@ -136,7 +141,7 @@ class Reader:
         elif words[0] == "make":
             assert re.search(rf"^{words[1]}:", read("Makefile"), re.MULTILINE), f"there is no {step.text}"
         elif words[0] == "attune" and words[1] in SERVING:
-            self._visit(words[1:])
+            self._visit([Template(word).safe_substitute(self.environment) for word in words[1:]])
         else:
             # A shell, because pages redirect output and use variables.
             self._run(["sh", "-c", step.text], step)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ __all__ = ["postgres"]  # a fixture
 DOCS = ROOT / "docs"
 GENERATED = "reference/cli.md"
 ON_POSTGRESQL = "docs/how-to/postgresql.md"
+QUICK = ("docs/tutorial.md", "docs/how-to/own-", "docs/reference/", "docs/explanation/")
+"""Where a page does not begin so, its many commands take too long for every change."""
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in DOCS.rglob("*.md")
@@ -48,7 +51,14 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != ON_POSTGRESQL])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.startswith(QUICK) else pytest.mark.slow)
+        for page in PAGES
+        if page != ON_POSTGRESQL
+    ],
+)
 def test_every_command_of_a_page_ends_as_the_page_says(page: str, desk: Path, request: pytest.FixtureRequest) -> None:
     def get_data(desk: Path, name: str) -> None:
         """The reader has got a public data set; skips where it is not at hand."""
@@ -61,6 +71,7 @@ def test_every_command_of_a_page_ends_as_the_page_says(page: str, desk: Path, re
             reader.follow(step, {**ACTS, "get-data": get_data})
 
 
+@pytest.mark.slow
 def test_the_page_on_postgresql_works_on_a_real_one(desk: Path, postgres: Server) -> None:
     with FakeJudge() as fake:
         reader = Reader(desk, fake.url, {"STUDY": postgres.new_database()})
@@ -94,8 +105,6 @@ def test_every_command_is_used_somewhere_in_the_documentation() -> None:
 
 
 def test_every_example_of_the_help_is_understood_by_its_command() -> None:
-    import shlex
-
     examples = re.findall(r"^Example:\n\n```text\nattune (.+)\n```", read("docs/reference/cli.md"), re.MULTILINE)
     known = {path: (command, context) for path, command, context in commands()}
     assert len(examples) > 20

@@ -32,7 +32,7 @@ from attunement.signals.validity import Count, Counts, Figure
 CRISIS = ("coaching-v1/CQ9", "empathy-v2/safety")
 HARM = ("coaching-v1/CQ8", "empathy-v2/helpfulness", "empathy-v2/safety")
 OWN = "Our own sentences about {}: the half that was held out; the same author wrote sentences and rules"
-LOOKED = "Looked at several times while the rules could still change, and not tuned on."
+LOOKED = "Looked at several times while the rules could still change."
 HEALTH = ("Risk Ignorance", "Unauthorized Expertise")
 """The categories of DiaSafety that are about harm to the person."""
 

@@ -72,9 +72,9 @@ def commands_page() -> str:
     parts = [
         MADE,
         "# Commands",
-        "Each command explains itself with `--help`. Keys of judges come from the environment. What a command does "
-        "wrong because of what it was given is one sentence and [exit code 2](exit-codes.md); `attune --debug COMMAND` "
-        "shows the full traceback. `attune --version` prints the version.",
+        "Each command explains itself with `--help`. Keys of judges come from the environment. Where something is wrong "
+        "with what you gave it, a command prints one sentence and ends with [exit code 2](exit-codes.md); "
+        "`attune --debug COMMAND` shows where in the program that was. `attune --version` prints the version.",
         _table(("command", "what it does"), _overview()),
     ]
     for path, command, context in commands():

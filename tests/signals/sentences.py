@@ -38,7 +38,8 @@ def is_held(id: str) -> bool:
 def sentences(name: str, *, held: bool) -> list[Sentence]:
     """The sentences of `name` in one half; those that were written later all belong to the half that tunes."""
     first = [Sentence(**row) for row in _rows(name) if is_held(row["id"]) == held]
-    return first if held else [*first, *(Sentence(**row) for row in _rows(f"{name}_later"))]
+    later = [] if held else sorted(FOLDER.glob(f"{name}_later*.yaml"))
+    return [*first, *(Sentence(**row) for path in later for row in _rows(path.stem))]
 
 
 def resource_sentences(*, held: bool) -> list[ResourceSentence]:

@@ -93,7 +93,8 @@ def test_without_scenarios_conversations_stand_for_themselves(run, tmp_path) -> 
     path = judge(tmp_path / "s.db", talks(12, scenario=False))
     path = judge(path, talks(12, "Lumen", scenario=False), every_third_not_met("CQ1", "MT1"))
     said = words(run(path))
-    assert "not paired, because they share no scenario" in said
+    assert "12 conversations of Lumen, not paired." in said
+    assert "They share no scenario" in said
     assert "Fisher's exact test" in said
 
 
@@ -133,6 +134,7 @@ def test_only_errors_say_that_nothing_can_be_compared(run, tmp_path) -> None:
     path = judge(tmp_path / "s.db", [*talks(12), *talks(12, "Lumen")], lambda *_: ERROR)
     outcome = run(path)
     assert "Nothing can be compared: not a single answer of both was judged." in words(outcome)
+    assert "0 of 12" not in words(outcome)  # nobody looked, which is not the same as none
     assert "nan" not in outcome.stdout.lower().split()
     json.loads(run(path, "--json").stdout, parse_constant=pytest.fail)
 

@@ -8,6 +8,7 @@ from attunement.cli.correct import correct
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import Study
+from attunement.study.samples import Drawn, Waiting, keep_sample
 from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
 from tests.reports.samples import EMPATHY
 
@@ -84,6 +85,32 @@ def test_a_sample_that_nobody_rated_is_a_sentence(run, tmp_path) -> None:
     path = judge(tmp_path / "s.db", EVERY)
     draw(path, EVERY, EVERY[:20])
     with pytest.raises(AttunementError, match="no person has rated any of the 20 conversations"):
+        run(path)
+
+
+def strata(path, rated: int):
+    """A sample of a flagged third that is easy to rate and of others, of whom only so many were rated."""
+    hard, easy = EVERY[:40], EVERY[40:]
+    with Study(path) as study:
+        keys = study.keys(EVERY)
+        units = {keys[one.identity]: Drawn("easy", 1.0, None) for one in easy}
+        units |= {keys[one.identity]: Drawn("hard", 0.5, None) for one in hard[::2]}
+        rest = {keys[one.identity]: Waiting("hard", 0.5) for one in hard[1::2]}
+        keep_sample(study, name=None, instrument="coaching-v1", seed=0, design={}, units=units, waiting=rest)
+    return people(path, [*easy, *hard[::2][:rated]], lambda talk, unit, item: "YES" if talk in easy else "NO")
+
+
+def test_those_who_were_rated_stand_for_all_drawn_of_their_stratum(run, tmp_path) -> None:
+    path = strata(judge(tmp_path / "s.db", EVERY), rated=10)
+    found = row(json.loads(run(path, "--json").stdout), "score", None)
+    # 40 of 60 conversations meet nothing, whatever part of them was drawn, and of those rated.
+    assert found["people_only"]["value"] == pytest.approx(1 / 3)
+    assert "in each stratum the rest was left out by chance" in words(run(path))
+
+
+def test_a_stratum_of_which_nothing_was_rated_corrects_nothing(run, tmp_path) -> None:
+    path = strata(judge(tmp_path / "s.db", EVERY), rated=0)
+    with pytest.raises(AttunementError, match="rated none of the 20 conversations that sample-1 drew of 'hard'"):
         run(path)
 
 

@@ -66,6 +66,11 @@ class Side(NamedTuple):
         """The judged conversations without an answer on safety."""
         return tuple(sorted(name for verdict in _SAFETY_OPEN for name in self.verdicts.get(verdict, ())))
 
+    @property
+    def safety_judged(self) -> int:
+        """How many conversations have an answer on safety: only of these can some be called unsafe."""
+        return self.conversations - len(self.not_judged) - len(self.safety_not_judged)
+
 
 class Share(NamedTuple):
     """One group's value of a measure, and how many answers stand behind it or are missing from it."""

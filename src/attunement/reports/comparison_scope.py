@@ -203,7 +203,7 @@ def _pair_on(pair: str | None, sides: Sequence[Sequence[Summary]]) -> tuple[str 
             raise StudyError(f"the two groups share no value of {pair!r}, so nothing can be paired on it")
         return pair, []
     if not shared:
-        return None, []
+        return None, ["They share no scenario, so they are not compared within scenarios."]
     paired = sum(value in shared for side in values for value in side)
     total = sum(map(len, values))
     if paired < _ENOUGH * total:

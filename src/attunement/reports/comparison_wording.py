@@ -160,7 +160,7 @@ def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
         if pairing.without:
             how += f", {counted(pairing.without, 'conversation')} without a counterpart left out"
     else:
-        how = "not paired, because they share no scenario"
+        how = "not paired"
     return [
         f"{second.name} compared with {first.name} ({instrument.title}, {instrument.id} {instrument.version})",
         f"{who}{groups}, {how}.",
@@ -187,7 +187,7 @@ def _safety(comparison: Comparison) -> Iterator[str]:
         yield "Safety was not compared: the instrument has no safety items."
         return
     word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
-    parts = [f"{side.name} {share_words(len(side.unsafe), side.conversations)}" for side in sides]
+    parts = [f"{side.name} {_unsafe_share(side)}" for side in sides]
     open_ = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
     yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
 
@@ -227,6 +227,8 @@ def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
     if isinstance(row.difference, Undefined):
         return f"Passed: not comparable, {row.difference.reason}."
     words = f"Passed: {counts}"
+    if row.first.not_judged or row.second.not_judged:
+        words += f" of those with a verdict (without one: {row.first.not_judged:,} and {row.second.not_judged:,})"
     if difference_words(row) != EMPTY:
         words += f", a difference of {difference_words(row)} in a hundred"
     if test.pairs:
@@ -277,7 +279,12 @@ def notes(comparison: Comparison, *, wide: bool = True) -> Iterator[str]:
 def side_words(comparison: Comparison, side: Side) -> str:
     """One group's failures in a line, without their names."""
     word = "unsafe" if comparison.instrument.scoring.threshold is not None else "flagged"
-    return f"{side.name}: {share_words(len(side.unsafe), side.conversations)} {word}"
+    return f"{side.name}: {f'{_unsafe_share(side)} {word}' if side.safety_judged else 'safety not known'}"
+
+
+def _unsafe_share(side: Side) -> str:
+    """How many of those whose safety was judged; not a word like none where it was not."""
+    return share_words(len(side.unsafe), side.safety_judged) if side.safety_judged else "not known"
 
 
 def scale_words(instrument: Instrument) -> str:

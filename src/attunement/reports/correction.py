@@ -154,7 +154,7 @@ def _calibration_sentences(found: Calibration) -> list[str]:
     instrument = found.instrument
     return [
         f"{', '.join(found.judges)} on people's scale ({instrument.title}, {instrument.id} {instrument.version})",
-        f"By the calibrator {found.calibrator} of {found.calibrator.at[:10]}; nobody rated these conversations.",
+        f"By the calibrator {found.calibrator} of {found.calibrator.at[:10]}; it rests on the judge's scores alone.",
     ]
 
 

@@ -5,7 +5,8 @@ find. Where the sample is split, only `certify` counts, because a judge that was
 than elsewhere.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from attunement.agreement.comparison_measures import Measure
@@ -29,7 +30,10 @@ from attunement.reports.wording import counted
 from attunement.scoring import Scorecard
 from attunement.study import Study, judged
 from attunement.study.calibrators import Kept, keep_calibrator
-from attunement.study.samples import Sample, latest_sample, waiting
+from attunement.study.samples import Drawn, Sample, latest_sample, waiting
+
+_SILENT = 0.1
+"""Strata without a rating that stand for more than this share of all leave too much unknown."""
 
 
 class Correction(NamedTuple):
@@ -81,12 +85,13 @@ def correct_study(study: Study, instrument: str | None = None, rater: str | None
             f"no person has rated any of the {counted(len(used), 'conversation')} that {sample.name} drew in "
             f"{study.place}, so there is nothing to correct with"
         )
+    probabilities = _answered(sample.name, used, {key for key, given in cards.items() if given})
     frame = _frame(study, sample)
     cases = [
         Case(
             system=found.summary.identity.system,
             judge=found.card,
-            probability=used[found.summary.key].probability if found.summary.key in used else None,
+            probability=probabilities.get(found.summary.key),
             people=cards.get(found.summary.key, ()),
         )
         for found in sheet.complete.found
@@ -148,7 +153,7 @@ def _judged_sheet(study: Study, instrument: str | None, rater: str | None) -> tu
     kinds = {known.name: known.kind for known in study.raters()}
     judges = tuple(sorted({name for name, _ in sheet.judges}))
     if not judges or any(kinds[name] is not RaterKind.MODEL for name in judges):
-        who = f"{rater} is a person" if judges and rater else "no judge has rated"
+        who = f"{rater} is a person" if rater in kinds else "no judge has rated"
         raise StudyError(f"{who} in {study.place}: a judge is what is corrected; judge something first, or name one")
     return sheet, judges
 
@@ -159,6 +164,30 @@ def _people_cards(study: Study, instrument: Instrument, drawn: set[int]) -> dict
         entry.conversation.key: tuple(card for card in entry.cards if card.rater in people)
         for entry in judged(study, instrument)
         if entry.conversation.key in drawn
+    }
+
+
+def _answered(name: str, used: Mapping[int, Drawn], rated: Collection[int]) -> dict[int, float]:
+    """The probability of having been drawn and rated: in each stratum those who were rated stand for all drawn.
+
+    Raises:
+        StudyError: Of strata that stand for a good part of all, people rated nothing.
+    """
+    drawn = Counter(entry.stratum for entry in used.values())
+    answered = Counter(used[key].stratum for key in used if key in rated)
+    silent = drawn.keys() - answered.keys()
+    weights = [(entry.stratum in silent, 1 / entry.probability) for entry in used.values()]
+    if sum(weight for unheard, weight in weights if unheard) > _SILENT * sum(weight for _, weight in weights):
+        names = ", ".join(f"{stratum!r}" for stratum in sorted(silent))
+        number = counted(sum(drawn[stratum] for stratum in silent), "conversation")
+        raise StudyError(
+            f"people have rated none of the {number} that {name} drew of {names}, so nothing is known of those: rate "
+            "some of them first"
+        )
+    return {
+        key: entry.probability * answered[entry.stratum] / drawn[entry.stratum]
+        for key, entry in used.items()
+        if entry.stratum not in silent
     }
 
 
@@ -179,8 +208,8 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
         )
     if rated < used:
         notes.append(
-            f"People rated {rated:,} of {counted(used, 'drawn conversation')}. The estimates hold if the rest was left "
-            "out by chance."
+            f"People rated {rated:,} of {counted(used, 'drawn conversation')}. The estimates hold if in each "
+            "stratum the rest was left out by chance."
         )
     if outside:
         notes.append(f"{counted(outside, 'conversation')} could not have been drawn, and no estimate is about them.")

@@ -1,6 +1,6 @@
 """Which assignments are there, what are they about, and what stands on their pages?"""
 
-from sqlalchemy import Connection, RowMapping, case, select
+from sqlalchemy import Connection, RowMapping, bindparam, case, select
 
 from attunement.conversations import Origin, Unit
 from attunement.people.answers import Draft, due_items
@@ -18,6 +18,11 @@ ASSIGNMENTS = select(
     tables.assignments, _UNIT.conversation, _UNIT.turn, _UNIT.example, _UNIT.round.label("unit_round"), _UNIT.answers
 ).join(tables.project_units, tables.assignments.c.unit == _UNIT.key)
 """Assignments with their units: the columns that `assignment_in` reads."""
+# These are asked at every save, so they are put together once: that takes longer than asking them.
+_OWN = ASSIGNMENTS.where(
+    tables.assignments.c.member == bindparam("own"), tables.assignments.c.public == bindparam("name")
+)
+_TALK = select(kept.conversations).where(kept.conversations.c.key == bindparam("talk"))
 
 
 def assignment_of(study: Study, member: Member, public: str) -> Assignment | None:
@@ -42,9 +47,7 @@ def next_assignment(study: Study, member: Member) -> Assignment | None:
 
 def find_assignment(connection: Connection, member: Member, public: str) -> Assignment | None:
     """The rater's own assignment with this name, seen from within a transaction."""
-    table = tables.assignments.c
-    query = ASSIGNMENTS.where(table.member == member.key, table.public == public)
-    row = connection.execute(query).mappings().first()
+    row = connection.execute(_OWN, {"own": member.key, "name": public}).mappings().first()
     return None if row is None else assignment_in(row)
 
 
@@ -58,9 +61,8 @@ def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
         practising = assignment.round is Round.CALIBRATION
         items = (worked.item.id,) if practising else due_items(project.instrument, shown)
         return Task(assignment, shown, items, careful=False)
-    table = kept.conversations
     with study.reading() as connection:
-        row = connection.execute(select(table).where(table.c.key == unit.conversation)).mappings().one()
+        row = connection.execute(_TALK, {"talk": unit.conversation}).mappings().one()
     shown = Unit(conversation_of(row), unit.turn)
     careful = shown.conversation.origin in {Origin.REAL, Origin.UNKNOWN}
     return Task(assignment, shown, due_items(project.instrument, shown), careful)

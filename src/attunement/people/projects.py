@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, RowMapping, Table, select
+from sqlalchemy import Connection, Row, RowMapping, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.conversations import Origin
@@ -27,6 +27,10 @@ from attunement.study.encoding import from_json, to_json
 
 COORDINATOR = "coordinator"
 """The name of the first coordinator, who is made with the project."""
+# Asked on every request, so it is put together once: that takes longer than asking it.
+_STATE = select(tables.projects.c.state, tables.projects.c.settings).where(
+    tables.projects.c.key == bindparam("project")
+)
 
 
 class Wanted(NamedTuple):
@@ -127,9 +131,9 @@ def add_places(
         connection.execute(tables.assignments.insert(), rows)
 
 
-def insert_into(connection: Connection, table: Table) -> Any:
+def insert_into(table: Table, dialect: str) -> Any:
     """An insert that can say what happens where the row is there already, in the words of the database."""
-    return (postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert)(table)
+    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
 
 
 def record(
@@ -184,10 +188,8 @@ def project_of(study: Study, key: int) -> Project:
 
 def state_of(study: Study, project: Project) -> Project:
     """The project with its state and settings as they are now; its instrument never changes."""
-    projects = tables.projects.c
-    query = select(projects.state, projects.settings).where(projects.key == project.key)
     with study.reading() as connection:
-        row = connection.execute(query).one()
+        row = connection.execute(_STATE, {"project": project.key}).one()
     return project._replace(state=ProjectState(row.state), settings=Settings.model_validate_json(row.settings))
 
 

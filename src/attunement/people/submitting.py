@@ -5,6 +5,7 @@ stays as it is.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -44,13 +45,7 @@ def save(study: Study, project: Project, member: Member, task: Task, changes: Se
         assignment = _still_open(connection, member, task.assignment)
         for draft in drafts:
             row = _draft_row(draft, assignment)
-            upsert = insert_into(connection, tables.drafts).values(row)
-            news = {name: upsert.excluded[name] for name in row if name not in {"assignment", "item"}}
-            later = upsert.excluded.number >= tables.drafts.c.number
-            done = connection.execute(
-                upsert.on_conflict_do_update(index_elements=["assignment", "item"], set_=news, where=later)
-            )
-            if done.rowcount:
+            if connection.execute(_keep_draft(connection.dialect.name), row).rowcount:
                 content = {name: row[name] for name in ("item", "state", "value", "comment", "evidence")}
                 record(connection, project, "set", member=member, assignment=assignment.key, content=content)
 
@@ -114,10 +109,20 @@ def warn(study: Study, project: Project, member: Member, assignment: Assignment,
         "text": text,
     }
     with study.writing() as connection:
-        new = connection.execute(insert_into(connection, tables.notices).values(row).on_conflict_do_nothing()).rowcount
+        once = insert_into(tables.notices, connection.dialect.name).on_conflict_do_nothing()
+        new = connection.execute(once, row).rowcount
         if new:
             record(connection, project, "urgent", member=member, assignment=assignment.key, content={"text": text})
     return at
+
+
+@cache
+def _keep_draft(dialect: str) -> Any:
+    """The statement that keeps a draft unless a later one is there; made once, which takes longer than to run it."""
+    upsert = insert_into(tables.drafts, dialect)
+    news = {column.name: upsert.excluded[column.name] for column in tables.drafts.c if not column.primary_key}
+    later = upsert.excluded.number >= tables.drafts.c.number
+    return upsert.on_conflict_do_update(index_elements=["assignment", "item"], set_=news, where=later)
 
 
 def _still_open(connection: Connection, member: Member, assignment: Assignment) -> Assignment:

@@ -21,6 +21,7 @@ class Catalogue:
     def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self.language = language
         self.texts = texts
+        self._ready: dict[str, Markup] = {}
 
     @property
     def direction(self) -> str:
@@ -29,7 +30,11 @@ class Catalogue:
 
     def __call__(self, name: str, **values: object) -> Markup:
         """The text with `values` put in, ready for a page: whatever is put in is escaped unless it is markup."""
-        return escape(self.texts[name]).format(**values)
+        if values:
+            return escape(self.texts[name]).format(**values)
+        if name not in self._ready:  # a rating page has two hundred of them
+            self._ready[name] = escape(self.texts[name]).format()
+        return self._ready[name]
 
     def part(self, name: str) -> dict[str, str]:
         """All texts whose names begin with `name` and a dot, by the rest of their names."""

@@ -63,7 +63,8 @@ def unit(visit: Visit) -> Response:
         return RedirectResponse(visit.url("start"), 303)
     task = task_of(visit.study, visit.project, assignment)
     warned = visit.project.settings.unit_warnings and bool(crisis_cues(task.unit.turns))
-    open_unit(visit.study, visit.project, visit.member, assignment, warned=warned)
+    if assignment.opened is None:
+        visit.site.write_from_page(open_unit, visit.study, visit.project, visit.member, assignment, warned=warned)
     return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task))
 
 

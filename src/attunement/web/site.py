@@ -62,6 +62,14 @@ class Site:
         """Do `work` in the one thread for writing."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, work, *given)
 
+    def write_from_page(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
+        """Do `work` in the one thread for writing, for a page that is being made in a thread for reading.
+
+        Two threads that write would wait for each other inside SQLite, which only looks every few milliseconds
+        whether it is its turn.
+        """
+        return self._writer.submit(work, *given, **named).result()
+
     def project(self, key: int) -> Project:
         """The project with this key, with its state as it is now."""
         if key not in self._projects:

@@ -33,6 +33,7 @@ from attunement.cli import (
     sheets,
     show,
     stats,
+    view,
 )
 from attunement.errors import AttunementError
 
@@ -51,6 +52,7 @@ app.command()(judge.estimate)
 app.command()(judge_info.judge_info)
 app.command()(show.show)
 app.command()(report.report)
+app.command()(view.view)
 app.command()(methods.methods)
 app.command()(gate.gate)
 app.command()(agree.agree)

@@ -116,7 +116,7 @@ def report(
     from attunement.reports.html.writing import Wishes, write_report
     from attunement.study import Study
 
-    hiding = _hiding(redact=redact, names=names, no_text=no_text)
+    hiding = hiding_of(redact=redact, names=names, no_text=no_text)
     forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
     page = output or (None if forms.wanted else "report.html")
     _check(forms, page, force=force)
@@ -153,7 +153,8 @@ def _check(forms: "Forms", page: str | None, *, force: bool) -> None:
         raise InputError("--inspect-system chooses what --inspect writes: give both")
 
 
-def _hiding(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
+def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
+    """What pages must not show, as the user said."""
     from attunement.conversations.redaction import Redactor, read_names
     from attunement.errors import InputError
     from attunement.reports.html.text import Hiding

@@ -169,7 +169,7 @@ def report(
     if figures.judges and (never := reworded(study, instrument)):
         cautions.append(reworded_words(never))
     return Report(
-        title=_title(study),
+        title=title_of(study),
         made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         instrument=instrument,
         figures=figures,
@@ -230,7 +230,8 @@ def _always(instrument: Instrument) -> tuple[Status, ...]:
     return UNSAFE, UNJUDGED, FAIL, PASS
 
 
-def _title(study: Study) -> str:
+def title_of(study: Study) -> str:
+    """What a study is called on its pages: the name of its file or database."""
     name = study.place.rpartition("/")[2]
     for ending in (".db", ".study"):
         name = name.removesuffix(ending)

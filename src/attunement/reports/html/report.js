@@ -129,7 +129,7 @@ async function readTexts() {        // once, when somebody searches: what was sa
   texts = found;
 }
 async function start() {
-  if (!form) { if (inline.length) follow(); return; }
+  if (!form || !byId("rows")) { if (inline.length) follow(); return; }  // a served list is filtered by the server
   const island = byId("rows").textContent;
   rows = JSON.parse(facts.form === "folder" ? await unpacked(island) : island);
   shown = rows;

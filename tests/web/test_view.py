@@ -1,0 +1,316 @@
+"""The pages of `attune view`, asked for over HTTP."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+
+import pytest
+
+from attunement.conversations.redaction import Redactor
+from attunement.errors import InputError
+from attunement.people import projects
+from attunement.people.access import issue
+from attunement.people.projects import Wanted
+from attunement.people.settings import Settings
+from attunement.ratings import RaterKind
+from attunement.reports.html.analyses import analysed
+from attunement.reports.html.text import Hiding
+from attunement.study import KeptRating, Study
+from attunement.study.reviews import Decided, keep_review
+from attunement.study.scorecards import judged
+from attunement.web import view_counting
+from attunement.web.security import CONTENT_POLICY
+from tests.builders import talk
+from tests.people.projects import OPENED, begin_project
+from tests.reports.html.studies import COACHING, fill, mixed, one, rated
+from tests.reports.html.test_writing import ATTACKS
+from tests.reports.html.tree import parse
+from tests.web.viewing import TOKEN, Visitor, reader, viewing
+
+CQ8 = [item.id for item in COACHING.items].index("CQ8")
+EVERY = ["harmful", "unread", "silent", "low", "in-danger", "fine"]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return mixed(tmp_path / "chats.study.db", people=True)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer to count; the tests are not about that."""
+    monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
+    monkeypatch.setattr(view_counting, "_REST", 0.0)
+
+
+def listed(somebody: Visitor, query: str = "") -> list[str]:
+    page = somebody.get(f"/view/conversations{query}")
+    assert page.status == 200, page.text
+    return [unescape(name) for name in re.findall(r"<tr><td><a [^>]*><bdi>([^<]*)", page.text)]
+
+
+def key_of(path: Path, name: str) -> int:
+    with Study(path) as study:
+        return study.find(name)[0].key
+
+
+def texts(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def test_only_who_has_the_link_gets_in(study: Path) -> None:
+    with viewing(study) as server, Visitor(server) as stranger:
+        for path in ("/view/", "/view/conversations", "/view/conversation/1", "/view/analysis/trust", "/view/words"):
+            refused = stranger.get(path)
+            assert refused.status == 401
+            assert "chats" not in refused.text
+        assert stranger.get("/enter/wrong").status == 401
+        assert stranger.get(f"/enter/{TOKEN}").status == 200
+        assert [stranger.get(f"/enter/wrong{number}").status for number in range(10)] == [401] * 9 + [429]
+
+
+def test_links_of_raters_open_nothing_here(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db")
+    with viewing(tmp_path / "a.study.db") as server, Visitor(server) as rater:
+        assert rater.get(f"/enter/{issue(begun.study, begun.project, begun.rater())}").status == 401
+    while OPENED:
+        OPENED.pop().close()
+
+
+def test_every_answer_carries_the_headers_and_nothing_can_be_sent(study: Path) -> None:
+    with reader(study) as somebody:
+        for path in ("/view/", "/view/conversations", "/report.js", "/look/attunement.css", "/view/nothing"):
+            page = somebody.get(path)
+            assert page.headers["content-security-policy"] == CONTENT_POLICY
+            assert page.headers["cache-control"] == ("no-cache" if "." in path else "no-store")
+        assert somebody.post("/view/conversations").status == 405
+        before = Path(study).read_bytes()
+        somebody.get("/view/")
+        assert Path(study).read_bytes() == before
+
+
+def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study: Path) -> None:
+    with reader(study) as somebody:
+        page = somebody.get("/view/")
+        said = texts(page.text)
+        order = [
+            "6 conversations . Not judged:",
+            "Unsafe according to the judge: 1",
+            "2 people",
+            "According to judge-1",
+        ]
+        assert [said.index(part) for part in order] == sorted(said.index(part) for part in order)
+        assert re.search(r"Counted on \d+ \w+ \d{4} at \d\d:\d\d:\d\d UTC\.", said)
+        tree = parse(page.text)
+        links = {link.attributes["href"] for link in tree.find(tag="a") if "conversations?" in link.attributes["href"]}
+        assert "/view/conversations?verdict=unsafe" in links
+        for link in links:
+            assert listed(somebody, link.removeprefix("/view/conversations")), link
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("", EVERY),
+        ("?system=Harbor", ["low", "fine"]),
+        ("?scenario=debt", ["harmful", "silent"]),
+        ("?verdict=fail", ["low"]),
+        ("?flag=crisis+signal", ["in-danger"]),
+        ("?flag=quote+not+found", ["harmful"]),
+        ("?flag=people+differ%7Cjudges+differ", ["fine"]),
+        (f"?item={CQ8}&answer=2", ["harmful"]),
+        ("?answer=8", ["silent"]),
+        ("?text=KILL", ["in-danger"]),
+        ("?text=study+harder", ["harmful"]),
+        ("?text=lumen+exam", ["harmful", "unread", "silent"]),
+        ("?text=nothingness", []),
+        ("?item=99&answer=x&page=0&flag=%25", EVERY),
+        ("?page=2", []),
+        ("?item=" + "9" * 500, EVERY),
+        ("?text=%00%27%22+OR+%2A", []),
+    ],
+)
+def test_filters_and_search_are_answered_without_a_script(study: Path, query: str, wanted: list[str]) -> None:
+    with reader(study) as somebody:
+        assert listed(somebody, query) == wanted
+
+
+def test_what_is_filtered_by_stays_in_the_form_and_leads_through_the_conversations(study: Path) -> None:
+    with reader(study) as somebody:
+        page = somebody.get("/view/conversations?system=Lumen&text=e")
+        form = parse(page.text)
+        assert [option.text for option in form.find(tag="option", selected="")] == ["Lumen"]
+        names = listed(somebody, "?system=Lumen&text=e")
+        link = re.search(r'<tr><td><a href="([^"]+)"', page.text)
+        assert link
+        for number, name in enumerate(names):
+            one = somebody.get(unescape(link[1]))
+            assert f"<bdi>{name}</bdi></a></h3>" in one.text
+            link = re.search(r'href="([^"]+)" rel="next"', one.text)
+            assert (link is None) == (number == len(names) - 1)
+            link = link or re.search(r'href="([^"]+)" rel="prev"', one.text)
+            assert link
+        back = re.search(r'href="([^"]+)">Back to the list', one.text)
+        assert back
+        assert listed(somebody, unescape(back[1]).removeprefix("/view/conversations")) == names
+
+
+def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
+    talks = [one(f"c{number:03}") for number in range(120)]
+    path = fill(tmp_path / "s.db", COACHING, talks, rated(talks[0]))
+    with reader(path) as somebody:
+        found = [name for number in (1, 2, 3) for name in listed(somebody, f"?page={number}")]
+        assert sorted(found) == [talk.id for talk in talks]
+        page = somebody.get("/view/conversations?page=2").text
+        assert "Page 2 of 3" in page
+        assert "120 of 120" in page
+
+
+def test_a_conversation_shows_everybodys_answers_and_what_reviewers_said(study: Path) -> None:
+    key = key_of(study, "harmful")
+    member = _member(study)
+    with Study(study) as opened:
+        card = next(entry.verdict_card for entry in judged(opened, COACHING) if entry.conversation.key == key)
+        keep_review(opened, COACHING, key, card, Decided.CLEARED, member=member, name="Ada", reason="<i>It is mild</i>")
+    with reader(study) as somebody:
+        said = texts(somebody.get(f"/view/conversation/{key}").text)
+        assert "Unsafe by judge, cleared by Ada: <i>It is mild</i>." in said
+        assert "not found in turn 2" in said
+        assert "People: not met, 2 of 2" in said
+        assert somebody.get("/view/conversation/4711").status == 404
+        assert somebody.get(f"/view/conversation/{10**30}").status == 404
+
+
+def _member(path: Path) -> int:
+    """Somebody of a project, who may review."""
+    with Study(path) as study:
+        unit = Wanted(study.find("fine")[0].key, None)
+        project = projects.create(study, COACHING, [unit], ["Ada"], Settings(per_unit=1))
+        return projects.members(study, project)[0].key
+
+
+def test_each_analysis_has_a_page_or_says_what_it_needs(study: Path, tmp_path: Path) -> None:
+    with reader(study) as somebody:
+        assert "2 people" in texts(somebody.get("/view/analysis/trust").text)
+        assert "Lumen" in texts(somebody.get("/view/analysis/compare").text)
+        assert "attune plan" in texts(somebody.get("/view/analysis/corrected").text)
+        assert somebody.get("/view/analysis/nothing").status == 404
+        assert "Missed failures" in texts(somebody.get("/view/words").text)
+
+
+def test_new_ratings_appear_after_a_reload(study: Path) -> None:
+    unread = one("unread", "Lumen")
+    with reader(study) as somebody:
+        assert listed(somebody, "?verdict=unsafe") == ["harmful"]
+        with Study(study) as other:
+            rater = next(rater for rater in other.raters() if rater.kind is RaterKind.MODEL)
+            key = other.find("unread")[0].key
+            other.write([], [KeptRating(key, rater.key, rating) for rating in rated(unread, {"CQ9": "NO"})])
+        assert set(listed(somebody, "?verdict=unsafe")) == {"harmful", "unread"}
+        assert "Unsafe according to the judge: 2" in texts(somebody.get("/view/").text)
+
+
+def test_what_was_forgotten_is_gone_after_a_reload(study: Path) -> None:
+    with reader(study) as somebody:
+        key = key_of(study, "fine")
+        with Study(study) as other:
+            other.forget(key)
+        assert somebody.get(f"/view/conversation/{key}").status == 404
+        assert "fine" not in listed(somebody)
+
+
+def test_the_list_can_be_read_while_the_study_is_counted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = Event()
+    monkeypatch.setattr(view_counting, "_PATIENCE", 0.0)
+    monkeypatch.setattr(view_counting, "analysed", lambda *given: go_on.wait(60) and analysed(*given))
+    with reader(study) as somebody:
+        try:
+            page = somebody.get("/view/")
+            assert re.search("Counting: [0-6] of 6 conversations", texts(page.text))
+            assert 'http-equiv="refresh"' in page.text
+            wait_until(lambda: listed(somebody) == EVERY)
+            assert "among those that were counted so far" in somebody.get("/view/conversations").text
+            assert somebody.get(f"/view/conversation/{key_of(study, 'fine')}").status == 200
+            assert "once the study is counted" in somebody.get("/view/analysis/trust").text
+        finally:
+            go_on.set()
+        wait_until(lambda: "Counted on" in somebody.get("/view/").text)
+        assert 'http-equiv="refresh"' not in somebody.get("/view/").text
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = monotonic() + 60
+    while not holds():
+        assert monotonic() < deadline
+        sleep(0.05)
+
+
+def test_why_a_count_broke_off_is_said_and_earlier_figures_stay(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with reader(study) as somebody:
+        assert "6 conversations" in texts(somebody.get("/view/").text)
+
+        def full(*_: object) -> None:
+            raise InputError("the list cannot be kept: the disk is full")
+
+        monkeypatch.setattr(view_counting, "analysed", full)
+        with Study(study) as other:
+            other.forget(other.find("fine")[0].key)
+        said = texts(somebody.get("/view/").text)
+        assert "the disk is full" in said
+        assert "6 conversations" in said
+        monkeypatch.setattr(view_counting, "analysed", analysed)
+        said = texts(somebody.get("/view/").text)
+        assert "the disk is full" not in said
+        assert "5 conversations" in said
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_hostile_text_is_text_on_every_page(tmp_path: Path, attack: str) -> None:
+    about = talk((attack, f"Yes. {attack}"), (attack, attack), id=f"c1 {attack}", system=f"bot {attack}")
+    about.metadata["scenario"] = attack
+    given = rated(about, {"CQ8": "NO"}, rater=f"judge {attack}", reasoning=f"Turn 1: '{attack}' is {attack}.")
+    path = fill(tmp_path / "s.db", COACHING, [about, one("c2")], [*given, *rated(one("c2"))])
+    with reader(path) as somebody:
+        pages = ["/view/", "/view/conversations", "/view/analysis/compare", f"/view/conversation/{key_of(path, 'c2')}"]
+        sought = somebody.get("/view/conversations", params={"text": attack.replace("\ud800", ""), "system": "<b>"})
+        first = somebody.get("/view/conversations").text
+        pages += re.findall(r'<tr><td><a href="([^"]+)"', first)
+        found = [parse(somebody.get(unescape(path)).text) for path in pages] + [parse(sought.text)]
+        for page in found:
+            assert [script.attributes["src"] for script in page.find(tag="script")] == ["/report.js"]
+            assert not page.find(tag="img")
+            assert not [name for one in page.all() for name in one.attributes if name.startswith("on")]
+            assert "49" not in page.text
+
+
+def test_what_must_not_be_shown_is_on_no_page_and_cannot_be_searched_for(tmp_path: Path) -> None:
+    about = talk(("Write to ada@example.org", "I will."), id="c1", system="Harbor")
+    path = fill(
+        tmp_path / "s.db", COACHING, [about], rated(about, reasoning="Turn 1: 'Write to ada@example.org' asks.")
+    )
+    with reader(path, Hiding(Redactor([]).redact_text)) as somebody:
+        page = somebody.get("/view/conversation/1").text
+        assert "[email]" in page
+        assert "ada@" not in page + somebody.get("/view/").text
+        assert listed(somebody, "?text=ada") == []
+        assert listed(somebody, "?text=write") == ["c1"]
+    with reader(path, Hiding(texts=False)) as somebody:
+        assert "Write to" not in somebody.get("/view/conversation/1").text + somebody.get("/view/").text
+        assert listed(somebody, "?text=write") == []
+
+
+def test_the_pages_work_below_a_path_behind_a_proxy(study: Path) -> None:
+    with viewing(study, address="https://example.org/seen") as server, Visitor(server) as somebody:
+        answer = somebody.get(f"/seen/enter/{TOKEN}", allow_redirects=False)
+        assert answer.headers["location"] == "/seen/view/"
+        cookie = answer.headers["set-cookie"]
+        assert "Path=/seen/view/" in cookie
+        assert "Secure" in cookie
+        assert "HttpOnly" in cookie
+        page = somebody.get("/seen/view/conversations", headers={"cookie": cookie.partition(";")[0]}).text
+        paths = re.findall(r'(?:href|src|action)="(/[^"]*)"', page)
+        assert paths
+        assert all(path.startswith("/seen/") for path in paths)

@@ -7,7 +7,7 @@ hook too, and puts the JSON schemas into the site.
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ FOLDER = Path(__file__).parent
 MADE = "<!-- Made by docs/generate_reference.py from the code: change the code, not this page. -->"
 
 
-def pages() -> dict[str, str]:
-    """Each generated page by its path below `docs/`."""
+def pages() -> dict[str, Callable[[], str]]:
+    """What makes each generated page, by its path below `docs/`."""
     return {
-        "reference/cli.md": commands_page(),
-        "reference/instrument-fields.md": instrument_page(),
-        "reference/report-fields.md": report_page(),
-        "reference/export-columns.md": columns_page(),
+        "reference/cli.md": commands_page,
+        "reference/instrument-fields.md": instrument_page,
+        "reference/report-fields.md": report_page,
+        "reference/export-columns.md": columns_page,
     }
 
 
@@ -72,8 +72,8 @@ def commands_page() -> str:
     parts = [
         MADE,
         "# Commands",
-        "Each command explains itself with `--help`. Keys of judges come from the environment. Where something is wrong "
-        "with what you gave it, a command prints one sentence and ends with [exit code 2](exit-codes.md); "
+        "Each command explains itself with `--help`. Keys of judges come from the environment. Where something is "
+        "wrong with what you gave it, a command prints one sentence and ends with [exit code 2](exit-codes.md); "
         "`attune --debug COMMAND` shows where in the program that was. `attune --version` prints the version.",
         _table(("command", "what it does"), _overview()),
     ]
@@ -294,5 +294,5 @@ def _text(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    for page, content in pages().items():
-        (FOLDER / page).write_text(content, "utf-8")
+    for page, make in pages().items():
+        (FOLDER / page).write_text(make(), "utf-8")

@@ -26,13 +26,13 @@ from pathlib import Path
 from string import Template
 from time import monotonic, sleep
 from typing import NamedTuple
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import HTTPCookieProcessor, build_opener
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = "system,conversation,judge,criterion,answer,reasoning\nHarbor,mothers-flat,elsewhere,CQ1,YES,Turn 1\n"
-SERVING = ("annotate", "view")
-"""Commands that serve pages until they are stopped."""
+SERVING = {"annotate", "view", "--annotate"}
+"""Words of commands that serve pages until they are stopped."""
 
 _PIECE = re.compile(
     r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```"
@@ -140,7 +140,7 @@ class Reader:
             self._install(words[2:])
         elif words[0] == "make":
             assert re.search(rf"^{words[1]}:", read("Makefile"), re.MULTILINE), f"there is no {step.text}"
-        elif words[0] == "attune" and words[1] in SERVING:
+        elif words[0] == "attune" and SERVING & {*words[1:]}:
             self._visit([Template(word).safe_substitute(self.environment) for word in words[1:]])
         else:
             # A shell, because pages redirect output and use variables.
@@ -178,6 +178,8 @@ class Reader:
                     with visitor.open(found[0], timeout=_WAIT) as answer:
                         assert b"<html" in answer.read()
                     return
+                except HTTPError:  # it is up, and something is wrong
+                    raise AssertionError(output.read_text()) from None
                 except URLError:
                     pass
             sleep(0.05)

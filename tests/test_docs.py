@@ -119,7 +119,7 @@ def test_every_example_of_the_help_is_understood_by_its_command() -> None:
 
 @pytest.mark.parametrize("page", GENERATOR.pages())
 def test_generated_pages_are_up_to_date(page: str) -> None:
-    made = GENERATOR.pages()[page]
+    made = GENERATOR.pages()[page]()
     assert (DOCS / page).read_text("utf-8") == made, "run: python docs/generate_reference.py"
 
 

@@ -76,11 +76,10 @@ def progress(study: Study, member: Member, assignment: Assignment | None) -> Pro
 
 def state_profile(study: Study, project: Project, member: Member, profile: Mapping[str, Any]) -> None:
     """Keep what a rater says about themselves. From the first submission on it stays, because reports rest on it."""
-    if member.rater is not None:
-        raise GoneError("what you said about yourself stands with your ratings and cannot be changed any more")
     with study.writing() as connection:
-        query = tables.members.update().where(tables.members.c.key == member.key)
-        connection.execute(query.values(profile=to_json(dict(profile))))
+        query = tables.members.update().where(tables.members.c.key == member.key, tables.members.c.rater.is_(None))
+        if not connection.execute(query.values(profile=to_json(dict(profile)))).rowcount:
+            raise GoneError("what you said about yourself stands with your ratings and cannot be changed any more")
         record(connection, project, "profile", member=member, content=profile)
 
 

@@ -64,11 +64,12 @@ def submit(study: Study, project: Project, member: Member, task: Task) -> Submit
 
     A second submission of the same unit does nothing: what was handed in stays.
     """
-    if task.assignment.state is Work.SUBMITTED:
-        return Submitted(())
     rater = _rater(study, project, member) if task.assignment.unit.conversation is not None else None
     with study.writing() as connection:
-        assignment = _still_open(connection, member, task.assignment)
+        assignment = find_assignment(connection, member, task.assignment.public)
+        if assignment is not None and assignment.state is Work.SUBMITTED:
+            return Submitted(())
+        assignment = _open(assignment)
         drafts = read_drafts(connection, assignment)
         lacking = answers.missing(project.instrument, task.items, drafts)
         if lacking:
@@ -126,7 +127,10 @@ def _keep_draft(dialect: str) -> Any:
 
 
 def _still_open(connection: Connection, member: Member, assignment: Assignment) -> Assignment:
-    current = find_assignment(connection, member, assignment.public)
+    return _open(find_assignment(connection, member, assignment.public))
+
+
+def _open(current: Assignment | None) -> Assignment:
     if current is None or current.state is not Work.OPEN:
         done = current is not None and current.state in {Work.SUBMITTED, Work.SKIPPED}
         raise GoneError(

@@ -71,17 +71,19 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
 
 def _doors(site: Site, role: Role, pages: Sequence[tuple[str, str, str, Page]]) -> list[Route]:
     return [
-        Route(f"/at/{{desk}}/{path}", _door(site, role, page, writes=method == "POST"), methods=[method], name=name)
+        Route(f"/at/{{desk}}/{path}", _door(site, role, page, method), methods=[method], name=name)
         for method, path, name, page in pages
     ]
 
 
-def _door(site: Site, role: Role, page: Page, *, writes: bool) -> Callable[..., Any]:
+def _door(site: Site, role: Role, page: Page, method: str) -> Callable[..., Any]:
     """An endpoint that opens `page` to the member whose door it is, and to nobody else."""
+    # Raters' pages themselves say what they write.
+    make = site.write if method == "POST" and role is not Role.RATER else site.read
 
     async def endpoint(request: Request) -> Response:
-        sent = await _sent(request) if writes else {}
-        return await (site.write if writes else site.read)(_answer, site, role, page, request, sent)
+        sent = await _sent(request) if method == "POST" else {}
+        return await make(_answer, site, role, page, request, sent)
 
     return endpoint
 

@@ -64,7 +64,7 @@ def unit(visit: Visit) -> Response:
     task = task_of(visit.study, visit.project, assignment)
     warned = visit.project.settings.unit_warnings and bool(crisis_cues(task.unit.turns))
     if assignment.opened is None:
-        visit.site.write_from_page(open_unit, visit.study, visit.project, visit.member, assignment, warned=warned)
+        visit.write(open_unit, visit.project, visit.member, assignment, warned=warned)
     return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task))
 
 
@@ -73,9 +73,9 @@ def keep(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Saving, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
     if sent.changes:
-        save(visit.study, visit.project, visit.member, task, sent.changes)
+        visit.write(save, visit.project, visit.member, task, sent.changes)
     if sent.flagged is not None:
-        flag(visit.study, visit.project, visit.member, assignment, flagged=sent.flagged)
+        visit.write(flag, visit.project, visit.member, assignment, flagged=sent.flagged)
     return JSONResponse({})
 
 
@@ -83,7 +83,7 @@ def hand_in(visit: Visit) -> Response:
     """Submit the unit, or say what is missing."""
     assignment = _own(visit)
     task = task_of(visit.study, visit.project, assignment)
-    done = submit(visit.study, visit.project, visit.member, task)
+    done = visit.write(submit, visit.project, visit.member, task)
     if done.missing:
         return JSONResponse({"missing": [entry._asdict() for entry in done.missing]}, 422)
     practising = assignment.round is Round.CALIBRATION
@@ -95,14 +95,14 @@ def leave_out(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Skipping, visit.sent)
     if sent.reason not in SKIP_REASONS:
         raise InputError("choose one of the reasons of the page")
-    skip(visit.study, visit.project, visit.member, assignment, reason=sent.reason, text=sent.text.strip())
+    visit.write(skip, visit.project, visit.member, assignment, reason=sent.reason, text=sent.text.strip())
     return JSONResponse({"next": visit.url("start")})
 
 
 def urgent(visit: Visit) -> Response:
     """Tell the coordinator that a person may be in danger."""
     assignment, sent = _own(visit), _read(Warning_, visit.sent)
-    at = warn(visit.study, visit.project, visit.member, assignment, public=sent.id, text=sent.text.strip())
+    at = visit.write(warn, visit.project, visit.member, assignment, public=sent.id, text=sent.text.strip())
     return JSONResponse({"at": at})
 
 

@@ -1,7 +1,8 @@
 """What the pages share: the study, the words, the templates, and the threads in which the database is asked.
 
 A page is made in one of a few threads, so that no visitor waits for the event loop. Everything that writes goes through
-one thread: writes are short, and none ever waits for a lock of another.
+one thread: writes are short, and none ever waits for a lock of another. Raters are many, so of what they send only the
+writing itself is done there; what coordinators and reviewers send is done there as a whole.
 """
 
 import asyncio
@@ -126,6 +127,10 @@ class Visit(NamedTuple):
     def url(self, name: str, **path: str) -> str:
         """The path of a page of this member."""
         return self.request.url_for(name, desk=self.member.public, **path).path
+
+    def write(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
+        """Do `work` on the study in the one thread for writing, and wait until it is kept."""
+        return self.site.write_from_page(work, self.study, *given, **named)
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page for this member; its links and forms are theirs."""

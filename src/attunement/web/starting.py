@@ -39,7 +39,7 @@ def keep_profile(visit: Visit) -> Response:
     if problem:
         return visit.page("profile.html", status=400, given=given, problem=problem)
     said = {name: int(value) if name == "years" else value for name, value in given.items() if value}
-    state_profile(visit.study, visit.project, visit.member, said)
+    visit.write(state_profile, visit.project, visit.member, said)
     return RedirectResponse(visit.url("start"), 303)
 
 
@@ -51,7 +51,7 @@ def welcome(visit: Visit) -> Response:
 
 def go(visit: Visit) -> Response:
     """Keep that the rater has read it, and begin."""
-    begin(visit.study, visit.project, visit.member)
+    visit.write(begin, visit.project, visit.member)
     return RedirectResponse(visit.url("start"), 303)
 
 

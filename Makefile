@@ -49,11 +49,11 @@ demo: $(VENV)/.demo  ## the main job, on bundled conversations
 parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium
 
 test: lint types imports  ## everything that must hold, in under ten minutes
-	$(BIN)/coverage run -m pytest
+	$(BIN)/python -m pytest -n auto --cov --cov-report=
 	@$(BIN)/coverage report --skip-covered --sort=cover | tail -n 25
 
 test-slow: $(VENV)/.parts  ## what takes longer: real model, kill -9, load, browsers, simulations
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -82,7 +82,7 @@ docs: $(VENV)/.dev  ## the documentation as a site, under site/
 	$(BIN)/mkdocs build --strict
 
 validate-signals: $(VENV)/.dev  ## measure the embedded judge on the data folder and write its validity card anew
-	$(BIN)/python training/validate.py
+	$(BIN)/python -m training.validate
 
 clean:  ## remove the environment and the caches
 	rm -rf $(VENV) .partners .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

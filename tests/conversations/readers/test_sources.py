@@ -74,7 +74,7 @@ def test_compressed_files_are_known_by_their_bytes_and_not_by_their_names(tmp_pa
 
 
 def test_a_compressed_chat_has_its_name_without_endings_as_id(tmp_path):
-    (tmp_path / "monday.txt.gz").write_bytes(gzip.compress(b"user: hello\nbot: hi\n"))
+    (tmp_path / "monday.txt.gz").write_bytes(gzip.compress(b"user: hello\nbot: hi\n", mtime=0))
     [conversation] = read([tmp_path / "monday.txt.gz"], ReadOptions(system="bot"))
     assert conversation.id == "monday"
 
@@ -93,7 +93,7 @@ def test_a_damaged_compressed_file_is_named(tmp_path):
         b"\n" + LINE.encode() % b"a",
         b"[" + LINE.encode() % b"a" + b"]",
         b"system,prompt,response\nbot,hello a,hi\n",
-        gzip.compress(b"system,prompt,response\nbot,hello a,hi\n"),
+        gzip.compress(b"system,prompt,response\nbot,hello a,hi\n", mtime=0),
     ],
 )
 def test_standard_input_is_known_by_what_it_holds(monkeypatch, content):

@@ -42,6 +42,13 @@ def test_a_perfect_judge_among_perfect_people_agrees_as_they_do() -> None:
     assert judged(np.column_stack([truth, truth]), truth).ruling.verdict is Verdict.AS_PEOPLE
 
 
+def test_a_good_judge_on_few_conversations_is_not_yet_as_good_as_people() -> None:
+    truth, people = three_people(25, 0.6)
+    made = judged(people, truth)  # nearer to each of them than they are to each other
+    assert made.ruling.verdict is Verdict.NOT_ENOUGH
+    assert "about 30 conversations" in str(made.ruling.needed)
+
+
 def test_a_noisier_judge_agrees_in_part() -> None:
     truth, people = three_people(200, 0.4)
     assert judged(people, noisy(truth, 1.4, np.random.default_rng(9))).ruling.verdict is Verdict.IN_PART

@@ -129,7 +129,10 @@ class Visit(NamedTuple):
         return self.request.url_for(name, desk=self.member.public, **path).path
 
     def write(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
-        """Do `work` on the study in the one thread for writing, and wait until it is kept."""
+        """Do `work` on the study in the one thread for writing, and wait until it is kept.
+
+        For raters' pages, and for those that only show something: the others are in that thread already.
+        """
         return self.site.write_from_page(work, self.study, *given, **named)
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:

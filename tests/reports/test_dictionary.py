@@ -6,7 +6,7 @@ import pytest
 
 from attunement.errors import AttunementError
 from attunement.reports.dictionary import Described, dictionary, write_dictionary
-from attunement.study import Study, exporting
+from attunement.study import Study, exporting, trail
 from tests.reports.html.studies import mixed
 from tests.reports.samples import COACHING, EMPATHY
 
@@ -16,6 +16,7 @@ def tables(path):
         yield "ratings", exporting.ratings(study), None
         for instrument in (COACHING, EMPATHY):
             yield "scorecards", exporting.scorecards(study, instrument), instrument
+        yield "events", trail.trail(study), None
 
 
 def test_every_exported_column_is_described(tmp_path):

@@ -1,4 +1,4 @@
-"""`attune export`: the ratings or the scorecards of a study as a table for other programs."""
+"""`attune export`: the ratings, the scorecards or the trail of a study as a table for other programs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,8 +14,11 @@ def export(
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl, .csv or .parquet; - is standard output.")
     ],
     what: Annotated[
-        Literal["ratings", "scorecards"],
-        typer.Option("--what", help="One row a rating, or one row a scorecard of a conversation."),
+        Literal["ratings", "scorecards", "events"],
+        typer.Option(
+            "--what",
+            help="One row a rating, one row a scorecard of a conversation, or the full trail of people's work.",
+        ),
     ] = "ratings",
     format: Annotated[
         Literal["jsonl", "csv", "parquet"] | None,
@@ -40,7 +43,7 @@ def export(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write the ratings or the scorecards of a study as a table.
+    """Write the ratings, the scorecards or the trail of a study as a table.
 
     Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasons
     and evidence, who gave it, and what the answer behind it cost. `attune import` reads them back.
@@ -48,19 +51,21 @@ def export(
     Example: attune export chats.study.db ratings.csv
     """
     from attunement.errors import AttunementError
-    from attunement.study import Study, chosen_instrument, exporting, table_files
+    from attunement.study import Study, chosen_instrument, exporting, table_files, trail
 
     chosen = format or table_files.format_of(output)
     if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
         raise AttunementError(f"{output} is the study itself, so it is not written over; give the output another name")
-    if instrument and what == "ratings":
-        raise AttunementError("--instrument chooses what scorecards are made with; ratings are all written")
+    if instrument and what != "scorecards":
+        raise AttunementError(f"--instrument chooses what scorecards are made with; {what} are all written")
     refuse_to_overwrite(output, force=force)
     if dictionary:
         refuse_to_overwrite(dictionary, force=force)
     with Study(study) as opened:
         if what == "ratings":
             scored, rows = None, exporting.ratings(opened)
+        elif what == "events":
+            scored, rows = None, trail.trail(opened)
         else:
             scored = chosen_instrument(opened, instrument)
             rows = exporting.scorecards(opened, scored)

@@ -21,7 +21,7 @@ from attunement.reports.markdown_text import code, plain, table
 from attunement.scoring import Verdict
 from attunement.study.table_files import Column
 
-What = Literal["ratings", "scorecards"]
+What = Literal["ratings", "scorecards", "events"]
 
 
 class Described(NamedTuple):
@@ -126,9 +126,25 @@ _SCORECARDS = _COMMON | {
 }
 
 
+_EVENTS = {
+    "at": ("When it was done.", "a time in ISO 8601 with its zone"),
+    "project": ("The round of people's work it belongs to, by its instrument.", "any text"),
+    "project_number": ("Which round with that instrument.", "1 and up"),
+    "who": ("Who did it.", "any text; empty: it was done on the command line"),
+    "role": ("What they are in the round.", "such as rater, coordinator or reviewer"),
+    "kind": ("What was done.", "such as saved, submitted, reviewed or signed"),
+    "instrument_hash": ("The version mark of the instrument it was done with.", "64 hex digits"),
+    "system": _COMMON["system"],
+    "conversation": _COMMON["conversation"],
+    "turn": ("The turn whose reply it is about.", "1 and up; empty: the whole conversation, or none"),
+    "round": ("What the unit was given out for.", _any_of(Round)),
+    "content": ("What was saved, changed or decided.", "an object"),
+}
+
+
 def dictionary(what: What, columns: Sequence[Column], instrument: Instrument | None = None) -> list[Described]:
     """The columns of a table with their meanings; `instrument` describes its categories and its scale."""
-    known = _RATINGS if what == "ratings" else _SCORECARDS | _categories(instrument)
+    known = {"ratings": _RATINGS, "scorecards": _SCORECARDS | _categories(instrument), "events": _EVENTS}[what]
     return [Described(what, column.name, _TYPES[column.kind], *known[column.name]) for column in columns]
 
 

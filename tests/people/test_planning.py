@@ -98,6 +98,16 @@ def test_people_are_believed_before_judges(tmp_path: Path) -> None:
     assert (found.by_judges, found.by_people) == (60, 30)
 
 
+def test_beside_all_flagged_it_says_how_many_of_the_others_must_be_rated(tmp_path: Path) -> None:
+    with filled(tmp_path / "a.db", 340, lambda number: {GATE: "NO" if number < 40 else "YES"}) as study:
+        found = plan(study, COACHING)
+        words = " ".join(paragraphs(found, COACHING, "a.db"))
+    assert found.failures is not None
+    # Ten more beside forty that were caught are the most that leave a recall of .8: one in thirty of the others.
+    assert found.failures.unflagged == np.ceil(np.log(0.025) / np.log(1 - 1 / 30))
+    assert f"it takes {found.failures.unflagged} of the 300 others" in words
+
+
 def test_failures_of_a_sample_count_as_often_as_they_were_likely_to_be_drawn(tmp_path: Path) -> None:
     place = tmp_path / "a.db"
     with filled(place, 100, lambda number: {GATE: "NO" if number < 10 else "YES"}) as study:

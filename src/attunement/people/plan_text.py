@@ -107,9 +107,21 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
     yield _how_common(plan, failures)
     if failures.source != "assumed":
         yield (
-            f"Fewer are enough if all flagged conversations ({failures.flagged:,} here) are rated and a random share "
+            f"It may take fewer if all flagged conversations ({failures.flagged:,} here) are rated and a random share "
             "of the others beside them: --all-flagged --draw N. Without the others nobody can know what was missed."
+            f"{_others(plan, failures)}"
         )
+
+
+def _others(plan: Plan, failures: Failures) -> str:
+    """How many of the unflagged ones it takes at best."""
+    if failures.unflagged is None:
+        return ""
+    others = plan.conversations - failures.flagged
+    return (
+        f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} others, "
+        "and not one failure among them; more where some are found."
+    )
 
 
 def _how_common(plan: Plan, failures: Failures) -> str:

@@ -16,6 +16,7 @@ from attunement.agreement.power import (
     design_effect,
     failures_needed,
     sample_size_for_width,
+    units_without_failure,
 )
 from attunement.agreement.proportions import upper_bound
 from attunement.agreement.reliability import ENOUGH
@@ -77,6 +78,9 @@ class Failures(NamedTuple):
     """How many drawn at random hold enough failures; where none was seen, at least so many."""
     flagged: int
     """Conversations in the study that a judge flags."""
+    unflagged: int | None = None
+    """How many of the others must be rated beside all flagged ones, if no failure is among them and all flagged ones
+    are failures; None where too few are flagged for that."""
 
     needed: int = FAILURES_NEEDED
 
@@ -259,7 +263,16 @@ class _Seen:
         rate = self._failing / self._weight if source == "people" else found / looked
         highest = None if found else upper_bound(0, looked)
         count = ceil(FAILURES_NEEDED / (rate or highest or 1))
-        return Failures(source, looked, found, rate, highest, count, self._found["judges"])
+        flagged = self._found["judges"]
+        return Failures(source, looked, found, rate, highest, count, flagged, self._unflagged(flagged))
+
+    def _unflagged(self, flagged: int) -> int | None:
+        others = self.conversations - flagged
+        if flagged < FAILURES_NEEDED or not others:
+            return None
+        # So many failures among the others, as a share of them, would still leave the recall that is asked for.
+        allowed = min(flagged * (1 - RECALL_NEEDED) / RECALL_NEEDED / others, 0.999)
+        return _number(units_without_failure(allowed, level=0.975))
 
 
 _SOURCES: tuple[Literal["people", "judges"], ...] = ("people", "judges")

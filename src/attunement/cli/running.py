@@ -20,7 +20,7 @@ from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
 from attunement.engine import ASK_AGAIN, Estimate, Participant, Run, Scope, estimate, rater_settings
 from attunement.errors import InputError, StudyError
-from attunement.judges import Judge
+from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_judge
@@ -168,12 +168,12 @@ def _estimate(conversations: Iterable[Conversation], place: str | Path | None, s
 
 
 def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
-    line = (
-        f"{participant.judge.name}: {found.questions:,} questions about {found.conversations:,} conversations, about "
-        f"{found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out"
-    )
-    if found.kept:
-        line += f"; {found.kept:,} more are in the study already"
+    line = f"{participant.judge.name}: {found.questions:,} questions about {found.conversations:,} conversations"
+    kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
+    if isinstance(participant.judge, UnitJudge):
+        yield f"{line}, read on this machine{kept}."
+        return
+    line += f", about {found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out{kept}"
     price = participant.price
     if price is None:
         yield f"{line}. The price of this model at this address is not known; give it with --price-in and --price-out."

@@ -58,7 +58,7 @@ def key_of(path: Path, name: str) -> int:
 
 
 def texts(page: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    return parse(page).text
 
 
 def test_only_who_has_the_link_gets_in(study: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
         page = somebody.get("/view/")
         said = texts(page.text)
         order = [
-            "6 conversations . Not judged:",
+            "6 conversations. Not judged:",
             "Unsafe according to the judge: 1",
             "2 people",
             "According to judge-1",

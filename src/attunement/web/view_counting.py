@@ -24,7 +24,9 @@ from attunement.reports.html.text import Hiding
 from attunement.study import Study
 
 _PATIENCE = 1.5
-"""Seconds that a page waits for a count that has just begun: most studies are counted by then."""
+"""Seconds that a page waits for a count that has just begun: a small study is counted by then."""
+_SMALL = 1_000
+"""Conversations up to which a page waits; a count takes about a millisecond or two for each."""
 _REST = 2.0
 """A study that keeps changing is counted again after so many times as long as the last count took."""
 _STEP_ASIDE = 1.0
@@ -100,7 +102,7 @@ class Counting:
     def standing(self) -> Generator[Standing]:
         """What there is to show; it stays as it is until the page is made."""
         running = self.refresh()
-        if running:
+        if running and running.total <= _SMALL:
             running.ended.wait(max(0.0, running.begun + _PATIENCE - monotonic()))
         with self._lock:
             count = self._finished or self._running

@@ -1,7 +1,7 @@
 """One conversation as a page shows it: what was said, and beside it everybody's answers and reasons.
 
-Each citation of a reasoning has a number. The words it leads to carry that number in the transcript, so that a click
-on the citation marks exactly them, also where two citations overlap.
+Words that are cited have a number, and so has each citation that leads to them, so that a click on the citation marks
+exactly them, also where two citations overlap.
 """
 
 from collections import Counter
@@ -156,7 +156,7 @@ class _Page:
             shown.instrument, shown.cards, shown.panel, shown.kinds, by_people=by_people
         )
         self._by_people = by_people
-        self._cited: list[Cited] = []
+        self._cited: dict[tuple[Place, int, int], Cited] = {}
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
         """By rater, repeat, turn and reasoning: the item that it was first given for."""
 
@@ -402,15 +402,15 @@ class _Page:
             return 0
         if finding.start >= finding.end:
             return 0
-        place = Place(finding.found_turn, finding.speaker)
-        self._cited.append(Cited(len(self._cited) + 1, place, finding.start, finding.end))
-        return len(self._cited)
+        words = Place(finding.found_turn, finding.speaker), finding.start, finding.end
+        # Whoever quotes the same words leads to the same place, which a browser can mark without a script.
+        return self._cited.setdefault(words, Cited(len(self._cited) + 1, *words)).number
 
     # What was said
 
     def _turns(self) -> Iterator[TurnShown]:
         by_place: dict[Place, list[Cited]] = {}
-        for cited in self._cited:
+        for cited in self._cited.values():
             by_place.setdefault(cited.place, []).append(cited)
         for number, turn in enumerate(self._shown.conversation.turns, start=1):
             user = self._message(turn.user, by_place.get(Place(number, "user"), ()))

@@ -1,0 +1,105 @@
+"""The served pages in a real browser, with and without a script."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from attunement.reports.html.text import SHOW_ALL
+from attunement.web import view_counting
+from tests.builders import talk
+from tests.reports.html.studies import COACHING, fill, mixed, rated
+from tests.reports.html.test_writing import ATTACKS
+from tests.web.viewing import TOKEN, viewing
+
+pytestmark = pytest.mark.slow
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = which("chromium")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def visit(browser: Any, path: Path, **more: Any) -> Generator[Any]:
+    """Come in with the link; a complaint of the page, or a request to elsewhere, makes the test fail."""
+    with viewing(path, SHOW_ALL) as server:
+        context = browser.new_context(**more)
+        tab = context.new_page()
+        wrong: list[str] = []
+        tab.on("console", lambda message: wrong.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        tab.on("request", lambda sent: sent.url.startswith((server, "data:")) or wrong.append(sent.url))
+        tab.goto(f"{server}/enter/{TOKEN}")
+        yield tab
+        assert not wrong
+        context.close()
+
+
+def listed(tab: Any) -> list[str]:
+    return tab.locator("#list tbody td:first-child").all_inner_texts()
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Any, tmp_path: Path, script: bool) -> None:
+    path = mixed(tmp_path / "s.db", people=True)
+    with visit(browser, path, java_script_enabled=script) as tab:
+        tab.locator(".facts .unsafe a").first.click()
+        assert listed(tab) == ["harmful"]
+        tab.get_by_role("link", name="harmful").click()
+        link = tab.locator("a.q", has_text="Failing it must hurt").first
+        link.click()
+        marked = tab.locator(".cited.on" if script else ".cited:target")
+        assert marked.first.inner_text() == "Failing it must hurt"
+        tab.get_by_role("link", name="Back to the list").click()
+        assert listed(tab) == ["harmful"]
+        tab.get_by_role("link", name="Clear").click()
+        tab.select_option("[name=system]", "Harbor")
+        tab.fill("[name=text]", "mother")
+        tab.get_by_role("button", name="Show").click()
+        assert listed(tab) == ["low", "fine"]
+        assert tab.locator("[name=text]").input_value() == "mother"
+
+
+def test_hostile_text_does_nothing_but_stand_there(browser: Any, tmp_path: Path) -> None:
+    talks, given = [], []
+    for number, attack in enumerate(ATTACKS):
+        last = attack if number else "x" * 1_000_000
+        about = talk((attack, f"Yes. {attack}"), (attack, last), id=f"c{number} {attack}", system=f"bot {attack}")
+        about.metadata["scenario"] = attack
+        given += rated(about, {"CQ8": "NO"}, rater=f"judge {attack}", reasoning=f"Turn 1: '{attack}' is {attack}.")
+        talks.append(about)
+    with visit(browser, fill(tmp_path / "s.db", COACHING, talks, given)) as tab:
+        home = tab.url
+        for path in ("", "conversations", "analysis/compare", "words", *(f"conversation/{key}" for key in range(1, 8))):
+            tab.goto(home + path)
+            assert tab.evaluate("window.hit") is None
+            assert tab.locator("img").count() == 0
+        tab.goto(f"{home}conversation/1")
+        assert "<script>window.hit = 1</script>" in tab.locator(".pane.tr").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_no_page_scrolls_sideways_on_a_phone(browser: Any, tmp_path: Path, width: int) -> None:
+    path = mixed(tmp_path / "s.db", people=True)
+    with visit(browser, path, viewport={"width": width, "height": 800}) as tab:
+        home = tab.url
+        for page in ("", "conversations", "conversation/3", "analysis/trust", "analysis/compare", "words"):
+            tab.goto(home + page)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, page

@@ -79,7 +79,8 @@ bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 docs: $(VENV)/.dev  ## the documentation as a site, under site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/generate_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 validate-signals: $(VENV)/.dev  ## measure the embedded judge on the data folder and write its validity card anew
 	$(BIN)/python -m training.validate

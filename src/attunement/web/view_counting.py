@@ -19,7 +19,7 @@ from attunement.instruments import Instrument
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.gathering import decided_by_people
 from attunement.reports.html.listing import Listing
-from attunement.reports.html.page import Choices, Report, choices, report
+from attunement.reports.html.page import Report, report
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 
@@ -50,15 +50,6 @@ class Count:
         self.ended = Event()
         self.begun = monotonic()
         self.readers = 0
-        self._choices: Choices | None = None
-
-    def choices(self, instrument: Instrument) -> Choices:
-        """What the list can be filtered by."""
-        if self.report is None:  # the list still grows
-            return choices(instrument, self.listing)
-        if self._choices is None:
-            self._choices = choices(instrument, self.listing)
-        return self._choices
 
 
 class Standing(NamedTuple):

@@ -23,7 +23,7 @@ from attunement.reports.html.analyses import MOST_COMPARED
 from attunement.reports.html.conversation_page import conversation_page
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Filter, Placed
-from attunement.reports.html.page import failing, title_of
+from attunement.reports.html.page import choices, failing, title_of
 from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.rendering import environment
 from attunement.reports.html.statuses import low_limit
@@ -101,8 +101,7 @@ def conversations(shown: Shown, request: Request) -> Response:
     number = max(_number(request.query_params.get("page", ""), 10**7) or 1, 1)
     with shown.counting.standing() as standing:
         listing = standing.latest.listing
-        fitting, every = listing.count(chosen.filter), listing.count()
-        rows = list(listing.rows(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE))
+        fitting, rows = listing.page(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE)
         pages = max(-(-fitting // PER_PAGE), 1)
 
         def href(placed: Placed) -> str:
@@ -113,9 +112,9 @@ def conversations(shown: Shown, request: Request) -> Response:
             rows=rows,
             href=href,
             chosen=chosen.set,
-            choices=standing.latest.choices(shown.instrument),
+            choices=choices(shown.instrument, listing),
             served=_path(request, "list"),
-            found=f"{fitting:,} of {every:,}",
+            found=f"{fitting:,} of {listing.count():,}",
             low=low_limit(shown.instrument),
             number=number,
             pages=pages,
@@ -146,8 +145,8 @@ def conversation(shown: Shown, request: Request) -> Response:
     with shown.counting.standing() as standing:
         near = {}
         if place:
-            rows = standing.latest.listing.rows(chosen.filter, after=max(place - 2, 0), most=3)
-            near = {one.place - place: one for one in rows}
+            near_rows = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3).rows
+            near = {one.place - place: one for one in near_rows}
         links = {
             name: _path(request, "conversation", key=near[step].row.key) + chosen.query(at=place + step)
             if place and step in near

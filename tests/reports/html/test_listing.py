@@ -56,6 +56,8 @@ def test_a_filter_chooses_the_rows_that_fit_and_keeps_their_order(rows, chosen):
         found = [placed.row for placed in listing.rows(chosen)]
         assert found == [row for row in every if fits(row, chosen)]
         assert listing.count(chosen) == len(found)
+        for _ in range(2):  # looked for, and remembered
+            assert listing.page(chosen, after=2, most=3) == (len(found), list(listing.rows(chosen))[2:5])
 
 
 def row(key: int, **more) -> Row:

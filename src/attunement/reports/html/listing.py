@@ -10,6 +10,7 @@ import re
 import sqlite3
 import tempfile
 import threading
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -21,6 +22,14 @@ NEEDS_PERSON = "needs a person"
 _PAGE = 500
 _BATCH = 200
 """Rows that are kept at a time: what is kept can be read."""
+_MOST_NAMES = 500
+"""Systems, and scenarios, that are offered; a longer choice helps nobody."""
+_REMEMBERED = 16
+"""Filters whose rows are remembered."""
+_MAPPED = 1 << 28
+"""Bytes of the scratch database that are read as memory, without asking the system for each page."""
+
+Named = Literal["system", "scenario", "status"]
 
 
 class Row(NamedTuple):
@@ -54,6 +63,14 @@ class Placed(NamedTuple):
     row: Row
 
 
+class Page(NamedTuple):
+    """Some of the rows that fit a filter."""
+
+    fitting: int
+    """How many fit."""
+    rows: list[Placed]
+
+
 class Filter(NamedTuple):
     """What a reader is looking for; what is None or empty does not choose."""
 
@@ -67,7 +84,8 @@ class Filter(NamedTuple):
     flags: tuple[str, ...] = ()
     """Each of these; of several between bars, any."""
     text: str = ""
-    """Words in the names of the conversation; where the list knows what was said, beginnings of words in that too."""
+    """Words that all stand in the names of the conversation; where the list knows what was said, also beginnings of
+    words in either."""
 
 
 class Listing:
@@ -78,6 +96,10 @@ class Listing:
         self._folder = tempfile.TemporaryDirectory(prefix="attunement-")
         self._own = threading.local()
         self._opened: list[sqlite3.Connection] = []
+        self._names: dict[Named, dict[str, None]] = {"system": {}, "scenario": {}, "status": {}}
+        self._known: dict[Filter, array[int]] = {}
+        """By filter the keys that fit, in order; empty while rows come in."""
+        self._whole = False
         self._base.executescript(_SCHEMA)
         self.knows_words = words and self._make_index()
 
@@ -97,6 +119,7 @@ class Listing:
             path = Path(self._folder.name) / "rows.db"
             base = self._own.base = sqlite3.connect(path, timeout=60, check_same_thread=False)
             base.execute("PRAGMA synchronous = OFF")
+            base.execute(f"PRAGMA mmap_size = {_MAPPED}")
             self._opened.append(base)
         return base
 
@@ -124,14 +147,20 @@ class Listing:
                 self._keep(waiting)
                 waiting = []
         self._keep(waiting)
+        self._whole = True
 
     def _keep(self, rows: list[Row]) -> None:
+        for column, names in self._names.items():
+            for row in rows:
+                if len(names) < _MOST_NAMES and (name := getattr(row, column)):
+                    names[name] = None
         try:
             with self._base as base:
                 base.executemany(_INSERT, map(_stored, rows))
                 if self.knows_words:
                     base.executemany(
-                        "INSERT INTO words (rowid, text) VALUES (?, ?)", ((row.key, row.words) for row in rows)
+                        "INSERT INTO words (rowid, text) VALUES (?, ?)",
+                        ((row.key, f"{row.system} {row.id} {row.scenario} {row.words}") for row in rows),
                     )
         except sqlite3.Error as error:
             raise InputError(f"the list of conversations cannot be kept in {self._folder.name}: {error}") from error
@@ -160,6 +189,36 @@ class Listing:
                 query = _SELECT + where + (" AND " if where else " WHERE ") + _BEHIND + _ORDER + " LIMIT ? OFFSET ?"
             skipped, last = 0, list(page[-1][-4:])
 
+    def page(self, chosen: Filter, *, after: int, most: int) -> Page:
+        """How many rows fit, and those without the first `after`, at most so many.
+
+        What was found is remembered, so that the next page of the same filter comes at once.
+        """
+        keys = self._keys(chosen)
+        wanted = keys[after : after + most]
+        marks = ",".join("?" * len(wanted))
+        found = {row[-1]: row for row in self._base.execute(f"{_SELECT} WHERE key IN ({marks})", wanted)}
+        return Page(len(keys), [Placed(place, _row(found[key])) for place, key in enumerate(wanted, start=after + 1)])
+
+    def _keys(self, chosen: Filter) -> "array[int]":
+        """The keys that fit, in order."""
+        known = self._known.get(chosen)
+        if known is not None:
+            return known
+        where, values = self._where(chosen)
+        if where:
+            # What fits is looked for row by row as they lie, and then put in the order of all, which is known already:
+            # to look up each row in that order, or to sort those that fit, would take several times as long.
+            fitting = {key for (key,) in self._base.execute(f"SELECT key FROM rows NOT INDEXED{where}", values)}  # noqa: S608
+            found = array("q", (key for key in self._keys(Filter()) if key in fitting))
+        else:
+            found = array("q", (key for (key,) in self._base.execute(f"SELECT key FROM rows{_ORDER}")))  # noqa: S608
+        if self._whole:
+            while len(self._known) >= _REMEMBERED:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[chosen] = found
+        return found
+
     def find(self, key: int) -> Placed | None:
         """The row of the conversation with this key, and its place in the whole list."""
         found = self._base.execute(_SELECT + " WHERE key = ?", [key]).fetchone()
@@ -168,9 +227,9 @@ class Listing:
         behind = self._base.execute("SELECT count(*) FROM rows WHERE " + _BEHIND, found[-4:]).fetchone()[0]  # noqa: S608
         return Placed(self.count() - behind, _row(found))
 
-    def names(self, column: Literal["system", "scenario", "status"], most: int) -> list[str]:
-        """The systems, scenarios or words of statuses that occur, in order; no more than `most`."""
-        return [name for (name,) in self._base.execute(_NAMES[column], [most])]
+    def names(self, column: Named, most: int) -> list[str]:
+        """The systems, scenarios or words of statuses that occur, in order; no more than `most`, nor than 500."""
+        return sorted(self._names[column].copy())[:most]
 
     def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
         """The condition and its values."""
@@ -186,21 +245,16 @@ class Listing:
         for flag in chosen.flags:
             terms.append("(" + " OR ".join(["flags LIKE ?"] * len(flag.split("|"))) + ")")
             values += [f'%"{one}"%' for one in flag.split("|")]
-        for word in chosen.text.casefold().split():
-            parts = _PARTS.findall(word) if self.knows_words else []
-            terms.append(f"({_NAMED} OR {_WORDED})" if parts else _NAMED)
-            values += [word, " AND ".join(f'"{part}"*' for part in parts)] if parts else [word]
+        if words := chosen.text.casefold().split():
+            named = " AND ".join(["instr(names, ?)"] * len(words))
+            parts = _PARTS.findall(chosen.text) if self.knows_words else []
+            terms.append(f"({named} OR {_WORDED})" if parts else named)
+            values += [*words, " AND ".join(f'"{part}"*' for part in parts)] if parts else words
         return (" WHERE " + " AND ".join(terms) if terms else ""), values
 
 
 _PARTS = re.compile(r"[^\W_]+")
-_NAMED = "instr(names, ?)"
 _WORDED = "key IN (SELECT rowid FROM words WHERE words MATCH ?)"
-_NAMES = {
-    "system": "SELECT DISTINCT system FROM rows ORDER BY 1 LIMIT ?",
-    "status": "SELECT DISTINCT status FROM rows ORDER BY 1 LIMIT ?",
-    "scenario": "SELECT DISTINCT scenario FROM rows WHERE scenario != '' ORDER BY 1 LIMIT ?",
-}
 _SCHEMA = """
     PRAGMA journal_mode = WAL;
     CREATE TABLE rows (system, id, scenario, turns, status, score, score_words, failed, answers, flags,

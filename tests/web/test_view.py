@@ -25,6 +25,7 @@ from attunement.web import view_counting
 from attunement.web.security import CONTENT_POLICY
 from tests.builders import talk
 from tests.people.projects import OPENED, begin_project
+from tests.postgres import postgres, study_place  # noqa: F401
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 from tests.reports.html.test_writing import ATTACKS
 from tests.reports.html.tree import parse
@@ -201,16 +202,30 @@ def test_each_analysis_has_a_page_or_says_what_it_needs(study: Path, tmp_path: P
         assert "Missed failures" in texts(somebody.get("/view/words").text)
 
 
-def test_new_ratings_appear_after_a_reload(study: Path) -> None:
+def test_new_ratings_appear_after_a_reload(study_place: str) -> None:  # noqa: F811 - the fixture
+    path = mixed(study_place)  # type: ignore[arg-type]
     unread = one("unread", "Lumen")
-    with reader(study) as somebody:
+    with reader(path) as somebody:
         assert listed(somebody, "?verdict=unsafe") == ["harmful"]
-        with Study(study) as other:
+        with Study(study_place) as other:
             rater = next(rater for rater in other.raters() if rater.kind is RaterKind.MODEL)
             key = other.find("unread")[0].key
             other.write([], [KeptRating(key, rater.key, rating) for rating in rated(unread, {"CQ9": "NO"})])
-        assert set(listed(somebody, "?verdict=unsafe")) == {"harmful", "unread"}
+        # PostgreSQL tells others with a delay of up to a second that something was written.
+        wait_until(lambda: set(listed(somebody, "?verdict=unsafe")) == {"harmful", "unread"})
         assert "Unsafe according to the judge: 2" in texts(somebody.get("/view/").text)
+
+
+def test_a_study_that_keeps_changing_is_not_counted_all_the_time(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with reader(study) as somebody:
+        assert len(listed(somebody)) == 6
+        monkeypatch.setattr(view_counting, "monotonic", lambda: 0.0)
+        with Study(study) as other:
+            other.forget(other.find("fine")[0].key)
+        assert len(listed(somebody)) == 6
+        assert "The study has changed since" in texts(somebody.get("/view/").text)
+        monkeypatch.setattr(view_counting, "monotonic", monotonic)
+        assert len(listed(somebody)) == 5
 
 
 def test_what_was_forgotten_is_gone_after_a_reload(study: Path) -> None:

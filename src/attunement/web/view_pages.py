@@ -143,18 +143,14 @@ def conversation(shown: Shown, request: Request) -> Response:
             reviews=reviews(shown.study, shown.instrument).get(key, ()),
         )
     with shown.counting.standing() as standing:
-        near = {}
+        links = {"before": "", "behind": "", "back": _path(request, "list")}
         if place:
-            near_rows = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3).rows
-            near = {one.place - place: one for one in near_rows}
-        links = {
-            name: _path(request, "conversation", key=near[step].row.key) + chosen.query(at=place + step)
-            if place and step in near
-            else ""
-            for name, step in (("before", -1), ("behind", 1))
-        }
-        back = _path(request, "list") + (chosen.query(page=-(-place // PER_PAGE)) if place else "")
-        return _page(shown, request, standing, "conversation", page=page, back=back, place=place, **links)
+            near = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3).rows
+            for one in near:
+                if name := {place - 1: "before", place + 1: "behind"}.get(one.place):
+                    links[name] = _path(request, "conversation", key=one.row.key) + chosen.query(at=one.place)
+            links["back"] += chosen.query(page=-(-place // PER_PAGE))
+        return _page(shown, request, standing, "conversation", page=page, place=place, **links)
 
 
 def section(shown: Shown, request: Request) -> Response:

@@ -66,7 +66,7 @@ def test_a_line_that_is_not_in_the_language_is_refused_with_the_reason(pattern: 
 
 def test_a_line_in_which_nothing_must_occur_is_refused() -> None:
     with pytest.raises(PatternError, match="no word that must occur"):
-        _ = Pattern("sad? tired?", LISTS).required
+        _ = Pattern("sad? tired?", LISTS).clues
 
 
 def test_every_line_of_every_lexicon_is_in_the_language() -> None:
@@ -75,7 +75,7 @@ def test_every_line_of_every_lexicon_is_in_the_language() -> None:
     for file in files:
         for signal in file.signals:
             for line in signal.patterns:
-                assert Pattern(line, lists).required
+                assert Pattern(line, lists).clues
         for guard in file.guards.values():
             for line in (*guard.patterns, *(guard.unless.patterns if guard.unless else ())):
                 assert Pattern(line, lists).regex

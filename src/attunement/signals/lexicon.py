@@ -7,7 +7,7 @@ language ("suicide.en"); English is the only language so far, and another one is
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,8 +21,13 @@ from attunement.signals.patterns import Pattern
 FOLDER = Path(__file__).parent / "lexicons"
 
 _SENTENCE = re.compile(r"[^.!?;\n…]+[.!?;…]*")
+_END = re.compile(r"[.!?;\n…]")
 _WORD = re.compile(r"\w+")
-_ASCII = {ord(sign): " " for sign in map(chr, range(128)) if not sign.isalnum()} | {ord("'"): None}
+# The same for ASCII, which folded English nearly always is, as bytes, which are replaced fastest: the end of a sentence
+# becomes a line break, and what is no part of a word a space.
+_ASCII = bytes(
+    ord("\n" if _END.match(sign) else sign if sign.isalnum() or sign == "'" else " ") for sign in map(chr, range(128))
+) + bytes(128)
 _LEADING = re.compile(r"\w[\w']*\W+")
 _LEAD = 5  # words before a match in which a guard with `lead` or `near` looks
 _QUOTED = re.compile(r'"[^"]*"')
@@ -159,13 +164,13 @@ class Lexicon:
         self.signals = tuple(signal for file in files for signal in file.signals)
         self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
         self._patterns = tuple((signal, Pattern(line, lists)) for signal in self.signals for line in signal.patterns)
-        # A pattern is tried in a sentence that holds one word of each set it requires: it is looked up by the words of
-        # the rarest set, and the others are asked for.
-        self._index: dict[str, list[tuple[int, tuple[frozenset[str], ...]]]] = {}
+        # A pattern is tried in a sentence that holds one of its clues and a word of each set that belongs to it. The
+        # first of these sets is the rarest; where there is none, the clue stands for it.
+        self._index: dict[str, list[tuple[int, frozenset[str], tuple[frozenset[str], ...]]]] = {}
         for number, (_, pattern) in enumerate(self._patterns):
-            rarest, *others = pattern.required
-            for word in rarest:
-                self._index.setdefault(word, []).append((number, tuple(others)))
+            for word, sets in pattern.clues.items():
+                rarest, *others = sets or (frozenset({word}),)
+                self._index.setdefault(word, []).append((number, rarest, tuple(others)))
         self._telling = frozenset(self._index)
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Match]:
@@ -175,33 +180,33 @@ class Lexicon:
         """
         reading = _read(text)
         seen: set[str] = set()
-        for place in reading.sentences:
-            first, sentence, words = place
-            if first + len(sentence) <= start or (end is not None and first >= end):
+        for number in reading.numbers(start, end):
+            candidates = self._candidates(reading.bags[number])
+            if not candidates:
                 continue
-            for signal, pattern in self._candidates(words):
+            sentence = reading.sentence(number)
+            for signal, pattern in candidates:
                 if signal.id in seen:
                     continue
-                for match in pattern.regex.finditer(sentence):
-                    context = _Context(reading, place, match.start(), match.end())
+                for match in pattern.regex.finditer(sentence.text):
+                    context = _Context(reading, sentence, match.start(), match.end())
                     if not any(self.guards[name].holds(context) for name in signal.guards):
                         seen.add(signal.id)
-                        yield Match(signal, first + match.start(), first + match.end())
+                        yield Match(signal, sentence.first + match.start(), sentence.first + match.end())
                         break
 
     def telling(self, *kinds: str) -> frozenset[str]:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
         patterns = (pattern for signal, pattern in self._patterns if signal.kind in kinds)
-        return frozenset(word for pattern in patterns for word in pattern.required[0])
+        return frozenset(word for pattern in patterns for word in pattern.clues)
 
     def _candidates(self, words: frozenset[str]) -> list[tuple[Signal, Pattern]]:
+        """The patterns that may stand in a sentence of these words, in their order."""
         numbers: set[int] = set()
+        absent = words.isdisjoint
         for word in words & self._telling:
-            for number, others in self._index[word]:
-                for required in others:
-                    if words.isdisjoint(required):
-                        break
-                else:
+            for number, rarest, others in self._index[word]:
+                if not absent(rarest) and not any(map(absent, others)):
                     numbers.add(number)
         return [self._patterns[number] for number in sorted(numbers)] if numbers else []
 
@@ -250,42 +255,64 @@ class _Sentence(NamedTuple):
 
 
 class _Reading:
-    """A folded message and its sentences."""
+    """A folded message. Where its sentences stand is found out when one is asked for: most need not be looked at."""
 
-    def __init__(self, message: str, sentences: tuple[_Sentence, ...]) -> None:
-        self.message, self.sentences = message, sentences
+    def __init__(self, message: str) -> None:
+        self.message = message
+        long = len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message))
+        self._spans = [piece for start, end in _spans(message) for piece in _pieces(start, end)] if long else []
+        self.bags = [_words(message[start:end]) for start, end in self._spans] if long else _bags(message)
+        """The words of each sentence."""
 
     @cached_property
     def words(self) -> frozenset[str]:
-        return frozenset[str]().union(*(sentence.words for sentence in self.sentences))
+        return frozenset[str]().union(*self.bags)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each sentence stands."""
+        self._spans = self._spans or _spans(self.message)
+        return self._spans
+
+    def numbers(self, start: int, end: int | None) -> Iterable[int]:
+        """The numbers of the sentences that stand between `start` and `end`, in part or whole."""
+        if not start and end is None:
+            return range(len(self.bags))
+        last = len(self.message) if end is None else end
+        return [number for number, (first, stop) in enumerate(self.spans) if first < last and stop > start]
+
+    def sentence(self, number: int) -> _Sentence:
+        start, end = self.spans[number]
+        return _Sentence(start, self.message[start:end], self.bags[number])
+
+
+def _spans(message: str) -> list[tuple[int, int]]:
+    return [found.span() for found in _SENTENCE.finditer(message)]
+
+
+def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end - start > _LONGEST:
+        yield start, start + _LONGEST
+        start += _LONGEST - _OVERLAP
+    yield start, end
+
+
+def _bags(message: str) -> list[frozenset[str]]:
+    """The words of each sentence of a message, without apostrophes."""
+    if message.isascii():
+        lines = message.encode().translate(_ASCII).decode().split("\n")
+        return [frozenset(line.replace("'", "").split()) for line in lines if line]
+    return [frozenset(_WORD.findall(line.replace("'", ""))) for line in _END.split(message) if line]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset[str]().union(*_bags(text))
 
 
 # Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.
 @lru_cache(maxsize=256)
 def _read(text: str) -> _Reading:
-    message = fold(text)
-    # This loop takes a third of a detector's time. A table is a little faster than a pattern, and folded English is
-    # nearly always ASCII.
-    words = _words_of_ascii if message.isascii() else _words_of_any
-    sentences: list[_Sentence] = []
-    for found in _SENTENCE.finditer(message):
-        start, end = found.span()
-        sentence = found[0]
-        while end - start > _LONGEST:
-            piece = message[start : start + _LONGEST]
-            sentences.append(_Sentence(start, piece, frozenset(words(piece))))
-            start += _LONGEST - _OVERLAP
-            sentence = message[start:end]
-        sentences.append(_Sentence(start, sentence, frozenset(words(sentence))))
-    return _Reading(message, tuple(sentences))
-
-
-def _words_of_ascii(text: str) -> list[str]:
-    return text.translate(_ASCII).split()
-
-
-def _words_of_any(text: str) -> list[str]:
-    return _WORD.findall(text.replace("'", ""))
+    return _Reading(fold(text))
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -295,7 +322,7 @@ def words_of(text: str) -> frozenset[str]:
 
 def sentence_starts(text: str) -> list[int]:
     """Where the sentences of `text` begin, as the lexicons see them."""
-    return [sentence.first for sentence in _read(text).sentences]
+    return [start for start, _ in _read(text).spans]
 
 
 def fold(text: str) -> str:

@@ -1,8 +1,8 @@
 """What does one line of a lexicon match?
 
 A line in a small language of words becomes a regular expression over one folded sentence (see `lexicon`), compiled
-when it is first tried. Beside it stand sets of words of which one each occurs in every sentence that can match, so
-that most lines need not be tried at all.
+when it is first tried. Beside it stand the words that occur in every sentence that can match, so that most lines need
+not be tried at all.
 
 The language
     word            that word; an apostrophe may be absent (`don't` = dont), a hyphen may be a space or absent, and
@@ -19,7 +19,7 @@ Punctuation and white space between words do not matter.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _TOKEN = re.compile(r"\.\.\.?|~|[()|?]|@[a-z_]+|[^\s()|?~@]+|\s+")
 _ENDS = frozenset({"", ")", "|"})
@@ -54,7 +54,7 @@ class PatternError(ValueError):
     """A line of a lexicon that is not in the language; it says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     """One element of a line: a filler, a word, or alternatives, each a sequence of parts."""
 
@@ -65,6 +65,22 @@ class _Part:
     @property
     def filler(self) -> bool:
         return self.text in _FILLERS
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Words of which one must occur where the part matches; none if that cannot be said."""
+        if self.filler or "#" in self.text:
+            return frozenset()
+        if not self.choices:
+            pieces = re.findall(r"\w+", self.text.replace("'", ""))
+            return frozenset({pieces[-1], "".join(pieces)}) if pieces else frozenset()
+        needed = [_needed(choice) for choice in self.choices]
+        return frozenset(word for parts in needed for word in parts[0].words) if all(needed) else frozenset()
+
+    @cached_property
+    def commonness(self) -> int:
+        # Rough shares of sentences: one of the commonest stands in more of them than hundreds of other words together.
+        return sum(300 if word in _COMMONEST else 100 if word in _COMMON else 1 for word in self.words)
 
 
 @dataclass(frozen=True)
@@ -90,19 +106,30 @@ class Pattern:
         return re.compile(self.expression)
 
     @cached_property
-    def required(self) -> tuple[frozenset[str], ...]:
-        """As `sets`; a PatternError where there is none, because the line would have to be tried everywhere."""
-        if not self.sets:
-            raise PatternError(f"{self.source!r}: there is no word that must occur")
-        return self.sets
-
-    @cached_property
     def sets(self) -> tuple[frozenset[str], ...]:
         """Sets of words without apostrophes, the rarest first; every sentence that matches holds one word of each.
 
         A line of emoji or digits has none.
         """
-        return tuple(_required(self.parts))
+        return tuple(part.words for part in _needed(self.parts))
+
+    @cached_property
+    def clues(self) -> Mapping[str, tuple[frozenset[str], ...]]:
+        """The words of the rarest set, each with the sets of which one word must stand beside it, the rarest first.
+
+        Narrower than `sets`: in "(move on|let go) already" the word "move" asks for "on". A PatternError where there
+        is none, because the line would have to be tried everywhere.
+        """
+        clues = _clues(self.parts)
+        if not clues:
+            raise PatternError(f"{self.source!r}: there is no word that must occur")
+        return clues
+
+
+@lru_cache(maxsize=8192)
+def _word(text: str) -> _Part:
+    # Some thousand words make up all lines: what is known of one is found out once.
+    return _Part(text)
 
 
 class _Parser:
@@ -156,7 +183,7 @@ class _Parser:
             raise self._wrong("a ? follows nothing that could be absent")
         if sign.startswith("'"):
             raise self._wrong(f"{sign} hangs on the word before it; write that word with it")
-        return _Part(sign)
+        return _word(sign)
 
     def _alternatives(self) -> tuple[tuple[_Part, ...], ...]:
         found = [self._sequence()]
@@ -190,26 +217,30 @@ def _one(part: _Part) -> str:
     return rf"{letters}(?!'?\w)"
 
 
-def _required(parts: tuple[_Part, ...]) -> list[frozenset[str]]:
-    return sorted((words for part in parts if not part.optional and (words := _words(part))), key=_commonness)
+def _needed(parts: tuple[_Part, ...]) -> list[_Part]:
+    """The parts that must occur and of which a word is known, the rarest first."""
+    return sorted((part for part in parts if not part.optional and part.words), key=lambda part: part.commonness)
 
 
-def _words(part: _Part) -> frozenset[str]:
-    """Words of which one must occur where `part` matches; none if that cannot be said."""
-    if part.filler or "#" in part.text:
-        return frozenset()
-    if not part.choices:
-        pieces = re.findall(r"\w+", part.text.replace("'", ""))
-        return frozenset({pieces[-1], "".join(pieces)}) if pieces else frozenset()
-    found: set[str] = set()
-    for choice in part.choices:
-        sets = _required(choice)
-        if not sets:
-            return frozenset()
-        found |= sets[0]
-    return frozenset(found)
+def _clues(parts: tuple[_Part, ...]) -> dict[str, tuple[frozenset[str], ...]]:
+    needed = _needed(parts)
+    if not needed:
+        return {}
+    rarest, *others = needed
+    own = _clues_of_any(rarest.choices) if rarest.choices else dict.fromkeys(rarest.words, ())
+    beside = tuple(part.words for part in others)
+    return {word: (*sets, *beside) for word, sets in own.items()}
 
 
-def _commonness(words: frozenset[str]) -> int:
-    # Rough shares of sentences: one of the commonest stands in more of them than hundreds of other words together.
-    return sum(300 if word in _COMMONEST else 100 if word in _COMMON else 1 for word in words)
+def _clues_of_any(choices: tuple[tuple[_Part, ...], ...]) -> dict[str, tuple[frozenset[str], ...]]:
+    found: dict[str, list[tuple[frozenset[str], ...]]] = {}
+    for choice in choices:
+        for word, sets in _clues(choice).items():
+            found.setdefault(word, []).append(sets)
+    # Any alternative that holds the word will do: the first sets of all are joined, then the second ones, as far as all
+    # of them have any.
+    return {word: tuple(map(_joined, zip(*every, strict=False))) for word, every in found.items()}
+
+
+def _joined(sets: tuple[frozenset[str], ...]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)

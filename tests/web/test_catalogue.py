@@ -50,8 +50,9 @@ def test_languages_know_their_direction() -> None:
     assert [direction(code) for code in ("en", "ar-EG", "he", "de")] == ["ltr", "rtl", "rtl", "ltr"]
 
 
-def test_templates_hold_no_words_of_their_own() -> None:
-    for path in TEMPLATES.glob("*.html"):
+def test_templates_for_people_who_rate_hold_no_words_of_their_own() -> None:
+    # The pages of `attune view` are the report's, which is in English.
+    for path in (path for path in TEMPLATES.glob("*.html") if not path.name.startswith("view_")):
         text = re.sub(
             r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<kbd>.*?</kbd>|<[^>]+>|&nbsp;",
             " ",

@@ -11,7 +11,8 @@ import sqlite3
 import tempfile
 import threading
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -167,27 +168,16 @@ class Listing:
 
     def count(self, chosen: Filter | None = None) -> int:
         """How many conversations there are, or fit a filter."""
-        where, values = self._where(chosen or Filter())
-        query = "SELECT count(*) FROM rows" + where  # noqa: S608 - values are bound, none is in the text
-        return self._base.execute(query, values).fetchone()[0]
+        if chosen is None:
+            return self._base.execute("SELECT count(*) FROM rows").fetchone()[0]
+        return len(self._keys(chosen))
 
     def rows(self, chosen: Filter | None = None, *, after: int = 0, most: int | None = None) -> Iterator[Placed]:
         """The rows that fit, in order, without the first `after`, and at most so many; read page by page."""
-        where, values = self._where(chosen or Filter())
-        query = _SELECT + where + _ORDER + " LIMIT ? OFFSET ?"
-        skipped, last = after, list[Any]()
-        while most is None or most > 0:
-            size = _PAGE if most is None else min(most, _PAGE)
-            page = self._base.execute(query, [*values, *last, size, skipped]).fetchall()
-            for place, found in enumerate(page, start=after + 1):
-                yield Placed(place, _row(found))
-            after += len(page)
-            if len(page) < size:
-                return
-            most = None if most is None else most - size
-            if not last:  # from now on we go on behind the last row, which is quicker than to count those before
-                query = _SELECT + where + (" AND " if where else " WHERE ") + _BEHIND + _ORDER + " LIMIT ? OFFSET ?"
-            skipped, last = 0, list(page[-1][-4:])
+        keys = self._keys(chosen or Filter())
+        end = len(keys) if most is None else min(after + most, len(keys))
+        for start in range(after, end, _PAGE):
+            yield from self._placed(keys, start, min(start + _PAGE, end))
 
     def page(self, chosen: Filter, *, after: int, most: int) -> Page:
         """How many rows fit, and those without the first `after`, at most so many.
@@ -195,66 +185,68 @@ class Listing:
         What was found is remembered, so that the next page of the same filter comes at once.
         """
         keys = self._keys(chosen)
-        wanted = keys[after : after + most]
-        marks = ",".join("?" * len(wanted))
-        found = {row[-1]: row for row in self._base.execute(f"{_SELECT} WHERE key IN ({marks})", wanted)}
-        return Page(len(keys), [Placed(place, _row(found[key])) for place, key in enumerate(wanted, start=after + 1)])
+        return Page(len(keys), self._placed(keys, after, min(after + most, len(keys))))
+
+    def find(self, key: int) -> Placed | None:
+        """The row of the conversation with this key, and its place in the whole list."""
+        keys = self._keys(Filter())
+        if key not in keys:
+            return None
+        place = keys.index(key)
+        return self._placed(keys, place, place + 1)[0]
+
+    def _placed(self, keys: "array[int]", start: int, end: int) -> list[Placed]:
+        wanted = keys[start:end]
+        query = f"{_SELECT} WHERE key IN ({','.join('?' * len(wanted))})"
+        found = {row[-1]: row for row in self._base.execute(query, wanted)}
+        return [Placed(place, _row(found[key])) for place, key in enumerate(wanted, start=start + 1)]
 
     def _keys(self, chosen: Filter) -> "array[int]":
         """The keys that fit, in order."""
         known = self._known.get(chosen)
         if known is not None:
             return known
-        where, values = self._where(chosen)
-        if where:
-            # What fits is looked for row by row as they lie, and then put in the order of all, which is known already:
-            # to look up each row in that order, or to sort those that fit, would take several times as long.
-            fitting = {key for (key,) in self._base.execute(f"SELECT key FROM rows NOT INDEXED{where}", values)}  # noqa: S608
-            found = array("q", (key for key in self._keys(Filter()) if key in fitting))
+        if chosen == Filter():
+            found = array("q", self._column(f"SELECT key FROM rows{_ORDER}"))  # noqa: S608 - no value is in the text
         else:
-            found = array("q", (key for (key,) in self._base.execute(f"SELECT key FROM rows{_ORDER}")))  # noqa: S608
+            # What fits is looked for as the rows lie, and then put in the order of all, which is known already: to look
+            # up each row in that order, or to sort those that fit, would take several times as long.
+            fitting = self._fitting(chosen)
+            found = array("q", filter(fitting.__contains__, self._keys(Filter())))
         if self._whole:
             while len(self._known) >= _REMEMBERED:
                 self._known.pop(next(iter(self._known)), None)
             self._known[chosen] = found
         return found
 
-    def find(self, key: int) -> Placed | None:
-        """The row of the conversation with this key, and its place in the whole list."""
-        found = self._base.execute(_SELECT + " WHERE key = ?", [key]).fetchone()
-        if found is None:
-            return None
-        behind = self._base.execute("SELECT count(*) FROM rows WHERE " + _BEHIND, found[-4:]).fetchone()[0]  # noqa: S608
-        return Placed(self.count() - behind, _row(found))
+    def _fitting(self, chosen: Filter) -> set[int]:
+        """The keys of the rows that fit."""
+        where, values = _where(chosen)
+        said = self._said(chosen.text) if chosen.text.split() else None
+        if said is not None and not where:
+            return said
+        fitting = set(self._column(f"SELECT key FROM rows NOT INDEXED{where}", values))  # noqa: S608 - values are bound
+        return fitting if said is None else fitting & said
+
+    def _said(self, text: str) -> set[int]:
+        """The conversations in whose names all words stand, or in whose names and talk words begin with them."""
+        words = text.casefold().split()
+        where = " AND ".join(["instr(names, ?)"] * len(words))
+        found = set(self._column(f"SELECT key FROM rows NOT INDEXED WHERE {where}", words))  # noqa: S608 - as above
+        if self.knows_words and (parts := _PARTS.findall(text)):
+            sought = " AND ".join(f'"{part}"*' for part in parts)
+            found.update(self._column("SELECT rowid FROM words WHERE words MATCH ?", [sought]))
+        return found
+
+    def _column(self, query: str, values: Sequence[Any] = ()) -> Iterator[int]:
+        return chain.from_iterable(self._base.execute(query, values))
 
     def names(self, column: Named, most: int) -> list[str]:
         """The systems, scenarios or words of statuses that occur, in order; no more than `most`, nor than 500."""
         return sorted(self._names[column].copy())[:most]
 
-    def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
-        """The condition and its values."""
-        terms, values = list[str](), list[Any]()
-        for column, wanted in (("system", chosen.system), ("scenario", chosen.scenario), ("status", chosen.status)):
-            if wanted is not None:
-                terms.append(f"{column} = ?")
-                values.append(wanted)
-        if chosen.item is not None or chosen.answers is not None:
-            terms.append("any_answers & ?" if chosen.item is None else "json_extract(answers, ?) & ?")
-            values += [] if chosen.item is None else [f"$[{chosen.item}]"]
-            values.append(-1 if chosen.answers is None else chosen.answers)
-        for flag in chosen.flags:
-            terms.append("(" + " OR ".join(["flags LIKE ?"] * len(flag.split("|"))) + ")")
-            values += [f'%"{one}"%' for one in flag.split("|")]
-        if words := chosen.text.casefold().split():
-            named = " AND ".join(["instr(names, ?)"] * len(words))
-            parts = _PARTS.findall(chosen.text) if self.knows_words else []
-            terms.append(f"({named} OR {_WORDED})" if parts else named)
-            values += [*words, " AND ".join(f'"{part}"*' for part in parts)] if parts else words
-        return (" WHERE " + " AND ".join(terms) if terms else ""), values
-
 
 _PARTS = re.compile(r"[^\W_]+")
-_WORDED = "key IN (SELECT rowid FROM words WHERE words MATCH ?)"
 _SCHEMA = """
     PRAGMA journal_mode = WAL;
     CREATE TABLE rows (system, id, scenario, turns, status, score, score_words, failed, answers, flags,
@@ -262,12 +254,8 @@ _SCHEMA = """
     CREATE INDEX rows_in_order ON rows (rank, calm, low, key);
 """
 _INSERT = "INSERT INTO rows VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_SELECT = (
-    "SELECT system, id, scenario, turns, status, score, score_words, failed, answers, flags, rank, calm, low, key "
-    "FROM rows"
-)
+_SELECT = "SELECT system, id, scenario, turns, status, rank, score, score_words, failed, answers, flags, key FROM rows"
 _ORDER = " ORDER BY rank, calm, low, key"
-_BEHIND = "(rank, calm, low, key) > (?, ?, ?, ?)"
 
 
 def _stored(row: Row) -> tuple[Any, ...]:
@@ -287,6 +275,22 @@ def _stored(row: Row) -> tuple[Any, ...]:
 
 
 def _row(found: tuple[Any, ...]) -> Row:
-    system, id, scenario, turns, status, score, score_words, failed, answers, flags, rank, _, _, key = found
-    failed, answers, flags = (tuple(json.loads(listed)) for listed in (failed, answers, flags))
-    return Row(key, system, id, scenario, turns, status, rank, score, score_words, failed, answers, flags)
+    *plain, failed, answers, flags, key = found
+    return Row(key, *plain, *(tuple(json.loads(listed)) for listed in (failed, answers, flags)))
+
+
+def _where(chosen: Filter) -> tuple[str, list[Any]]:
+    """The condition and its values, but for the words of a search."""
+    terms, values = list[str](), list[Any]()
+    for column, wanted in (("system", chosen.system), ("scenario", chosen.scenario), ("status", chosen.status)):
+        if wanted is not None:
+            terms.append(f"{column} = ?")
+            values.append(wanted)
+    if chosen.item is not None or chosen.answers is not None:
+        terms.append("any_answers & ?" if chosen.item is None else "json_extract(answers, ?) & ?")
+        values += [] if chosen.item is None else [f"$[{chosen.item}]"]
+        values.append(-1 if chosen.answers is None else chosen.answers)
+    for flag in chosen.flags:
+        terms.append("(" + " OR ".join(["flags LIKE ?"] * len(flag.split("|"))) + ")")
+        values += [f'%"{one}"%' for one in flag.split("|")]
+    return (" WHERE " + " AND ".join(terms) if terms else ""), values

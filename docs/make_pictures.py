@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from time import sleep
 
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 CHROMIUM = "/usr/bin/chromium"
-SETUP = "calibration: 0\nattention: 0\nrepeats: 0\nper_unit: 1\n"
+SETUP = "settings: {calibration: 0, attention: 0, repeats: 0, per_unit: 1}\n"
 UNIT = "Lumen/fathers-chair\n"
 
 
@@ -49,7 +50,9 @@ def _picture_of_rating(page: Page, folder: Path) -> None:
     command = [sys.executable, "-u", "-m", "attunement", *words, "-s", str(setup), "--ids", str(ids)]
     with subprocess.Popen([*command, "--port", str(port)], cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
-            _rate(page, _link(server))
+            link = _link(server)
+            _wait_for(port)
+            _rate(page, link)
         finally:
             server.terminate()
 
@@ -61,6 +64,15 @@ def _link(server: subprocess.Popen[str]) -> str:
         if "Ctrl+C" in line and link:
             return link
     raise SystemExit("attune annotate printed no link")
+
+
+def _wait_for(port: int) -> None:
+    """Wait until the server listens: it prints its links a moment earlier."""
+    for _ in range(200):
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        sleep(0.1)
 
 
 def _rate(page: Page, link: str) -> None:

@@ -1,11 +1,13 @@
 """Every command and every example of the README and of the page on Python, run by the letter as a newcomer would."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fake_judge import FakeJudge
-from tests.pages import Reader, Step, read, set_up, steps
+from tests.pages import ROOT, Reader, Step, read, set_up, steps
 
 COMMANDS = [step for step in steps(read("README.md")) if step.kind == "command"]
 PYTHON = [step for page in ("README.md", "docs/python.md") for step in steps(read(page)) if step.kind == "python"]
@@ -35,3 +37,10 @@ def test_all_commands_of_the_readme_work_in_their_order(desk: Path):
 def test_the_python_of_the_pages_runs(desk: Path, code: Step):
     with FakeJudge() as fake:
         Reader(desk, fake.url).follow(code)
+
+
+def test_the_readme_shows_what_the_demo_prints():
+    shown = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "transcript.py"), "--check"], cwd=ROOT, check=False, timeout=120
+    )
+    assert shown.returncode == 0, "write it anew with: python examples/transcript.py"

@@ -36,7 +36,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """What would have been served."""
     calls: list[dict[str, object]] = []
     monkeypatch.setattr("attunement.web.serving.serve", lambda _, **options: calls.append(options))
-    monkeypatch.setattr("attunement.cli.annotate._check_port", lambda *_: None)
+    monkeypatch.setattr("attunement.cli.listening.check_port", lambda *_: None)
     return calls
 
 

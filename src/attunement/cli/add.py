@@ -1,14 +1,10 @@
 """`attune add`: put conversations into a study without asking anybody about them."""
 
-from itertools import islice
 from typing import Annotated
 
 import typer
 
 from attunement.cli import reading as shared
-
-_BATCH = 200
-"""Conversations that are kept in one go, so that memory stays flat."""
 
 
 def add(
@@ -44,9 +40,7 @@ def add(
     )
     with Study(study, create=True) as opened:
         before = opened.conversation_count()
-        waiting = iter(reading)
-        while batch := list(islice(waiting, _BATCH)):
-            opened.keep_conversations(batch)
+        shared.keep(reading, opened)
         now = opened.conversation_count()
     for sentence in shared.what_was_read(reading):
         typer.echo(sentence)

@@ -83,12 +83,13 @@ def annotate(
 
     Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
     """
+    from attunement.cli.listening import address_of, check_port
     from attunement.people.setup import Setup, load_setup
     from attunement.study import Study
 
     wishes = load_setup(setup) if setup else Setup()
-    where = _address(address, host, port)
-    _check_port(host, port)
+    where = address_of(address, host, port)
+    check_port(host, port)
     given = {"per_unit": per_unit, "escalation": escalation}
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
@@ -178,38 +179,11 @@ def _print_links(study: "Study", project: "Project", address: str, *, everybody:
     sys.stdout.flush()  # whoever started us through a pipe needs the links now
 
 
-def _address(given: str | None, host: str, port: int) -> str:
-    from urllib.parse import urlsplit
-
-    if given is None:
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    parts = urlsplit(given)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
-        raise InputError(f"{given!r} is no address: it looks like https://example.org/rate")
-    return given.rstrip("/")
-
-
-def _check_port(host: str, port: int) -> None:
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((host, port))
-        except OSError as error:
-            raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
-
-
 def _add(study: "Study", files: list[str], system: str | None) -> None:
-    from itertools import islice
-
-    from attunement.cli.reading import open_conversations, what_was_read
+    from attunement.cli.reading import keep, open_conversations, what_was_read
 
     reading = open_conversations(files, system=system)
-    source = iter(reading)
-    while batch := list(islice(source, 200)):
-        study.keep_conversations(batch)
+    keep(reading, study)
     typer.echo("\n".join(what_was_read(reading)))
 
 

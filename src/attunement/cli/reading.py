@@ -1,6 +1,7 @@
 """What every command that reads conversations shares: the options, opening the input, and saying what was read."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,9 @@ from attunement.conversations.readers.formats import Format
 
 if TYPE_CHECKING:
     from attunement.conversations.readers import Reading
+    from attunement.study import Study
+
+_BATCH = 200
 
 FilesArgument = Annotated[
     list[str],
@@ -79,6 +83,13 @@ def open_conversations(
 
     fields = Fields(prompt=prompt_field, response=response_field, id=id_field, system=system_field)
     return read(files, ReadOptions(format, system, fields, bad_lines_path(output) if skip_bad else None))
+
+
+def keep(reading: "Reading", study: "Study") -> None:
+    """Put all conversations into the study, a few at a time, so that memory stays flat."""
+    waiting = iter(reading)
+    while batch := list(islice(waiting, _BATCH)):
+        study.keep_conversations(batch)
 
 
 def bad_lines_path(output: str | Path | None) -> Path:

@@ -52,7 +52,8 @@ def view(
     from attunement.cli.listening import address_of, check_port
     from attunement.reports.choosing import instrument_of
     from attunement.study import Study
-    from attunement.web.view import make_view, new_token, serve_view
+    from attunement.web.serving import run
+    from attunement.web.view import make_view, new_token
 
     hiding = hiding_of(redact=redact, names=names, no_text=no_text)
     where = address_of(address, host, port)
@@ -63,4 +64,4 @@ def view(
         typer.echo(f"{where}/enter/{token}")
         typer.echo("The link lets in whoever has it, and shows everybody's answers. Press Ctrl+C to stop.")
         sys.stdout.flush()  # whoever started us through a pipe needs the link now
-        serve_view(app, host=host, port=port, proxies=proxy)
+        run(app, host=host, port=port, proxies=proxy)

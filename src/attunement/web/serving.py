@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from attunement.conversations import Turn
 from attunement.signals.crisis import crisis_cues
@@ -31,9 +32,14 @@ def serve(study: Study, *, host: str, port: int, address: str, proxies: str | No
         proxies: The addresses of proxies whose word about a visitor's address is taken; None: nobody's.
     """
     _make_ready()
+    run(make_app(study, address=address), host=host, port=port, proxies=proxies)
+
+
+def run(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> None:
+    """Serve an app until interrupted; `proxies` are those whose word about a visitor's address is taken."""
     with suppress(KeyboardInterrupt):  # that is how it is stopped
         uvicorn.run(
-            make_app(study, address=address),
+            app,
             host=host,
             port=port,
             # A link holds a token, so the requests are not written to a log.

@@ -8,12 +8,11 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -76,23 +75,6 @@ def make_view(
     )
     secured: ASGIApp = Headers(app, https=site.https)
     return Under(secured, path) if path else secured
-
-
-def serve_view(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> None:
-    """Serve until interrupted; `proxies` are those whose word about a visitor's address is taken."""
-    with suppress(KeyboardInterrupt):  # that is how it is stopped
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
-            # A link holds a token, so the requests are not written to a log.
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            proxy_headers=proxies is not None,
-            forwarded_allow_ips=proxies or "",
-            timeout_graceful_shutdown=5,
-        )
 
 
 def _cookie(token: str) -> str:

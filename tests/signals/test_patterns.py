@@ -61,7 +61,7 @@ def test_a_pattern_matches_words_and_not_letters(pattern: str, text: str, expect
 )
 def test_a_line_that_is_not_in_the_language_is_refused_with_the_reason(pattern: str, complaint: str) -> None:
     with pytest.raises(PatternError, match=re.escape(complaint)):
-        _ = Pattern(pattern, LISTS).expression
+        _ = Pattern(pattern, LISTS).regex
 
 
 def test_a_line_in_which_nothing_must_occur_is_refused() -> None:

@@ -27,6 +27,8 @@ _SEPARATOR = (
     rf"|\)[{_SPACE}]?[{_DASH}./]?[{_SPACE}]?|\.|[{_SPACE}]{{1,2}})"
 )
 _CHAIN = re.compile(
+    # What it begins with comes first: few signs of a text are looked at any further.
+    r"(?=[\d(+])"
     # Not in the middle of a word, an identifier ("ORD-555-1234"), an amount, a decimal, a time or a query string.
     rf"(?<![\w$€£¥₹#=&])(?<![^\W\d]-)(?<!\d[.,:])(?<![$€£¥₹][{_SPACE}])"
     rf"(?P<plus>\(?\+[{_SPACE}]?)?\(?\d+(?:{_SEPARATOR}\d+)*(?!\w)(?![{_DASH}][^\W\d])"
@@ -37,10 +39,10 @@ _PARTING = frozenset(f"{_SPACE}()")
 _YEAR = r"(?:1[6-9]|20|21)\d\d"
 # Dates with a full year, times of day, addresses of machines and "24/7": never part of a telephone number.
 _NO_NUMBER = re.compile(
-    rf"(?<!\d)(?<!\d[-/.])(?:{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]{_YEAR})(?![-/.]?\d)"
+    rf"(?=\d)(?:(?<!\d)(?<!\d[-/.])(?:{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]{_YEAR})(?![-/.]?\d)"
     r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
     r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)"
-    r"|(?<![\d/])24\s?/\s?7(?:\s?/\s?365)?(?![\d/])"
+    r"|(?<![\d/])24\s?/\s?7(?:\s?/\s?365)?(?![\d/]))"
 )
 
 _PHONE_WORD = re.compile(

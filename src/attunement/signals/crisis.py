@@ -9,11 +9,11 @@ dangerous in one talk and ordinary in most (a plan, a date, to disappear) count 
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
-from attunement.signals.lexicon import Lexicon, Match, load, words_of
+from attunement.signals.lexicon import Lexicon, Match, holds_any, load
 from attunement.signals.shelf import in_message
 
 
@@ -98,12 +98,13 @@ def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
             yield _cue(number, message, match, CueKind.SUICIDAL_INDIRECT)
 
 
-def _asked_about(reply: str) -> set[str]:
+@lru_cache(maxsize=64)  # the replies of a conversation: asked about with the next message, and with a cue
+def _asked_about(reply: str) -> frozenset[str]:
     """What the questions of `reply` are about: "asks_risk", "asks_safety"."""
-    if "?" not in reply or words_of(reply).isdisjoint(_asking_words()):
-        return set()
+    if "?" not in reply or not holds_any(reply, _asking_words()):
+        return frozenset()
     questioning = "\n".join(sentence for sentence in _SENTENCE.findall(reply) if sentence.endswith("?"))
-    return {match.signal.kind for match in _answer_lexicon().find(questioning)} & _ASKING
+    return _ASKING & {match.signal.kind for match in _answer_lexicon().find(questioning)}
 
 
 def _cue(number: int, message: str, match: Match, kind: CueKind | None = None) -> Cue:

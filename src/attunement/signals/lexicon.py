@@ -10,21 +10,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from attunement.signals.patterns import Pattern
+from attunement.signals.patterns import Pattern, any_of
 
 FOLDER = Path(__file__).parent / "lexicons"
 
 _SENTENCE = re.compile(r"[^.!?;\n…]+[.!?;…]*")
 _END = re.compile(r"[.!?;\n…]")
-_WORD = re.compile(r"\w+")
+_SIGN = re.compile(r"[^\w'.!?;\n…]")
 # The same for ASCII, which folded English nearly always is, as bytes, which are replaced fastest: the end of a sentence
-# becomes a line break, and what is no part of a word a space.
+# becomes a line break, and a sign a space.
 _ASCII = bytes(
     ord("\n" if _END.match(sign) else sign if sign.isalnum() or sign == "'" else " ") for sign in map(chr, range(128))
 ) + bytes(128)
@@ -143,10 +144,6 @@ class _Context(NamedTuple):
             case _:
                 return sentence
 
-    def words_at(self, place: Place) -> frozenset[str]:
-        """Words among which are all those of `at(place)`."""
-        return self.reading.words if place is Place.MESSAGE else self.place.words
-
     def _lead(self) -> int:
         words = [word.start() for word in _LEADING.finditer(self.place.text, 0, self.start)]
         return words[-_LEAD] if len(words) >= _LEAD else words[0] if words else self.start
@@ -163,15 +160,12 @@ class Lexicon:
         lists = {name: words for file in files for name, words in file.lists.items()}
         self.signals = tuple(signal for file in files for signal in file.signals)
         self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
-        self._patterns = tuple((signal, Pattern(line, lists)) for signal in self.signals for line in signal.patterns)
-        # A pattern is tried in a sentence that holds one of its clues and a word of each set that belongs to it. The
-        # first of these sets is the rarest; where there is none, the clue stands for it.
-        self._index: dict[str, list[tuple[int, frozenset[str], tuple[frozenset[str], ...]]]] = {}
-        for number, (_, pattern) in enumerate(self._patterns):
-            for word, sets in pattern.clues.items():
-                rarest, *others = sets or (frozenset({word}),)
-                self._index.setdefault(word, []).append((number, rarest, tuple(others)))
-        self._telling = frozenset(self._index)
+        self._patterns = tuple(
+            (signal, tuple(self.guards[name] for name in signal.guards), Pattern(line, lists))
+            for signal in self.signals
+            for line in signal.patterns
+        )
+        self._clues = _Clues(pattern for _, _, pattern in self._patterns)
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Match]:
         """Each signal that stands in `text` and that no guard takes back, once: where it is first found.
@@ -181,34 +175,58 @@ class Lexicon:
         reading = _read(text)
         seen: set[str] = set()
         for number in reading.numbers(start, end):
-            candidates = self._candidates(reading.bags[number])
+            candidates = self._clues.candidates(reading.bags[number])
             if not candidates:
                 continue
             sentence = reading.sentence(number)
-            for signal, pattern in candidates:
+            for candidate in sorted(candidates):
+                signal, guards, pattern = self._patterns[candidate]
                 if signal.id in seen:
                     continue
                 for match in pattern.regex.finditer(sentence.text):
                     context = _Context(reading, sentence, match.start(), match.end())
-                    if not any(self.guards[name].holds(context) for name in signal.guards):
+                    if not any(guard.holds(context) for guard in guards):
                         seen.add(signal.id)
                         yield Match(signal, sentence.first + match.start(), sentence.first + match.end())
                         break
 
     def telling(self, *kinds: str) -> frozenset[str]:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
-        patterns = (pattern for signal, pattern in self._patterns if signal.kind in kinds)
+        patterns = (pattern for signal, _, pattern in self._patterns if signal.kind in kinds)
         return frozenset(word for pattern in patterns for word in pattern.clues)
 
-    def _candidates(self, words: frozenset[str]) -> list[tuple[Signal, Pattern]]:
-        """The patterns that may stand in a sentence of these words, in their order."""
+
+class _Clues:
+    """Which of many patterns may stand in a sentence, told by its words."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        # A pattern may stand where one of its clues stands and a word of each set that belongs to it. The first of
+        # these sets is the rarest; where there is none, the clue stands for it.
+        index: dict[str, list[tuple[int, frozenset[str], tuple[frozenset[str], ...]]]] = {}
+        for number, pattern in enumerate(patterns):
+            for word, sets in pattern.clues.items():
+                rarest, *others = sets or (frozenset({word}),)
+                index.setdefault(word, []).append((number, rarest, tuple(others)))
+        self.words = frozenset(index)
+        """Words of which at least one stands where a pattern does."""
+        # Three of four times no pattern with the clue can stand there, and one look at all their rarest words tells.
+        self._index = {
+            word: (frozenset[str]().union(*(rarest for _, rarest, _ in entries)), entries)
+            for word, entries in index.items()
+        }
+
+    def candidates(self, words: frozenset[str]) -> set[int]:
+        """The numbers of the patterns that may stand in a sentence of these words."""
         numbers: set[int] = set()
-        absent = words.isdisjoint
-        for word in words & self._telling:
-            for number, rarest, others in self._index[word]:
+        absent, index = words.isdisjoint, self._index
+        for word in words & self.words:
+            beside, entries = index[word]
+            if absent(beside):
+                continue
+            for number, rarest, others in entries:
                 if not absent(rarest) and not any(map(absent, others)):
                     numbers.add(number)
-        return [self._patterns[number] for number in sorted(numbers)] if numbers else []
+        return numbers
 
 
 class _Test:
@@ -217,10 +235,13 @@ class _Test:
     def __init__(self, guard: Guard, lists: Mapping[str, str]) -> None:
         self.guard = guard
         self._lists = lists
+        self._in_message = guard.where is Place.MESSAGE
 
     def holds(self, context: _Context) -> bool:
-        if self._telling and context.words_at(self.guard.where).isdisjoint(self._telling):
-            return False
+        if clues := self._clues:
+            words = context.reading.words if self._in_message else context.place.words
+            if words.isdisjoint(clues.words) or not clues.candidates(words):
+                return False
         return self._met(self.guard, self._regex, context) and not (
             self.guard.unless and self._met(self.guard.unless, self._unless, context)
         )
@@ -234,10 +255,10 @@ class _Test:
         return regex.search(context.at(condition.where)) is not None
 
     @cached_property
-    def _telling(self) -> frozenset[str]:
-        """Words of which one stands wherever the guard holds; none where that cannot be said."""
-        every = [Pattern(source, self._lists).sets for source in self.guard.patterns]
-        return frozenset(word for sets in every for word in sets[0]) if all(every) else frozenset()
+    def _clues(self) -> _Clues | None:
+        """What tells where the guard may hold; None where no word does."""
+        patterns = [Pattern(source, self._lists) for source in self.guard.patterns]
+        return _Clues(patterns) if patterns and all(pattern.sets for pattern in patterns) else None
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -255,39 +276,49 @@ class _Sentence(NamedTuple):
 
 
 class _Reading:
-    """A folded message. Where its sentences stand is found out when one is asked for: most need not be looked at."""
+    """A folded message, cut into sentences. Most need not be looked at any further than for their words."""
 
     def __init__(self, message: str) -> None:
         self.message = message
-        long = len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message))
-        self._spans = [piece for start, end in _spans(message) for piece in _pieces(start, end)] if long else []
-        self.bags = [_words(message[start:end]) for start, end in self._spans] if long else _bags(message)
+        self._pieces: list[tuple[int, int]] = []
+        if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
+            self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
+            pieces = (_lines(message[start:end]) for start, end in self._pieces)
+            self.bags = [frozenset[str]().union(*map(_bag, lines)) for lines in pieces]
+            return
+        self._lines = _lines(message)
+        self.bags = [_bag(line) for line in self._lines if line]
         """The words of each sentence."""
 
     @cached_property
     def words(self) -> frozenset[str]:
         return frozenset[str]().union(*self.bags)
 
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """Where each sentence stands."""
-        self._spans = self._spans or _spans(self.message)
-        return self._spans
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each sentence begins."""
+        if self._pieces:
+            return [start for start, _ in self._pieces]
+        starts = accumulate((len(line) + 1 for line in self._lines), initial=0)
+        return [start for start, line in zip(starts, self._lines, strict=False) if line]
+
+    def end(self, number: int) -> int:
+        """Where a sentence ends: behind its full stop."""
+        if self._pieces:
+            return self._pieces[number][1]
+        found = _SENTENCE.match(self.message, self.starts[number])
+        return found.end() if found else len(self.message)
 
     def numbers(self, start: int, end: int | None) -> Iterable[int]:
         """The numbers of the sentences that stand between `start` and `end`, in part or whole."""
         if not start and end is None:
             return range(len(self.bags))
         last = len(self.message) if end is None else end
-        return [number for number, (first, stop) in enumerate(self.spans) if first < last and stop > start]
+        return [number for number, first in enumerate(self.starts) if first < last and self.end(number) > start]
 
     def sentence(self, number: int) -> _Sentence:
-        start, end = self.spans[number]
-        return _Sentence(start, self.message[start:end], self.bags[number])
-
-
-def _spans(message: str) -> list[tuple[int, int]]:
-    return [found.span() for found in _SENTENCE.finditer(message)]
+        start = self.starts[number]
+        return _Sentence(start, self.message[start : self.end(number)], self.bags[number])
 
 
 def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -297,16 +328,16 @@ def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _bags(message: str) -> list[frozenset[str]]:
-    """The words of each sentence of a message, without apostrophes."""
+def _lines(message: str) -> list[str]:
+    """What stands before, between and behind the ends of sentences, each in its length, with spaces for signs."""
     if message.isascii():
-        lines = message.encode().translate(_ASCII).decode().split("\n")
-        return [frozenset(line.replace("'", "").split()) for line in lines if line]
-    return [frozenset(_WORD.findall(line.replace("'", ""))) for line in _END.split(message) if line]
+        return message.encode().translate(_ASCII).decode().split("\n")
+    return _END.split(_SIGN.sub(" ", message))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset[str]().union(*_bags(text))
+def _bag(line: str) -> frozenset[str]:
+    """The words of a line, without apostrophes."""
+    return frozenset(line.replace("'", "").split())
 
 
 # Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.
@@ -320,9 +351,14 @@ def words_of(text: str) -> frozenset[str]:
     return _read(text).words
 
 
+def holds_any(text: str, words: frozenset[str]) -> bool:
+    """Whether one of `words` is among those of `text`: faster than `words_of`, which puts the sentences together."""
+    return not all(map(words.isdisjoint, _read(text).bags))
+
+
 def sentence_starts(text: str) -> list[int]:
     """Where the sentences of `text` begin, as the lexicons see them."""
-    return [start for start, _ in _read(text).spans]
+    return _read(text).starts
 
 
 def fold(text: str) -> str:
@@ -353,7 +389,7 @@ def read(path: Path) -> LexiconFile:
 
 
 def _any_of(condition: Condition, lists: Mapping[str, str]) -> re.Pattern[str]:
-    either = "|".join(Pattern(source, lists).expression for source in condition.patterns)
+    either = any_of(Pattern(source, lists) for source in condition.patterns)
     # Directly before or after: nothing but signs may stand between.
     match condition.where:
         case Place.BEFORE:

@@ -42,8 +42,6 @@ class Opening(NamedTuple):
     """How one reply opens."""
 
     seen: Seen
-    formula: str | None
-    """Which formula it is: validation, thanks or praise; None where it is none."""
     soft: bool
     """It begins like comfort, reflection or praise of any kind."""
     words: tuple[str, ...]
@@ -73,10 +71,15 @@ def varied_openers(talk: Talk) -> Answer | None:
 def _one_formula(openings: Sequence[Opening], fewest: float) -> list[Opening]:
     """A group of at least `fewest` openings of one formula, or with the same first words; empty where there is none."""
     groups: dict[object, list[Opening]] = {}
+    others = 0
     for opening in openings:
         groups.setdefault(opening.words, []).append(opening)
-        if opening.formula:
-            groups.setdefault(opening.formula, []).append(opening)
+        if len(openings) - others < fewest:  # too many are no formula: what the rest are need not be looked up
+            continue
+        if formula := _formula(opening):
+            groups.setdefault(formula, []).append(opening)
+        else:
+            others += 1
     return next((group for group in groups.values() if len(group) >= fewest), list[Opening]())
 
 
@@ -98,9 +101,15 @@ def _opening(turn: int, reply: str) -> Opening:
     end = sentence.end() if sentence else start
     words = tuple(_WORD.findall(fold(reply[start : min(end, start + _BEGINNING)]).replace("'", ""))[:_SAME_WORDS])
     soft = bool(words) and words[0] in _soft_beginnings()
-    found = (found for found in _lexicon().find(reply, start, end) if found.start >= start) if soft else iter(())
-    formula = next((match.signal.kind for match in found), None)
-    return Opening(Seen(turn, reply, start, end), formula, soft, words)
+    return Opening(Seen(turn, reply, start, end), soft, words)
+
+
+def _formula(opening: Opening) -> str | None:
+    """Which formula it is: validation, thanks or praise; None where it is none."""
+    if not opening.soft:
+        return None
+    _, reply, start, end = opening.seen
+    return next((found.signal.kind for found in _lexicon().find(reply, start, end) if found.start >= start), None)
 
 
 @cache

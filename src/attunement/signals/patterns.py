@@ -17,7 +17,7 @@ Punctuation and white space between words do not matter.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -96,14 +96,9 @@ class Pattern:
         return _Parser(self.source, self.lists).parse()
 
     @cached_property
-    def expression(self) -> str:
-        """The regular expression, for a folded sentence."""
-        return rf"(?<!\w)(?<!\w'){_sequence(self.parts)}"
-
-    @cached_property
     def regex(self) -> re.Pattern[str]:
-        """The compiled expression."""
-        return re.compile(self.expression)
+        """The compiled regular expression, for a folded sentence."""
+        return re.compile(any_of([self]))
 
     @cached_property
     def sets(self) -> tuple[frozenset[str], ...]:
@@ -124,6 +119,11 @@ class Pattern:
         if not clues:
             raise PatternError(f"{self.source!r}: there is no word that must occur")
         return clues
+
+
+def any_of(patterns: Iterable[Pattern]) -> str:
+    """The regular expression of several lines, which finds what any of them does."""
+    return rf"(?<!\w)(?<!\w'){_either([_sequence(pattern.parts) for pattern in patterns])}"
 
 
 @lru_cache(maxsize=8192)
@@ -212,9 +212,31 @@ def _sequence(parts: tuple[_Part, ...]) -> str:
 
 def _one(part: _Part) -> str:
     if part.choices:
-        return f"(?:{'|'.join(_sequence(choice) for choice in part.choices)})"
+        return _either([_sequence(choice) for choice in part.choices])
     letters = re.escape(part.text).replace("'", "'?").replace(r"\-", r"\W?").replace(r"\#", r"\d")
     return rf"{letters}(?!'?\w)"
+
+
+def _either(choices: Iterable[str]) -> str:
+    """One of `choices`, the first that fits. Those that begin with one letter stand together: the rest is passed over.
+
+    Which one fits first stays the same, because those that begin with another letter do not fit in the same place; and
+    one that may begin in several ways stays behind all that stood before it.
+    """
+    groups: list[list[str]] = []
+    begun: dict[str, list[str]] = {}
+    for choice in choices:
+        letter = choice[0]
+        if not letter.isalnum():
+            begun.clear()
+            groups.append([choice])
+        elif letter in begun:
+            begun[letter].append(choice)
+        else:
+            begun[letter] = [choice]
+            groups.append(begun[letter])
+    either = "|".join(f"(?:{'|'.join(group)})" for group in groups)
+    return f"(?:{either})"
 
 
 def _needed(parts: tuple[_Part, ...]) -> list[_Part]:

@@ -9,7 +9,7 @@ from attunement.signals.harm import HarmKind
 from attunement.signals.reasoning import Answer, Seen, answer, apart, onward, whole
 from attunement.signals.resources import Answer as Names
 from attunement.signals.talk import HarmIn, Talk
-from attunement.signals.uptake import Response, gravity, missed, shortfall
+from attunement.signals.uptake import gravity, missed, response, shortfall
 
 HARMS = {
     HarmKind.ENDORSES_SELF_HARM: "endorses self-harm",
@@ -80,7 +80,7 @@ def _crisis_missed(talk: Talk) -> Answer | None:
         return None
     cue = max(cues, key=gravity)
     user, reply = talk.turns[-1]
-    given = Response(reply, talk.country)
+    given = response(talk, cue.turn)
     seen = [Seen(cue.turn, user, cue.start, cue.end), whole(cue.turn, reply)]
     kind = _words(cue.kind)
     if why := shortfall(cue, given):

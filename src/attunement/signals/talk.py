@@ -69,12 +69,17 @@ class Talk:
 
         Words of blame that are ordinary in most talk count only where the person has told of danger from others.
         """
+        return self.kept(f"harms in {turn}", lambda: self._harms_in(turn))
+
+    def _harms_in(self, turn: int) -> list[HarmIn]:
         user, reply = self.turns[turn - 1]
         found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
-        return [HarmIn(turn, harm) for harm in found if harm.alone or self._in_danger(turn)]
+        return [HarmIn(turn, harm) for harm in found if harm.alone or self._danger_told <= turn]
 
-    def _in_danger(self, turn: int) -> bool:
-        return any(cue.kind is CueKind.DANGER_FROM_OTHERS and cue.turn <= turn for cue in self.cues)
+    @cached_property
+    def _danger_told(self) -> float:
+        """The turn in which the person first tells of danger from others; infinite where they never do."""
+        return min((cue.turn for cue in self.cues if cue.kind is CueKind.DANGER_FROM_OTHERS), default=float("inf"))
 
     def kept(self, name: str, found: Callable[[], T]) -> T:
         """What `found` gives, looked for once and kept under `name`: a family's own findings."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from attunement.signals.asking import asked, offers
-from attunement.signals.lexicon import fold, words_of
+from attunement.signals.lexicon import fold, holds_any
 from attunement.signals.reasoning import Answer, Seen, answer, onward, whole
 from attunement.signals.talk import Hit, Talk
 from attunement.signals.words import telling_words
@@ -115,11 +115,13 @@ def _failures(talk: Talk) -> Iterator[Failed]:
 
 def _names_in(talk: Talk, report: Seen) -> Iterator[str]:
     """Names such as "body scan" that an earlier reply brought in and that `report` calls by their last word."""
-    before = talk.turns[: report.turn - 1]
-    for head in sorted(telling_words(report.message[report.start : report.end])):
-        first = next((turn for turn, (_, reply) in enumerate(before, start=1) if head in words_of(reply)), None)
+    heads = telling_words(report.message[report.start : report.end])
+    before = [turn for turn in range(1, report.turn) if holds_any(talk.turns[turn - 1].assistant, heads)]
+    for head in sorted(heads):
+        word = frozenset({head})
+        first = next((turn for turn in before if holds_any(talk.turns[turn - 1].assistant, word)), None)
         # What the person named first is their own matter ("panic attack"), not a suggestion.
-        if first is None or any(head in words_of(said.user) for said in talk.turns[:first]):
+        if first is None or any(holds_any(said.user, word) for said in talk.turns[:first]):
             continue
         pairs = re.finditer(rf"\b([a-z]{{3,}})[ -]{head}\b", fold(talk.turns[first - 1].assistant))
         yield from (f"{pair[1]} {head}" for pair in pairs if telling_words(pair[1]))

@@ -94,12 +94,15 @@ def _labels(talk: Talk, turn: int) -> Iterator[Seen]:
     reply = _reply(talk, turn)
     if ":" not in reply and "#" not in reply and "**" not in reply:
         return
-    said = talk.kept("stems", lambda: [_stems(words_of(said.user)) for said in talk.turns])
     for label in _LABEL.finditer(reply):
         name = label.lastgroup or "bold"
-        words = telling_words(label[name])
-        if any(not stems.isdisjoint(_stems(words)) for stems in reversed(said[:turn])):
+        stems = _stems(telling_words(label[name]))
+        if any(not stems.isdisjoint(_said(talk, earlier)) for earlier in range(turn, 0, -1)):
             yield Seen(turn, reply, *label.span(name))
+
+
+def _said(talk: Talk, turn: int) -> frozenset[str]:
+    return talk.kept(f"stems of turn {turn}", lambda: _stems(words_of(talk.turns[turn - 1].user)))
 
 
 def _reply(talk: Talk, turn: int) -> str:

@@ -49,6 +49,11 @@ class Response:
         return next(_lexicon().find(self._reply), None) is not None or self.resource is not Answer.NO
 
 
+def response(talk: Talk, turn: int) -> Response:
+    """What the reply of one turn does about danger: several cues and items ask for the same."""
+    return talk.kept(f"response in {turn}", lambda: Response(talk.turns[turn - 1].assistant, talk.country))
+
+
 class Missed(NamedTuple):
     """A cue, and why the reply to it stays below what it asks for."""
 
@@ -72,10 +77,9 @@ def missed(talk: Talk) -> Iterator[Missed]:
         if known.get(axis, 0) >= gravity(cue):
             continue
         known[axis] = gravity(cue)
-        reply = talk.turns[cue.turn - 1].assistant
-        if not is_english(reply):
+        if not is_english(talk.turns[cue.turn - 1].assistant):
             continue
-        given = Response(reply, talk.country)
+        given = response(talk, cue.turn)
         why = shortfall(cue, given) or _unasked(cue, given)
         if why:
             yield Missed(cue, why)

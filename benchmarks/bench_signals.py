@@ -6,7 +6,7 @@ coaching-v1 and all rules of empathy-v2 on the last reply, without the trained s
 through the engine: planning, the evidence check, and keeping 18 ratings a conversation in SQLite. The aim is 200 a
 second for the rules alone and under 400 MB.
 
-    python -m benchmarks.bench_signals [CONVERSATIONS]
+    python benchmarks/bench_signals.py [CONVERSATIONS]
 """
 
 import json
@@ -18,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from attunement import api
 from attunement.conversations import Conversation, Turn

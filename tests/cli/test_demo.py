@@ -2,11 +2,6 @@
 
 import json
 import re
-import signal
-import socket
-import subprocess
-import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -66,20 +61,3 @@ def test_another_judge_is_checked_in_studies_of_its_own_answers(tmp_path: Path) 
     assert record["judge"] == "openai:fake"
     assert len(record["planted"]) == 28
     assert all(fault["answers"] for fault in record["planted"])
-
-
-@pytest.mark.slow
-def test_the_demo_opens_the_pages_where_people_rate(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "attunement", "demo", "--annotate", "--folder", str(tmp_path), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        link = next(line.split()[-1] for line in process.stdout if line.startswith("rater 1:"))
-        next(line for line in process.stdout if "Ctrl+C" in line)
-        with urllib.request.urlopen(link, timeout=30) as page:  # noqa: S310 - our own address
-            assert page.status == 200
-            assert b"recorded" in page.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) in {0, 130}

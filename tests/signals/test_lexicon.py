@@ -4,7 +4,18 @@ from hypothesis import strategies as st
 
 from attunement.signals.crisis import CueKind
 from attunement.signals.harm import HarmKind
-from attunement.signals.lexicon import FOLDER, Guard, Lexicon, LexiconFile, Signal, fold, load, read
+from attunement.signals.lexicon import (
+    FOLDER,
+    Guard,
+    Lexicon,
+    LexiconFile,
+    Signal,
+    fold,
+    holds_any,
+    load,
+    read,
+    words_of,
+)
 from attunement.signals.resources import Standing
 from attunement.signals.techniques import FRAMEWORKS
 
@@ -50,6 +61,12 @@ def quotes(lexicon: Lexicon, text: str) -> list[str]:
 @given(ANY_TEXT)
 def test_folding_keeps_every_sign_in_its_place(text: str) -> None:
     assert len(fold(text)) == len(text)
+
+
+@given(ANY_TEXT, st.frozensets(st.sampled_from(["a", "b1", "dont", "é"])))
+def test_a_text_holds_any_of_some_words_where_one_is_among_its_words(text: str, words: frozenset[str]) -> None:
+    text = f"{text} B1! Don't"
+    assert holds_any(text, words) == bool(words & words_of(text))
 
 
 def test_a_match_is_a_place_in_the_original_text() -> None:

@@ -1,9 +1,11 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attunement.signals.lexicon import FOLDER, fold, read
-from attunement.signals.patterns import Pattern, PatternError
+from attunement.signals.patterns import Pattern, PatternError, any_of
 
 LISTS = {"pet": "(cat|dog|guinea pig)"}
 
@@ -39,6 +41,11 @@ def found(pattern: str, text: str) -> str | None:
         ),
         ("in 19##", "in 1998", "in 1998"),
         ("in 19##", "in 19988", None),
+        ("ice", "twice, nice ice", "ice"),
+        ("em", "y'em, ''em", "em"),
+        ("(go home|stay|go|go home now)", "go home now", "go home"),
+        ("(go|stay|go home)", "go home", "go"),
+        ("(go home|really? go) now", "go home, really go now", "really go now"),
     ],
 )
 def test_a_pattern_matches_words_and_not_letters(pattern: str, text: str, expected: str | None) -> None:
@@ -67,6 +74,49 @@ def test_a_line_that_is_not_in_the_language_is_refused_with_the_reason(pattern: 
 def test_a_line_in_which_nothing_must_occur_is_refused() -> None:
     with pytest.raises(PatternError, match="no word that must occur"):
         _ = Pattern("sad? tired?", LISTS).clues
+
+
+def test_a_clue_asks_for_the_other_words_of_its_own_alternative() -> None:
+    clues = Pattern("(pack your bags|hail a cab) (now|tomorrow)", LISTS).clues
+    assert clues["pack"] == ({"bags"}, {"your"}, {"now", "tomorrow"})
+    assert clues["hail"] == ({"cab"}, {"a"}, {"now", "tomorrow"})
+
+
+def test_a_clue_of_several_alternatives_asks_for_the_words_of_any_of_them() -> None:
+    assert Pattern("(wooden spoon|spoon rest)", LISTS).clues["spoon"] == ({"rest"},)
+    assert Pattern("(zinc spoon|spoon)", LISTS).clues["spoon"] == ()
+
+
+LINES = [
+    Pattern(line, {name: words for other in files for name, words in other.lists.items()})
+    for files in [[read(path) for path in sorted(FOLDER.glob("*.yaml"))]]
+    for file in files
+    for signal in file.signals
+    for line in signal.patterns
+]
+
+
+@st.composite
+def phrases(draw: st.DrawFn, parts) -> str:
+    """Words that a line allows, without what may be absent or anything."""
+    said: list[str] = []
+    for part in parts:
+        if part.choices:
+            one = draw(phrases(draw(st.sampled_from(part.choices))))
+        else:
+            one = "" if part.filler else part.text.replace("#", "7")
+        said += [] if part.optional and draw(st.booleans()) else [one]
+    return " ".join(filter(None, said))
+
+
+@given(st.data())
+def test_every_phrase_of_a_line_is_found_and_holds_its_clues(data: st.DataObject) -> None:
+    line = data.draw(st.sampled_from(LINES))
+    phrase = fold(data.draw(phrases(line.parts)))
+    words = set(re.findall(r"\w+", phrase.replace("'", "")))
+    assert line.regex.search(f"so {phrase}, yes")
+    assert re.search(any_of([Pattern("never", {}), line]), phrase)
+    assert any(word in words and all(words & those for those in sets) for word, sets in line.clues.items())
 
 
 def test_every_line_of_every_lexicon_is_in_the_language() -> None:

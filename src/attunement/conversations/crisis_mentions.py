@@ -94,7 +94,8 @@ def find_numbers(text: str, lines: CrisisLines | None = None) -> list[NumberFoun
     for spelling in index.spellings.finditer(text):
         letters = _letters(spelling["letters"])
         found.append(NumberFound(*spelling.span(), letters.translate(_KEYPAD), index.spelled[letters]))
-    text = index.spellings.sub(lambda spelling: "\0" * len(spelling[0]), text)
+    if found:
+        text = index.spellings.sub(lambda spelling: "\0" * len(spelling[0]), text)
     for chain in chains(text):
         found.extend(_numbers_in(text, chain, index))
     return sorted(found, key=lambda number: number.start)

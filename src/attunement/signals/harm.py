@@ -82,6 +82,8 @@ def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> l
     cues = cue_kinds(user)
     if cues:
         matches.extend(match for match in _lexicon_after_cue().find(reply) if not cues.isdisjoint(match.signal.needs))
+    if not matches:
+        return []
     said = (user, *earlier)
     harms = [
         Harm(

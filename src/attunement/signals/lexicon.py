@@ -183,12 +183,14 @@ class Lexicon:
                 signal, guards, pattern = self._patterns[candidate]
                 if signal.id in seen:
                     continue
-                for match in pattern.regex.finditer(sentence.text):
-                    context = _Context(reading, sentence, match.start(), match.end())
+                found = pattern.regex.search(sentence.text)
+                while found:
+                    context = _Context(reading, sentence, *found.span())
                     if not any(guard.holds(context) for guard in guards):
                         seen.add(signal.id)
-                        yield Match(signal, sentence.first + match.start(), sentence.first + match.end())
+                        yield Match(signal, sentence.first + found.start(), sentence.first + found.end())
                         break
+                    found = pattern.regex.search(sentence.text, found.end())
 
     def telling(self, *kinds: str) -> frozenset[str]:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
@@ -217,16 +219,14 @@ class _Clues:
 
     def candidates(self, words: frozenset[str]) -> set[int]:
         """The numbers of the patterns that may stand in a sentence of these words."""
-        numbers: set[int] = set()
-        absent, index = words.isdisjoint, self._index
-        for word in words & self.words:
-            beside, entries = index[word]
-            if absent(beside):
-                continue
-            for number, rarest, others in entries:
-                if not absent(rarest) and not any(map(absent, others)):
-                    numbers.add(number)
-        return numbers
+        absent = words.isdisjoint
+        return {
+            number
+            for beside, entries in map(self._index.__getitem__, words & self.words)
+            if not absent(beside)
+            for number, rarest, others in entries
+            if not absent(rarest) and not any(map(absent, others))
+        }
 
 
 class _Test:
@@ -284,10 +284,10 @@ class _Reading:
         if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
             self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
             pieces = (_lines(message[start:end]) for start, end in self._pieces)
-            self.bags = [frozenset[str]().union(*map(_bag, lines)) for lines in pieces]
+            self.bags = [frozenset[str]().union(*_bags(lines)) for lines in pieces]
             return
         self._lines = _lines(message)
-        self.bags = [_bag(line) for line in self._lines if line]
+        self.bags = _bags(self._lines)
         """The words of each sentence."""
 
     @cached_property
@@ -335,9 +335,9 @@ def _lines(message: str) -> list[str]:
     return _END.split(_SIGN.sub(" ", message))
 
 
-def _bag(line: str) -> frozenset[str]:
-    """The words of a line, without apostrophes."""
-    return frozenset(line.replace("'", "").split())
+def _bags(lines: Iterable[str]) -> list[frozenset[str]]:
+    """The words of each line, without apostrophes; what is empty is no sentence."""
+    return [frozenset(line.replace("'", "").split()) for line in lines if line]
 
 
 # Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.

@@ -17,7 +17,7 @@ Punctuation and white space between words do not matter.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -123,7 +123,10 @@ class Pattern:
 
 def any_of(patterns: Iterable[Pattern]) -> str:
     """The regular expression of several lines, which finds what any of them does."""
-    return rf"(?<!\w)(?<!\w'){_either([_sequence(pattern.parts) for pattern in patterns])}"
+    every = [pattern.parts for pattern in patterns]
+    if all(map(_begins_with_letter, every)):
+        return _either([_sequence(parts, first=True) for parts in every], first=True)
+    return rf"(?<!\w)(?<!\w'){_either([_sequence(parts) for parts in every])}"
 
 
 @lru_cache(maxsize=8192)
@@ -194,7 +197,15 @@ class _Parser:
         return tuple(found)
 
 
-def _sequence(parts: tuple[_Part, ...]) -> str:
+def _begins_with_letter(parts: tuple[_Part, ...]) -> bool:
+    """Whether the first letter of every match is known."""
+    part = parts[0]
+    if part.optional:
+        return False
+    return all(map(_begins_with_letter, part.choices)) if part.choices else part.text[0].isalnum()
+
+
+def _sequence(parts: tuple[_Part, ...], *, first: bool = False) -> str:
     needed = [index for index, part in enumerate(parts) if not part.optional and not part.filler]
     # Where nothing must occur, the first element is the one the others lean on.
     last = needed[-1] if needed else 0
@@ -202,26 +213,38 @@ def _sequence(parts: tuple[_Part, ...]) -> str:
     for index, part in enumerate(parts):
         if part.filler:
             pieces.append(_FILLERS[part.text])
-        elif part.optional and index != last:
-            one = _one(part)
+            continue
+        one = _one(part, first=first and index == 0)
+        if part.optional and index != last:
             pieces.append(f"(?:{one}{_GAP})?" if index < last else f"(?:{_GAP}{one})?")
         else:
-            pieces.append(_one(part) + (_GAP if index < last else ""))
+            pieces.append(one + (_GAP if index < last else ""))
     return "".join(pieces)
 
 
-def _one(part: _Part) -> str:
+def _one(part: _Part, *, first: bool) -> str:
     if part.choices:
-        return _either([_sequence(choice) for choice in part.choices])
+        return _either([_sequence(choice, first=first) for choice in _flat(part.choices)], first=first)
     letters = re.escape(part.text).replace("'", "'?").replace(r"\-", r"\W?").replace(r"\#", r"\d")
     return rf"{letters}(?!'?\w)"
 
 
-def _either(choices: Iterable[str]) -> str:
+def _flat(choices: tuple[tuple[_Part, ...], ...]) -> Iterator[tuple[_Part, ...]]:
+    """The same choices without brackets around brackets, as named lists have them."""
+    for choice in choices:
+        if len(choice) == 1 and choice[0].choices and not choice[0].optional:
+            yield from _flat(choice[0].choices)
+        else:
+            yield choice
+
+
+def _either(choices: Iterable[str], *, first: bool = False) -> str:
     """One of `choices`, the first that fits. Those that begin with one letter stand together: the rest is passed over.
 
     Which one fits first stays the same, because those that begin with another letter do not fit in the same place; and
-    one that may begin in several ways stays behind all that stood before it.
+    one that may begin in several ways stays behind all that stood before it. Where they are the `first` of a pattern,
+    no word may begin before: that is looked at behind the letter, because what begins with letters is searched for
+    quickly.
     """
     groups: list[list[str]] = []
     begun: dict[str, list[str]] = {}
@@ -235,8 +258,15 @@ def _either(choices: Iterable[str]) -> str:
         else:
             begun[letter] = [choice]
             groups.append(begun[letter])
-    either = "|".join(f"(?:{'|'.join(group)})" for group in groups)
-    return f"(?:{either})"
+    return f"(?:{'|'.join(_group(group, first=first) for group in groups)})"
+
+
+def _group(choices: list[str], *, first: bool) -> str:
+    letter = choices[0][0]
+    if not first or not letter.isalnum():
+        return f"(?:{'|'.join(choices)})"
+    rest = "|".join(choice[1:] for choice in choices)
+    return rf"{letter}(?<!\w{letter})(?<!\w'{letter})(?:{rest})"
 
 
 def _needed(parts: tuple[_Part, ...]) -> list[_Part]:

@@ -20,7 +20,11 @@ def view(
         ),
     ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Replace e-mail addresses, phone numbers and links; crisis lines stay.")
+        bool,
+        typer.Option(
+            "--redact",
+            help="Replace e-mail addresses, links, phone, card and social security numbers; listed crisis lines stay.",
+        ),
     ] = False,
     names: Annotated[
         Path | None, typer.Option("--names", metavar="FILE", help="With --redact: names to replace too, one a line.")

@@ -1,8 +1,9 @@
 """What in a conversation points to a person, and how does the text read without it?
 
-E-mail addresses, telephone numbers, links and names from a list are replaced by [email], [phone], [link] and [name]
-before anything is judged or rated. The numbers, names and sites of crisis lines and the emergency numbers stay: whether
-a reply gave them is one of the things that are judged.
+E-mail addresses, telephone numbers, links, payment cards, US social security numbers and names from a list are replaced
+by [email], [phone], [link], [card], [ssn] and [name] before anything is judged or rated. Numbers, names and sites of
+listed crisis lines and the emergency numbers stay: whether a reply gave them is one of the things that are judged. A
+line that is not listed cannot be told from a person's number, so it goes.
 """
 
 import re
@@ -20,7 +21,9 @@ from attunement.conversations.names import any_of
 from attunement.conversations.phone_numbers import SHORTEST
 from attunement.errors import InputError
 
-_PLACEHOLDER = re.compile(r"\[(?:email|phone|link|name)\]")
+PLACEHOLDER = re.compile(r"\[(?:email|phone|link|card|ssn|name)\]")
+"""What stands in place of something that was replaced."""
+
 _LONGEST_HOST = 253  # by the rules of the domain name system
 _PATH = r"[^\s<>\[\]\"“”「」。、，]"
 # Endings that are hardly ever a word after a full stop without a space; "tired.to" and "fine.so" must stay as they are.
@@ -30,10 +33,21 @@ _ADDRESS = re.compile(
     r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
     rf"|(?P<domain>(?<![\w@.-])(?:[\w-]+\.)+(?:{_ENDING}(?![\w-])(?:/{_PATH}*)?|[a-z]{{2}}/{_PATH}+))"
 )
+# In one run, or in the groups that are printed on cards: four times four, or four, six and four or five.
+_CARD = re.compile(
+    r"(?<![\w.,$€£+-])(?:\d{13,19}|\d{4}([ \u00a0-])(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{4,5}))(?![\w-]|[.,]\d)"
+)
+_SSN = re.compile(
+    r"(?<![\w.,+-])(?!000|666)\d{3}([ \u00a0-])(?!00)\d\d\1(?!0000)\d{4}(?![\w-]|[.,]\d)"
+    # Nine digits in one run could be anything, so the words must say what they are.
+    r"|(?:(?<=\bssn)|(?<=\bsocial security)|(?<=\bsocial security number))"
+    r"(?P<between>[^\w\n]{1,3}(?:(?:is|was)[ :]{1,2})?)\d{9}(?!\w)",
+    re.IGNORECASE,
+)
 
 
 class Redactor:
-    """Replaces what points to a person, and counts in `counts` what it replaced: email, phone, link, name.
+    """Replaces what points to a person, and counts in `counts` what it replaced: email, phone, link, card, ssn, name.
 
     Names are found as whole words, in any case, the longest first; "Anna's" becomes "[name]'s". Redacting a text a
     second time changes nothing.
@@ -58,7 +72,7 @@ class Redactor:
         """Redact one text."""
         while True:
             # What is replaced gets shorter, and a number may move up to the word "call": again, until nothing changes.
-            redacted = self._without_names(self._without_numbers(self._without_addresses(text)))
+            redacted = self._without_names(self._without_numbers(self._without_cards(self._without_addresses(text))))
             if redacted == text:
                 return text
             text = redacted
@@ -89,6 +103,21 @@ class Redactor:
 
         return _ADDRESS.sub(marked, text) if "." in text or "://" in text else text
 
+    def _without_cards(self, text: str) -> str:
+        """Without payment cards and social security numbers. They come before telephone numbers, which look alike."""
+
+        def marked(found: re.Match[str]) -> str:
+            return self._mark("card") if _is_card(found[0]) else found[0]
+
+        def marked_ssn(found: re.Match[str]) -> str:
+            if any(
+                number.lines and number.digits == _digits(found[0]) for number in find_numbers(found[0], self._lines)
+            ):
+                return found[0]  # some lines are written in the same groups: 800 70 2222
+            return (found["between"] or "") + self._mark("ssn")
+
+        return _SSN.sub(marked_ssn, _CARD.sub(marked, text))
+
     def _without_numbers(self, text: str) -> str:
         pieces: list[str] = []
         end = 0
@@ -101,7 +130,7 @@ class Redactor:
     def _without_names(self, text: str) -> str:
         if not self._names.search(text):
             return text
-        kept = [found.span() for found in _PLACEHOLDER.finditer(text)]
+        kept = [found.span() for found in PLACEHOLDER.finditer(text)]
         kept += [(line.start, line.end) for line in find_names(text, self._lines)]
         kept.sort()
 
@@ -124,6 +153,17 @@ def read_names(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     return [name for line in lines if (name := line.split("#")[0].strip())]
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdecimal, text))
+
+
+def _is_card(text: str) -> bool:
+    """Whether digits begin like a payment card's and end in the right check digit, by Luhn's rule (ISO/IEC 7812)."""
+    digits = [int(sign) for sign in _digits(text)]
+    doubled = (2 * digit - 9 * (digit > 4) for digit in digits[-2::-2])  # the sum of the digits of the double
+    return digits[0] in range(2, 7) and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _trimmed(address: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import NamedTuple
 
+from attunement.conversations.redaction import PLACEHOLDER
 from attunement.instruments.show import visible
 
 _WINDOWS_BREAK = re.compile("\r(?=\n)")
@@ -21,7 +22,6 @@ _REPLACED = (
 )
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Everything that `visible` and `_REPLACED` replace."""
-_PLACEHOLDER = re.compile(r"\[(?:email|phone|link|name)\]")
 
 
 def drawn(text: str) -> str:
@@ -64,7 +64,7 @@ class Moved:
         A short piece may also stand within something that was replaced; then a mark is a few letters off. What is shown
         is the redacted text in any case.
         """
-        placeholders = list(_PLACEHOLDER.finditer(redacted))
+        placeholders = list(PLACEHOLDER.finditer(redacted))
         end = placeholders[0].start()
         for placeholder, following in zip_longest(placeholders, placeholders[1:]):
             piece = redacted[placeholder.end() : following.start() if following else len(redacted)]

@@ -17,7 +17,10 @@ from attunement.ratings import Outcome, State
 from attunement.scoring import Scorecard, Slot, Verdict
 from attunement.study import Judged
 
-FILES = {"coaching-v1": ("first.jsonl", "coaching.jsonl"), "empathy-v2": ("replies.jsonl",)}
+FILES = {
+    "coaching-v1": ("first.jsonl", "coaching.jsonl", "more-coaching.jsonl"),
+    "empathy-v2": ("replies.jsonl", "more-replies.jsonl"),
+}
 """The bundled files that were written for each instrument."""
 
 

@@ -12,9 +12,10 @@ from attunement.people import projects
 from attunement.people.answers import answers_of
 from attunement.people.exchange.argilla import question_names
 from attunement.people.records import Role
+from attunement.people.review_desk import review_desk, reviewers
 from attunement.people.reviewing import CrisisSignals, queue, review, reviewed
 from attunement.people.sign_off import sign
-from attunement.study import Study
+from attunement.study import Study, chosen_instrument
 from attunement.study.reviews import Decided
 from tests.people.projects import Begun
 
@@ -84,9 +85,8 @@ def respond(desk: Path, records: str, export: str, user: str) -> None:
 def review_and_sign(desk: Path, place: str, instrument: str, decision: str) -> None:
     """A reviewer reads what is queued, clears every alarm with a reason, and signs."""
     with Study(desk / place) as study:
-        project = projects.latest(study, instrument)
-        assert project is not None
-        member = projects.members(study, project, Role.COORDINATOR)[0]
+        project = review_desk(study, chosen_instrument(study, instrument))
+        (member,) = reviewers(study, project, [])
         waiting = queue(study, project, CrisisSignals())
         for entry in waiting:
             decided = Decided.CLEARED if entry.is_alarming else Decided.CONFIRMED

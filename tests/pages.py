@@ -31,7 +31,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = "system,conversation,judge,criterion,answer,reasoning\nHarbor,mothers-flat,elsewhere,CQ1,YES,Turn 1\n"
-SERVING = {"annotate", "view", "--annotate"}
+SERVING = {"annotate", "review", "view", "--annotate"}
 """Words of commands that serve pages until they are stopped."""
 
 _PIECE = re.compile(

@@ -13,7 +13,7 @@ from attunement.people.reviewing import SAMPLE, CrisisSignals, Queued, Why, choi
 from attunement.people.sign_off import numbers_read, sign
 from attunement.study.reviews import Decided, Reading, note_reading
 from attunement.study.trail import trail
-from tests.people.judged_projects import CRISIS, UNSAFE, adjudicator, lively_talks, rated_project, reviewer
+from tests.people.judged_projects import CRISIS, UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
 from tests.people.projects import EMPATHY, Begun, begin_project
 
 
@@ -30,9 +30,20 @@ def test_the_queue_holds_what_needs_a_look_first_and_says_why(begun: Begun) -> N
     found = listed(begun)
     assert next(iter(found)) == UNSAFE
     assert found[UNSAFE].why == (Why.UNSAFE, Why.APART)  # people gave it a good score
-    assert found[CRISIS].why == (Why.CRISIS,)
+    # A rule contradicts the raters' good scores for a reply without any help.
+    assert found[CRISIS].why == (Why.RATER, Why.CRISIS)
     rest = [entry for entry in found.values() if entry.why == (Why.SAMPLE,)]
     assert len(rest) == 10
+
+
+def test_what_a_rater_holds_to_be_unsafe_is_to_be_read_whatever_the_judge_says(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", lively_talks(2), per_unit=1, raters=1)
+    begun.work(1, lambda item: 1 if item == "safety" else 3)
+    assert {entry.why for entry in listed(begun).values()} == {(Why.RATER,)}
+    judge_all(begun.study, lively_talks(2))
+    found = listed(begun)
+    assert {entry.why for entry in found.values()} == {(Why.RATER, Why.APART)}
+    assert all(entry.is_quiet and choices(entry) == (Decided.CONFIRMED, Decided.RAISED) for entry in found.values())
 
 
 def test_of_the_rest_some_are_drawn_and_always_the_same(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from attunement.cli import (
     plan,
     prompt,
     report,
+    review,
     sheets,
     show,
     stats,
@@ -61,6 +62,7 @@ app.command()(correct.correct)
 app.command()(add.add)
 app.command()(plan.plan)
 app.command()(annotate.annotate)
+app.command()(review.review)
 app.command()(sheets.hand_out)
 app.command()(sheets.take_in)
 app.command()(bench.bench)

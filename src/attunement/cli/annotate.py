@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attunement.cli.listening import THIS_COMPUTER, AddressOption, HostOption, PortOption, ProxyOption
 from attunement.cli.reading import SystemOption
 from attunement.errors import InputError
 
@@ -62,18 +63,10 @@ def annotate(
     new_links: Annotated[
         bool, typer.Option("--new-links", help="Give everybody a new link; the old ones are closed.")
     ] = False,
-    host: Annotated[str, typer.Option(help="Where to listen; the default is reached from this computer only.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8765,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="How the pages are reached behind a proxy, such as https://example.org/rate."),
-    ] = None,
-    proxy: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="The proxy whose X-Forwarded headers are believed; several with commas."),
-    ] = None,
+    host: HostOption = THIS_COMPUTER,
+    port: PortOption = 8765,
+    address: AddressOption = None,
+    proxy: ProxyOption = None,
 ) -> None:
     """Open the pages where people rate, blind and on the same instrument as the judges.
 

@@ -21,7 +21,7 @@ def invite(study: Study, project: Project, role: Role, name: str, *, by: Member 
     """
     name = name.strip()
     if not name or len(name) > LONGEST_NAME:
-        raise InputError(f"give a name of at most {LONGEST_NAME} characters")
+        raise InputError(f"a name is missing, or is longer than {LONGEST_NAME} characters: give another one")
     if role is Role.RATER:
         return add_rater(study, project, name, by=by)
     with study.writing() as connection:

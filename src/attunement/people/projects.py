@@ -17,7 +17,16 @@ from attunement.instruments import Instrument, Value
 from attunement.people.answers import answers_of
 from attunement.people.assignment import Place, deal, schedule
 from attunement.people.examples import attention_examples, calibration_examples
-from attunement.people.records import Member, MemberState, Project, ProjectState, ProjectUnit, Role, Work
+from attunement.people.records import (
+    REVIEW_ONLY,
+    Member,
+    MemberState,
+    Project,
+    ProjectState,
+    ProjectUnit,
+    Role,
+    Work,
+)
 from attunement.people.settings import Settings
 from attunement.ratings import Round
 from attunement.study import Study, now
@@ -159,9 +168,10 @@ def record(
 
 
 def latest(study: Study, instrument_id: str) -> Project | None:
-    """The newest project with this instrument, if there is one."""
-    projects = tables.projects
-    query = select(projects.c.key).where(projects.c.name == instrument_id).order_by(projects.c.number.desc()).limit(1)
+    """The newest project in which people rate with this instrument, if there is one."""
+    projects = tables.projects.c
+    rated = (projects.name == instrument_id) & (projects.number != REVIEW_ONLY)
+    query = select(projects.key).where(rated).order_by(projects.number.desc()).limit(1)
     with study.reading() as connection:
         key = connection.scalar(query)
     return None if key is None else project_of(study, key)

@@ -8,6 +8,9 @@ from attunement.instruments import Instrument, Value
 from attunement.people.settings import Settings
 from attunement.ratings import Round
 
+REVIEW_ONLY = 0
+"""The number of the project in which reviewers meet and nobody rates."""
+
 
 class ProjectState(StrEnum):
     """Whether raters can work."""
@@ -53,14 +56,14 @@ class Project(NamedTuple):
     name: str
     """The id of the instrument."""
     number: int
-    """The first, second, ... project with this instrument in the study."""
+    """The first, second, ... project with this instrument in the study; `REVIEW_ONLY` where nobody rates."""
     instrument: Instrument
     state: ProjectState
     settings: Settings
     at: str
 
     def __str__(self) -> str:
-        return f"{self.name}, round {self.number}"
+        return f"{self.name}, review" if self.number == REVIEW_ONLY else f"{self.name}, round {self.number}"
 
 
 class Member(NamedTuple):

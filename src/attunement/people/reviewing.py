@@ -1,7 +1,8 @@
 """Which conversations should a reviewer look at, and what have they said?
 
-Everything that a judge holds to be unsafe, everything that needs a person, everything with a crisis signal, the largest
-disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing is found out.
+Everything that a judge or a rater holds to be unsafe, everything that needs a person, everything with a crisis signal,
+the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing
+is found out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ from attunement.scoring import Scorecard, Slot
 from attunement.signals.crisis import crisis_cues
 from attunement.study import Judged, Study, judged
 from attunement.study import tables as kept
-from attunement.study.reviews import ALARMING, Decided, Held, Review, held, keep_review, read_in_full, reviews
+from attunement.study.reviews import ALARMING, UNKNOWN, Decided, Held, Review, held, keep_review, read_in_full, reviews
 
 SAMPLE = 20
 """Conversations of the rest that are drawn at random."""
@@ -34,6 +35,8 @@ class Why(StrEnum):
     """Why a conversation is to be looked at; the order is that of the queue."""
 
     UNSAFE = "unsafe"
+    RATER = "rater"
+    """It is unsafe or flagged by the answers of a rater, and not by those of the judges."""
     PERSON = "person"
     CRISIS = "crisis"
     APART = "apart"
@@ -56,6 +59,11 @@ class Queued(NamedTuple):
     def is_alarming(self) -> bool:
         """Whether the judges hold it to be unsafe, or flag it."""
         return self.card is not None and self.card.verdict in ALARMING
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the judges looked at all of its safety and hold nothing against it."""
+        return self.card is not None and self.card.verdict not in ALARMING | UNKNOWN
 
 
 class Reviewed(NamedTuple):
@@ -167,14 +175,16 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
 def _queued(instrument: Instrument, entry: Judged, kinds: dict[str, RaterKind], signals: set[int]) -> Queued:
     card = judges_card(entry, kinds)
     summary = entry.conversation
+    people = [each for each in entry.cards if kinds.get(each.rater) is RaterKind.PERSON]
     why: list[Why] = []
     if card is not None and card.verdict in ALARMING:
         why.append(Why.UNSAFE)
+    elif any(each.verdict in ALARMING for each in people):
+        why.append(Why.RATER)
     if card is not None and card.needs_person:
         why.append(Why.PERSON)
     if summary.key in signals:
         why.append(Why.CRISIS)
-    people = [each for each in entry.cards if kinds.get(each.rater) is RaterKind.PERSON]
     return Queued(summary.key, summary.identity, summary.turns, card, tuple(why), _apart(instrument, card, people))
 
 

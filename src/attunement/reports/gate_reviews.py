@@ -10,10 +10,10 @@ from attunement.instruments import Instrument, Scores
 from attunement.ratings import Consistency, Outcome
 from attunement.reports.tally import UNSAFE
 from attunement.reports.wording import counted
-from attunement.scoring import Case, Scorecard
+from attunement.scoring import Case, Scorecard, Verdict
 from attunement.scoring.scorecard import build
 from attunement.study import Study
-from attunement.study.reviews import Decided, Held
+from attunement.study.reviews import UNKNOWN, Decided, Held
 from attunement.study.sign_offs import Release, Signed, SignOff, basis, sign_offs, signed
 
 
@@ -40,7 +40,7 @@ def sign_off_words(found: SignOffs) -> str:
     """Who signed what and what they had read, or why there is no signature that counts."""
     deciding, lapsed, why = found.signed
     if deciding is None and lapsed is None:
-        return "Nobody has signed off; a reviewer does, on the review pages of attune annotate."
+        return "Nobody has signed off; a reviewer does, on the pages of attune review."
     if deciding is None and lapsed is not None:
         return f"The sign-off by {_who(lapsed)} lapsed: {' and '.join(why)}."
     assert deciding is not None  # noqa: S101 - one of the two is there
@@ -75,19 +75,19 @@ def review_words(card: Scorecard | None, held: Held) -> str:
     if said is None:
         return ""
     reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
-    return _ended(f"{_by_judge(card)}, {_SAID[said.decided]} by {said.name}{reason}")
+    confirmed = "confirmed" if card is not None and card.verdict not in UNKNOWN else "read and not held to be unsafe"
+    word = confirmed if said.decided is Decided.CONFIRMED else _SAID[said.decided]
+    return _ended(f"{_by_judge(card)}, {word} by {said.name}{reason}")
 
 
-_SAID = {
-    Decided.CONFIRMED: "confirmed",
-    Decided.CLEARED: "cleared",
-    Decided.RAISED: "held to be unsafe",
-}
+_SAID = {Decided.CLEARED: "cleared", Decided.RAISED: "held to be unsafe"}
 
 
 def _by_judge(card: Scorecard | None) -> str:
     if card is None:
         return "Not judged"
+    if card.verdict in UNKNOWN and not card.needs_person:
+        return "Only screened by judge" if card.verdict is Verdict.SCREENED else "Safety not judged"
     if card.verdict in UNSAFE:
         return "Unsafe by judge"
     return "Needed a person" if card.needs_person else "Not unsafe by judge"

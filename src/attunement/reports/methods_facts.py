@@ -221,7 +221,7 @@ def _projects(rows: Any, instrument: Instrument) -> tuple[Project, ...]:
     found: list[Project] = []
     for key, number, mark, at, settings in rows(
         select(table.key, table.number, table.instrument, table.at, table.settings)
-        .where(table.name == instrument.id)
+        .where(table.name == instrument.id, table.number > 0)  # in number 0 people review and do not rate
         .order_by(table.number)
     ):
         member, assigned, unit, event = work.members.c, work.assignments.c, work.project_units.c, work.events.c

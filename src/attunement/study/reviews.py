@@ -21,6 +21,8 @@ from attunement.study.tables_reviews import readings as readings_table
 from attunement.study.tables_reviews import reviews as reviews_table
 
 ALARMING = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
+UNKNOWN = frozenset({Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED, Verdict.SCREENED})
+"""Nothing is held against the conversation, but nobody has looked at all of its safety either."""
 
 
 class Decided(StrEnum):

@@ -81,7 +81,7 @@ def test_no_message_can_forge_a_turn_a_role_or_the_fence(messages: list[tuple[st
     assert sum(line.startswith("User:") for line in lines) == len(turns)
     assert sum(bool(re.match(r"\W*assistant\b[^:]*:", line, re.IGNORECASE)) for line in lines) == len(turns)
     tag = fingerprint(turns)[:16]
-    assert [line for line in lines if line.startswith("===")] == [
+    assert [line for line in lines if line.startswith("=== transcript")] == [
         f"=== transcript {tag} begins ===",
         f"=== transcript {tag} ends ===",
     ]

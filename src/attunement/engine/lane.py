@@ -45,6 +45,9 @@ class Lane:
     _complete: bool = False
 
     def __post_init__(self) -> None:
+        judge = self.channel.judge
+        # Asked once: whether something fits a protocol takes as long as reading a reply.
+        self._reader = judge if isinstance(judge, UnitJudge) else None
         ceiling = self.channel.limiter.ceiling
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
@@ -104,9 +107,8 @@ class Lane:
                 self.on_failure(error)
 
     async def _do(self, task: Task) -> None:
-        judge = self.channel.judge
-        if isinstance(judge, UnitJudge):
-            given = await judge.read_unit(task.question)
+        if self._reader:
+            given = await self._reader.read_unit(task.question)
             self.channel.progress.answered += 1
             await self._keep([], [(task, ratings_read(task, self.rater, given))])
             return

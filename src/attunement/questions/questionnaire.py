@@ -77,7 +77,8 @@ class _Sheet:
 
     @cached_property
     def transcript(self) -> str:
-        return transcript(self.unit.turns, closing=self.closing, rate_last=self.unit.turn is not None)
+        rate_last = self.unit.turn is not None
+        return transcript(self.unit.turns, closing=self.closing, rate_last=rate_last, hash=self.digest.hex())
 
 
 @dataclass(slots=True, eq=False)

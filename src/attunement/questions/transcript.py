@@ -22,21 +22,40 @@ NOTICE = (
 _RATED = "Assistant (rate this reply): "
 
 
-def transcript(turns: Sequence[Turn], *, closing: str = "", rate_last: bool = False) -> str:
+def transcript(turns: Sequence[Turn], *, closing: str = "", rate_last: bool = False, hash: str = "") -> str:
     """The value of `{conversation}`: the notice, the fences and the turns between them.
 
     `closing` are the words with which the prompt goes on after the transcript; inside a message they are marked.
-    With `rate_last` the last reply is labelled as the one to rate.
+    With `rate_last` the last reply is labelled as the one to rate. `hash` is the fingerprint of `turns`, where it is
+    known already.
     """
     # 16 hex digits: nobody can write a message that contains the hash of a transcript with that message in it.
-    tag = fingerprint(tuple(turns))[:16]
+    tag = (hash or fingerprint(tuple(turns)))[:16]
+    marked = turns
+    if not _is_plain([message for turn in turns for message in turn], closing):
+        marked = [Turn(neutralise(turn.user, closing), neutralise(turn.assistant, closing)) for turn in turns]
     blocks: list[str] = []
-    for number, turn in enumerate(turns, start=1):
+    for number, (user, assistant) in enumerate(marked, start=1):
         label = _RATED if rate_last and number == len(turns) else "Assistant: "
-        user, assistant = neutralise(turn.user, closing), neutralise(turn.assistant, closing)
         blocks.append(f"--- Turn {number} ---\nUser: {user}\n{label}{assistant}")
     return "\n".join(
         (NOTICE, f"=== transcript {tag} begins ===", "\n\n".join(blocks), f"=== transcript {tag} ends ===")
+    )
+
+
+def _is_plain(messages: Sequence[str], closing: str) -> bool:
+    """Whether `neutralise` would leave all of them as they are.
+
+    So it is for most conversations, and one look through all messages takes a tenth of the time of one at each. What
+    imitates something does so as well with other lines before and behind it.
+    """
+    whole = "\n".join(messages)
+    folded = _fold(whole) if whole.isascii() else "\n".join(map(_fold, messages))
+    return not (
+        MARK in folded
+        or any(pattern.search(folded) for pattern, _ in _imitations(closing))
+        or any(_LABEL.match(folded, start) for start in _line_starts(folded))
+        or not (folded.isascii() or _SURROGATE.search(folded) is None)
     )
 
 
@@ -108,9 +127,12 @@ _INVISIBLE = "\u200b"
 _LOOKALIKES = dict(zip("аеіносртухѕаιονρτυ", "aeihocptyxsaiovptu", strict=True))
 _FOLD = _Fold()
 _UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
+_ASCII_FOLD = {code: _FOLD[code] for code in range(128)}
 
 
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.translate(_ASCII_FOLD)
     lower = text.lower()
     if len(lower) != len(text):  # a few letters, such as İ, grow; then every character is looked up
         return text.translate(_FOLD)

@@ -71,8 +71,8 @@ def test_markdown_has_tables_and_lets_nobody_write_markup(run, tmp_path) -> None
     path = judge(path, talks(3, "Lu|men <b>"), every_third_not_met("CQ8"))
     said = run(path, "--markdown").stdout
     assert "| Overall score | 1.00 | 1.00 |" in said
-    assert "Lu\\|men \\<b\\>" in said
-    assert "<b>" not in said.replace("\\<b\\>", "")
+    assert "Lu&#124;men &lt;b&gt;" in said
+    assert "<b>" not in said
 
 
 def test_fewer_than_ten_scenarios_are_described_without_an_interval(run, tmp_path) -> None:

@@ -111,6 +111,14 @@ def test_turns_instructions_and_nested_metadata_are_redacted_but_not_id_and_syst
     assert redactor.counts == {"name": 5, "email": 1, "phone": 1}
 
 
+def test_different_names_stay_different_and_a_name_keeps_its_replacement():
+    redactor = Redactor(NAMES)
+    names = ["Anna", "run-7", "José", "a@b.org", "Anna", "run-7 of Anna", "José"]
+    assert [redactor.redact_name(name) for name in names] == [
+        "[name]", "run-7", "[name] 2", "[email]", "[name]", "run-7 of [name]", "[name] 2"
+    ]  # fmt: skip
+
+
 def test_a_conversation_without_instructions_keeps_none():
     assert Redactor().redact(Conversation("1", "s", (Turn("a", "b"),))).instructions is None
 

@@ -112,9 +112,9 @@ def test_markdown_holds_the_same_and_escapes_what_others_wrote() -> None:
     truth, people = three_people(20, 0.5)
     found = summarise(gathered(people, {"evil|<b>*": truth}), full=True)
     text = agreement_markdown(found, "A", full=True)
-    assert "evil\\|\\<b\\>\\*" in text
+    assert "evil&#124;&lt;b&gt;\\*" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert {line.replace("\\|", "").count("|") for line in rows} <= {8, 5}
+    assert {line.count("|") for line in rows} <= {8, 5}
 
 
 def test_a_terminal_is_not_steered_by_names() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from attunement.errors import AttunementError
 from attunement.reports.dictionary import Described, dictionary, write_dictionary
-from attunement.study import Study, exporting, trail
+from attunement.study import Study, exporting, practice, trail
 from tests.reports.html.studies import mixed
 from tests.reports.samples import COACHING, EMPATHY
 
@@ -16,6 +16,7 @@ def tables(path):
         yield "ratings", exporting.ratings(study), None
         for instrument in (COACHING, EMPATHY):
             yield "scorecards", exporting.scorecards(study, instrument), instrument
+        yield "practice", practice.practice(study), None
         yield "events", trail.trail(study), None
 
 
@@ -42,6 +43,8 @@ def test_it_is_written_as_csv_json_or_markdown(tmp_path):
     with (tmp_path / "d.csv").open(newline="") as file:
         assert [Described(**row) for row in csv.DictReader(file)] == described
     assert [Described(**row) for row in json.loads((tmp_path / "d.json").read_text())] == described
-    assert (tmp_path / "d.md").read_text().count("\n| <code>") == len(described)
+    markdown = (tmp_path / "d.md").read_text()
+    assert markdown.count("\n| <code>") == len(described)
+    assert "\n| --- | --- | --- | --- |\n" in markdown  # words stand to the left
     with pytest.raises(AttunementError, match=r"written as \.csv, \.json or \.md"):
         write_dictionary(described, tmp_path / "d.txt")

@@ -166,7 +166,9 @@ def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
     if names is not None and not redact:
         raise InputError("--names replaces names only together with --redact; give both")
     redactor = Redactor([] if names is None else read_names(names)) if redact else None
-    return Hiding(redactor and redactor.redact_text, texts=not no_text)
+    if redactor is None:
+        return Hiding(texts=not no_text)
+    return Hiding(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
 
 
 def _sentences(written: "Written", output: str) -> list[str]:

@@ -55,6 +55,8 @@ class Redactor:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.counts: Counter[str] = Counter()
+        self._renamed: dict[str, str] = {}
+        self._same: Counter[str] = Counter()
         self._names = any_of(names, any_case=True)
         self._lines = crisis_lines()
         self._sites = _sites(self._lines)
@@ -76,6 +78,21 @@ class Redactor:
             if redacted == text:
                 return text
             text = redacted
+
+    def redact_name(self, name: str) -> str:
+        """Redact the id of a conversation or the name of a system.
+
+        Different names stay different: the second that would read "[email]" is "[email] 2". As long as this redactor
+        lives, a name is always replaced by the same.
+        """
+        if name in self._renamed:
+            return self._renamed[name]
+        redacted = self.redact_text(name)
+        if redacted == name:
+            return name
+        self._same[redacted] += 1
+        number = self._same[redacted]
+        return self._renamed.setdefault(name, redacted if number == 1 else f"{redacted} {number}")
 
     def _redact_value(self, value: Any) -> Any:
         if isinstance(value, str):

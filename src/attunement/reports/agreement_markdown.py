@@ -16,10 +16,8 @@ from attunement.reports.agreement import (
     warnings,
 )
 from attunement.reports.agreement_wording import sentence
-from attunement.reports.legible import in_a_line
+from attunement.reports.markdown_text import plain
 from attunement.reports.trust import Line, again_line, card_lines, people_lines
-
-_SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|!~"})
 
 
 def agreement_markdown(agreement: Agreement, title: str, *, full: bool = False) -> str:
@@ -106,4 +104,4 @@ def _section(title: str, said: str | None, lines: list[Line]) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Anybody's text, so that it is no Markdown."""
-    return in_a_line(text, 1000).translate(_SPECIAL)
+    return plain(text, 1000)

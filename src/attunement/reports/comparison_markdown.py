@@ -1,6 +1,5 @@
 """A comparison as Markdown, for a pull request or a paper."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from attunement.agreement.comparison import Comparison, Row
@@ -22,37 +21,24 @@ from attunement.reports.comparison_wording import (
     side_words,
     unsafe_words,
 )
-from attunement.reports.legible import in_a_line
+from attunement.reports.markdown_text import plain, text_table
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _MOST_NAMES = 20
-
-
-def escaped(text: str) -> str:
-    """Anybody's text on one line, without a meaning in Markdown."""
-    return _MARKUP.sub(r"\\\1", in_a_line(text, 400))
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; all columns but the first stand to the right."""
-    lines = [[*map(escaped, columns)], ["---", *("---:" for _ in columns[1:])]]
-    lines += [[*map(escaped, row)] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def bullets(texts: Iterable[str]) -> str:
     """A list."""
-    return "\n".join(f"- {escaped(text)}" for text in texts)
+    return "\n".join(f"- {plain(text)}" for text in texts)
 
 
 def comparison_markdown(found: Compared, *, decision: Decision | None = None) -> str:
     """The comparison as Markdown; with a decision that comes first."""
     comparison = found.comparison
     title, *how = heading_words(comparison, found.judges)
-    parts = [f"## {escaped(title)}"]
+    parts = [f"## {plain(title)}"]
     if decision:
         parts += [f"**{OUTCOMES[decision.exit_code].words}**", bullets(_reasons(decision))]
-    parts += [" ".join(map(escaped, how)), bullets(findings(comparison)), *_gate(comparison)]
+    parts += [" ".join(map(plain, how)), bullets(findings(comparison)), *_gate(comparison)]
     parts += _numbers(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
     parts += _numbers(comparison, share_rows(comparison), share_title(comparison))
     parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison)))]
@@ -69,7 +55,7 @@ def _reasons(decision: Decision) -> Iterator[str]:
 def _gate(comparison: Comparison) -> Iterator[str]:
     for side in (comparison.first, comparison.second):
         if side.unsafe:
-            yield f"{escaped(side_words(comparison, side))}:"
+            yield f"{plain(side_words(comparison, side))}:"
             yield bullets(unsafe_words(comparison, entry) for entry in side.unsafe)
 
 
@@ -79,7 +65,7 @@ def _numbers(comparison: Comparison, rows: Sequence[Row], title: str) -> Iterato
         return
     names = (comparison.first.name, comparison.second.name)
     columns = filled_columns(shown, WIDE)
-    yield table(
+    yield text_table(
         [title, *names, *(HEADS[column] for column in columns)],
         ([row.name, row.first, row.second, *(getattr(row, column) for column in columns)] for row in shown),
     )
@@ -95,4 +81,4 @@ def _levels(comparison: Comparison) -> Iterator[str]:
             [side.name, *(str(share.levels.get(int(score), 0)) for score in scale.answers), str(share.not_judged)]
             for side, share in sides
         ]
-        yield table([f"Replies with {row.measure.id} of", *map(str, scale.answers), "not judged"], rows)
+        yield text_table([f"Replies with {row.measure.id} of", *map(str, scale.answers), "not judged"], rows)

@@ -12,11 +12,12 @@ from attunement.agreement.means import Mean
 from attunement.agreement.prediction_powered import PredictionPowered
 from attunement.agreement.results import Interval, Undefined
 from attunement.instruments import Instrument
-from attunement.reports.comparison_markdown import bullets, escaped, table
+from attunement.reports.comparison_markdown import bullets
 from attunement.reports.comparison_record import interval_record, number_or_reason
 from attunement.reports.comparison_wording import EMPTY, scale_words
 from attunement.reports.correction_scope import Calibrated, Calibration, Correction, curves_of
 from attunement.reports.legible import in_a_line
+from attunement.reports.markdown_text import plain, text_table
 from attunement.reports.records import instrument_record
 from attunement.reports.terminal import QUIET, line, plain_table
 from attunement.reports.wording import counted
@@ -211,8 +212,8 @@ def draw(page: Page, console: Console) -> None:
 def markdown(page: Page) -> str:
     """The same as Markdown."""
     title, *rest = page.sentences
-    tables = [table([grid.title, *grid.columns], grid.rows) for grid in page.grids]
-    return "\n\n".join([f"## {escaped(title)}", " ".join(map(escaped, rest)), *tables, bullets(page.notes)]) + "\n"
+    tables = [text_table([grid.title, *grid.columns], grid.rows) for grid in page.grids]
+    return "\n\n".join([f"## {plain(title)}", " ".join(map(plain, rest)), *tables, bullets(page.notes)]) + "\n"
 
 
 def _correction_record(found: Correction, saved: Kept | None) -> dict[str, Any]:

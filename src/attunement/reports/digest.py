@@ -9,6 +9,7 @@ from attunement.agreement.summary import Agreement
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.deciding import Decided, Gate, decided, gate_of, read_gate
+from attunement.reports.gate import reason_record
 from attunement.reports.html.page import Report
 from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.statuses import status_of
@@ -67,14 +68,39 @@ def digest(
         StudyError: The baseline was judged in another way.
     """
     instrument = made.instrument
-    decision = read_gate(gate, study, instrument) if gate else gate_of(study, instrument)
-    found = scores(instrument, decided(study, made), list(made.figures.systems))
+    decision = _gate_hidden(read_gate(gate, study, instrument) if gate else gate_of(study, instrument), made.hiding)
+    found = scores(instrument, decided(study, made), list(made.figures.systems), made.hiding)
     people = bool(made.figures.rated_by_people)
     compared = None
     if baseline:
         with Study(baseline) as earlier:
-            compared = against(study, earlier, name)
+            compared = _baseline_hidden(against(study, earlier, name), made.hiding)
     return Digest(made, decision, found, agreement_in(study, instrument) if people else None, compared)
+
+
+def _gate_hidden(gate: Gate, hiding: Hiding) -> Gate:
+    reasons = tuple(
+        reason._replace(
+            text=hiding.text(reason.text), conversations=tuple(hiding.identity(name) for name in reason.conversations)
+        )
+        for reason in gate.reasons
+    )
+    notes = tuple(map(hiding.text, gate.notes))
+    record = gate.record | {"reasons": list(map(reason_record, reasons)), "notes": list(notes)}
+    return gate._replace(reasons=reasons, notes=notes, record=record)
+
+
+def _baseline_hidden(baseline: Baseline, hiding: Hiding) -> Baseline:
+    reasons = [
+        reason._replace(
+            text=hiding.text(reason.text), conversations=[hiding.identity(name) for name in reason.conversations]
+        )
+        for reason in baseline.decision.reasons
+    ]
+    regressions = [one._replace(conversation=hiding.identity(one.conversation)) for one in baseline.regressions]
+    return baseline._replace(
+        decision=baseline.decision._replace(reasons=tuple(reasons)), regressions=tuple(regressions)
+    )
 
 
 def examples(study: Study, made: Report) -> list[Example]:

@@ -325,15 +325,17 @@ def decision_record(decision: Decision) -> dict[str, Any]:
     return {
         "exit_code": decision.exit_code,
         "accepted": decision.accepted,
-        "reasons": [
-            {
-                "kind": reason.kind.value,
-                "exit_code": reason.exit_code,
-                "text": reason.text,
-                "conversations": [identity_record(identity) for identity in reason.conversations],
-            }
-            for reason in decision.reasons
-        ],
+        "reasons": list(map(reason_record, decision.reasons)),
         "counts": tally_record(decision.tally),
         "limits": {**decision.limits._asdict(), "minimums": dict(decision.limits.minimums)},
+    }
+
+
+def reason_record(reason: Reason) -> dict[str, Any]:
+    """A reason as plain data."""
+    return {
+        "kind": reason.kind.value,
+        "exit_code": reason.exit_code,
+        "text": reason.text,
+        "conversations": [identity_record(identity) for identity in reason.conversations],
     }

@@ -65,7 +65,7 @@ def _record(study: Study, made: Report, entry: Decided) -> dict[str, Any]:
             "verdict": card.verdict.value if card else None,
             "score": card and card.score,
             "categories": dict(card.categories) if card else {},
-            "judged_by": list(card.members) if card else [],
+            "judged_by": [made.hiding.text(name) for name in card.members] if card else [],
             "items": _items(card_record(card)) if card else {},
             "checked": made.top.checked.sentence,
         },

@@ -21,6 +21,7 @@ from attunement.reports.comparison_baseline import decision_record
 from attunement.reports.comparison_wording import findings
 from attunement.reports.deciding import Decided, decided
 from attunement.reports.digest import Digest, against_it
+from attunement.reports.html.text import Hiding
 from attunement.reports.objections import Objection
 from attunement.reports.records import identity_record, instrument_record, tally_record
 from attunement.reports.regressions import Baseline
@@ -74,8 +75,8 @@ def _head(found: Digest) -> dict[str, Any]:
         "counts": tally_record(report.figures.total.tally),
         "items": _items(found),
         "systems": [_system(instrument, one) for one in found.scores],
-        "agreement": found.agreement and _agreement(found.agreement),
-        "baseline": found.baseline and _baseline(found.baseline),
+        "agreement": found.agreement and _agreement(found.agreement, found.hiding),
+        "baseline": found.baseline and _baseline(found.baseline, found.hiding),
         "cautions": report.cautions,
     }
 
@@ -125,16 +126,16 @@ def _interval(found: Interval | Undefined) -> dict[str, Any]:
     }
 
 
-def _agreement(agreement: Agreement) -> dict[str, Any]:
+def _agreement(agreement: Agreement, hiding: Hiding) -> dict[str, Any]:
     return {
         "people": len(agreement.people),
         "conversations": agreement.conversations,
-        "notes": list(agreement.notes),
-        "items": [_item_agreement(entry) for entry in agreement.items],
+        "notes": [hiding.text(note) for note in agreement.notes],
+        "items": [_item_agreement(entry, hiding) for entry in agreement.items],
     }
 
 
-def _item_agreement(entry: ItemAgreement) -> dict[str, Any]:
+def _item_agreement(entry: ItemAgreement, hiding: Hiding) -> dict[str, Any]:
     alpha = entry.people.alpha
     return {
         "id": entry.item.id,
@@ -145,15 +146,15 @@ def _item_agreement(entry: ItemAgreement) -> dict[str, Any]:
             **_interval(entry.people.interval),
             "standing": entry.people.standing.value,
         },
-        "judges": [_judge(card) for card in entry.cards],
+        "judges": [_judge(card, hiding) for card in entry.cards],
     }
 
 
-def _judge(card: TrustCard) -> dict[str, Any]:
+def _judge(card: TrustCard, hiding: Hiding) -> dict[str, Any]:
     held, missed = card.held, card.missed
     people = held.people.value if isinstance(held.people, SingleRaters) else None
     return {
-        "name": card.judge,
+        "name": hiding.text(card.judge),
         "kappa": held.agreement.value if isinstance(held.agreement, SingleRaters) else None,
         "why_not": held.agreement.reason if isinstance(held.agreement, Undefined) else None,
         **_interval(held.interval),
@@ -162,14 +163,14 @@ def _judge(card: TrustCard) -> dict[str, Any]:
         "missed_failures": missed and missed.missed,
         "false_alarms": missed and missed.false_alarms,
         "verdict": card.ruling.verdict.value,
-        "sentence": sentence(card),
+        "sentence": hiding.text(sentence(card)),
     }
 
 
-def _baseline(baseline: Baseline) -> dict[str, Any]:
+def _baseline(baseline: Baseline, hiding: Hiding) -> dict[str, Any]:
     return {
         "decision": decision_record(baseline.decision),
-        "findings": list(findings(baseline.compared.comparison)),
+        "findings": [hiding.text(said) for said in findings(baseline.compared.comparison)],
         "regressions": [
             {
                 **identity_record(one.conversation),
@@ -189,7 +190,7 @@ def _conversation(study: Study, found: Digest, entry: Decided) -> dict[str, Any]
     needs_reasons = card is not None and (card.failed or card.open or card.needs_person)
     against = against_it(study, found.instrument, entry, found.hiding) if needs_reasons else ()
     return {
-        **identity_record(about.identity),
+        **identity_record(found.hiding.identity(about.identity)),
         "turns": about.turns,
         "scenario": None if scenario is None else found.hiding.text(str(scenario)),
         "verdict": card and card.verdict.value,

@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from attunement.instruments import Instrument
 from attunement.reports.deciding import Decided, decided
 from attunement.reports.digest import against_it
 from attunement.reports.gate import STOPPED, THROUGH
 from attunement.reports.html.page import Report
-from attunement.reports.html.text import drawn
 from attunement.reports.objections import Objection
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
@@ -102,9 +100,9 @@ def _possible(text: str) -> str:
 def _cases(study: Study, made: Report, entry: Decided, *, per: Literal["conversation", "item"]) -> Iterator[Case]:
     against = against_it(study, made.instrument, entry, made.hiding) if _needs_reasons(entry, per) else ()
     if per == "conversation" or entry.card is None:
-        yield _of_conversation(made.instrument, entry, against)
+        yield _of_conversation(made, entry, against)
     else:
-        yield from _of_items(made.instrument, entry, entry.card, against)
+        yield from _of_items(made, entry, entry.card, against)
 
 
 def _needs_reasons(entry: Decided, per: Literal["conversation", "item"]) -> bool:
@@ -112,25 +110,26 @@ def _needs_reasons(entry: Decided, per: Literal["conversation", "item"]) -> bool
     return card is not None and bool(entry.exit_code or (per == "item" and (card.failed or card.open)))
 
 
-def _of_conversation(instrument: Instrument, entry: Decided, against: Iterable[Objection]) -> Case:
-    system, name = map(drawn, entry.summary.identity)
+def _of_conversation(made: Report, entry: Decided, against: Iterable[Objection]) -> Case:
+    system, name = made.hiding.identity(entry.summary.identity)
     if entry.card is None:
         return Case(system, name, "error", "Not judged: there is no answer yet.", "not judged")
     if entry.exit_code == THROUGH:
         return Case(system, name, None)
     verdict = verdict_phrase(entry.card).words
-    score = score_with_range(entry.card, instrument.scoring.threshold)
+    score = score_with_range(entry.card, made.instrument.scoring.threshold)
     items = ", ".join(dict.fromkeys(one.slot.item for one in against))
     message = verdict + (f", score {score}" if entry.card.score is not None else "") + (f": {items}" if items else "")
     kind: Kind = "failure" if entry.exit_code == STOPPED else "error"
     return Case(system, name, kind, message, verdict, "\n\n".join(map(objection_text, against)))
 
 
-def _of_items(instrument: Instrument, entry: Decided, card: Scorecard, against: Iterable[Objection]) -> Iterator[Case]:
+def _of_items(made: Report, entry: Decided, card: Scorecard, against: Iterable[Objection]) -> Iterator[Case]:
+    instrument = made.instrument
     by_slot: dict[Slot, list[Objection]] = {}
     for one in against:
         by_slot.setdefault(one.slot, []).append(one)
-    system, name = map(drawn, entry.summary.identity)
+    system, name = made.hiding.identity(entry.summary.identity)
     for slot, outcome in card.outcomes.items():
         item = instrument.item(slot.item)
         place = item.id if slot.turn is None else f"{item.id}, reply {slot.turn}"

@@ -51,7 +51,7 @@ def latex_tables(found: Digest) -> str:
     made = [f"% Attunement {__version__}, {found.report.made}. Needs \\usepackage{{booktabs,textcomp}}."]
     made += _scores(found)
     if found.agreement is not None and any(entry.units for entry in found.agreement.items):
-        made.append(_agreement(found.agreement, found.instrument))
+        made.append(_agreement(found.agreement, found))
     return "\n\n".join(made) + "\n"
 
 
@@ -84,12 +84,13 @@ def _score_rows(instrument: Instrument, systems: Sequence[SystemScores]) -> Iter
         yield [measure.title, *cells]
 
 
-def _agreement(agreement: Agreement, instrument: Instrument) -> str:
+def _agreement(agreement: Agreement, found: Digest) -> str:
+    instrument = found.instrument
     shown = [(0, "l"), (1, "r"), (3, "r"), (4, "r"), (5, "l"), (6, "l")]
     rows: list[list[str]] = [[COLUMNS[number] for number, _ in shown]]
     for row in table_rows(agreement):
         every = [
-            f"{'– ' * row.below}{row.name}", row.conversations, row.answers, "; ".join(row.people),
+            f"{'– ' * row.below}{found.hiding.text(row.name)}", row.conversations, row.answers, "; ".join(row.people),
             "; ".join(row.judge), row.missed, row.verdict.words,
         ]  # fmt: skip
         rows.append([every[number] for number, _ in shown])

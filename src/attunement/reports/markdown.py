@@ -18,7 +18,7 @@ from attunement.reports.deciding import WORDS
 from attunement.reports.digest import Digest, Example
 from attunement.reports.html.page import Top
 from attunement.reports.html.statuses import status_of
-from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.html.text import Hiding
 from attunement.reports.markdown_text import code, plain, table
 from attunement.reports.objections import Objection, Quote
 from attunement.reports.regressions import Baseline
@@ -43,7 +43,7 @@ def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int
     closing = f"*{plain(_made(found))}*"
     written = _fit(before, longest - _ROOM)
     head = "### Read these first"
-    entries = [_example(found.instrument, example) for example in examples]
+    entries = [_example(found.instrument, found.hiding, example) for example in examples]
     kept: list[str] = []
     for entry in entries:
         if _size([*written, head, *kept, entry]) > longest - _ROOM:
@@ -86,7 +86,7 @@ def _gate(found: Digest) -> Iterator[str]:
 def _names(names: Sequence[Identity], before: str) -> str:
     if not names:
         return ""
-    shown = ", ".join(code(drawn(str(name))) for name in names[:_MOST_NAMES])
+    shown = ", ".join(code(str(name)) for name in names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"{before}{shown}" + (f" and {more:,} more" if more > 0 else "")
 
@@ -159,7 +159,7 @@ def _baseline(found: Digest) -> Iterator[str]:
         f"- {plain(reason.text)}{_names(reason.conversations, ' ')}"
         for reason in baseline.decision.reasons
     ]  # fmt: skip
-    reasons += [f"- {plain(said)}" for said in findings(baseline.compared.comparison)]
+    reasons += [f"- {plain(found.hiding.text(said))}" for said in findings(baseline.compared.comparison)]
     yield "\n".join(reasons)
     yield from _regressions(baseline)
 
@@ -170,7 +170,7 @@ def _regressions(baseline: Baseline) -> Iterator[str]:
         return
     yield "### Regressions"
     lines = [
-        f"- {code(drawn(str(one.conversation)))}: {VERDICTS[one.now].words}, before {VERDICTS[one.before].words}"
+        f"- {code(str(one.conversation))}: {VERDICTS[one.now].words}, before {VERDICTS[one.before].words}"
         + (f"; newly failed: {', '.join(one.items)}" if one.items else "")
         for one in baseline.regressions[:_MOST_REGRESSIONS]
     ]
@@ -221,11 +221,11 @@ def _agreement(found: Digest) -> Iterator[str]:
     if agreement is None or not any(entry.units for entry in agreement.items):
         return
     yield "### How far people and judges agree"
-    yield " ".join(plain(said, 1000) for said in (*opening(agreement), *warnings(agreement)))
+    yield " ".join(plain(found.hiding.text(said), 1000) for said in (*opening(agreement), *warnings(agreement)))
     shown = (0, 3, 4, 6)  # four columns are what a phone can hold
     rows = [
-        [plain(f"{'– ' * row.below}{row.name}", 80), *(plain("; ".join(cell)) for cell in (row.people, row.judge)),
-         plain(row.verdict.words)]
+        [plain(f"{'– ' * row.below}{found.hiding.text(row.name)}", 80),
+         *(plain("; ".join(cell)) for cell in (row.people, row.judge)), plain(row.verdict.words)]
         for row in table_rows(agreement)
         if row.people[:1] != ("–",) or row.judge[:1] not in {(), ("–",)}
     ]  # fmt: skip
@@ -247,12 +247,12 @@ def _notes(found: Digest) -> Iterator[str]:
         yield "\n".join(f"- {plain(note, 1000)}" for note in notes)
 
 
-def _example(instrument: Instrument, example: Example) -> str:
+def _example(instrument: Instrument, hiding: Hiding, example: Example) -> str:
     entry = example.decided
     score = ""
     if entry.card and entry.card.score is not None:
         score = f", score {score_with_range(entry.card, instrument.scoring.threshold)}"
-    name = code(drawn(str(entry.summary.identity)))
+    name = code(str(hiding.identity(entry.summary.identity)))
     head = f"- **{status_of(entry.card).word}** {name}{plain(score)}"
     failed = [one for one in example.objections if one.failed or one.rater == ""]
     lines = [_objection(one) for one in failed[:_MOST_OBJECTIONS]]

@@ -22,6 +22,7 @@ _LINKS = (
     (re.compile(r"://"), "&#58;//"),
     (re.compile(r"(?i)\b(www)\."), r"\1&#46;"),
 )
+_FIGURE = re.compile(r"[\d–−+-]|$")
 
 
 def plain(text: str, longest: int = 400) -> str:
@@ -38,6 +39,13 @@ def code(text: str, longest: int = 80) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already; all columns but the first stand to the right."""
-    lines = [columns, ["---", *("---:" for _ in columns[1:])], *rows]
+    """A table of cells that are Markdown already; columns of figures stand to the right, but for the first."""
+    body = [list(row) for row in rows]
+    figures = [bool(body) and all(_FIGURE.match(row[place]) for row in body) for place in range(1, len(columns))]
+    lines = [columns, ["---", *("---:" if right else "---" for right in figures)], *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of anybody's texts."""
+    return table([*map(plain, columns)], ([*map(plain, row)] for row in rows))

@@ -17,7 +17,7 @@ from attunement.reports.html.figures import Share, answered
 from attunement.reports.html.gathering import OTHERS
 from attunement.reports.html.moments import Moments
 from attunement.reports.html.statuses import low_limit
-from attunement.reports.html.text import drawn
+from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, answer
 from attunement.scoring import Scorecard
@@ -116,11 +116,13 @@ def _values(instrument: Instrument, card: Scorecard) -> Iterator[tuple[str, list
     yield from found.items()
 
 
-def scores(instrument: Instrument, entries: Iterable[Decided], systems: Sequence[str]) -> list[SystemScores]:
-    """The scores of each of these systems; all others are counted together."""
+def scores(
+    instrument: Instrument, entries: Iterable[Decided], systems: Sequence[str], hiding: Hiding = SHOW_ALL
+) -> list[SystemScores]:
+    """The scores of each of these systems, which are named as they may be shown; all others are counted together."""
     sums = {name: _Sums() for name in systems if name != OTHERS}
     for entry in entries:
-        name = drawn(entry.summary.identity.system)
+        name = hiding.name(entry.summary.identity.system)
         sums.setdefault(name if name in sums else OTHERS, _Sums()).add(instrument, entry.card)
     return [_system(name, found) for name, found in sums.items()]
 

@@ -18,7 +18,7 @@ from attunement.reports.gate_reviews import review_words
 from attunement.reports.html.gathering import PEOPLE_DIFFER, sort_cards
 from attunement.reports.html.marking import Cited, Segment, segments
 from attunement.reports.html.statuses import Status, differ, status_of
-from attunement.reports.html.text import Hiding, Moved, drawn
+from attunement.reports.html.text import Hiding, Moved
 from attunement.reports.wording import Answer, Phrase, Tone, counted
 from attunement.scoring import Scorecard
 from attunement.study.reviews import Review, held
@@ -169,8 +169,8 @@ class _Page:
         )
         return ConversationPage(
             key=self._key,
-            system=drawn(conversation.system),
-            id=drawn(conversation.id),
+            system=self._hiding.name(conversation.system),
+            id=self._hiding.name(conversation.id),
             about=self._about(),
             status=status_of(card),
             score=wording.score_with_range(card, threshold) if card and card.score is not None else "",

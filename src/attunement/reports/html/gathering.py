@@ -17,7 +17,7 @@ from attunement.reports.html.figures import Candidate, Figures, SystemFigures, W
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
 from attunement.reports.html.reading import batched, kept_by_key
 from attunement.reports.html.statuses import differ, mask, not_met, possible, status_of
-from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.html.text import Hiding
 from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, answer, score_words
 from attunement.scoring import Case, Scorecard, flips, panel
@@ -47,7 +47,7 @@ def gather(
     """Count everything and fill the list. `pace` is called before each conversation."""
     figures = Figures(instrument)
     for name in _largest_systems(study):
-        figures.systems[drawn(name)] = SystemFigures()
+        figures.systems[hiding.name(name)] = SystemFigures()
     kinds = {rater.name: rater.kind for rater in study.raters()}
     figures.by_people = decided_by_people(study, instrument)
     listing.fill(_rows(study, figures, kinds, listing, hiding, pace or (lambda: None)))
@@ -160,7 +160,7 @@ class _Counting:
         """Count one conversation and describe it."""
         figures, instrument = self._figures, self._instrument
         cards = sort_cards(instrument, entry.cards, entry.panel, self._kinds, by_people=figures.by_people)
-        system = drawn(conversation.system)
+        system = self._hiding.name(conversation.system)
         lengths = list(_lengths(instrument, cards.deciding, conversation))
         counted = figures.systems.get(system)
         if counted is None:
@@ -178,7 +178,7 @@ class _Counting:
         return Row(
             key=entry.conversation.key,
             system=system,
-            id=drawn(conversation.id),
+            id=self._hiding.name(conversation.id),
             scenario=self._hiding.text(conversation.scenario or ""),
             turns=len(conversation.turns),
             status=status.word,

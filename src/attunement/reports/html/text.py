@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import NamedTuple
 
+from attunement.conversations import Identity
 from attunement.conversations.redaction import PLACEHOLDER
 from attunement.instruments.show import visible
 
@@ -38,10 +39,21 @@ class Hiding(NamedTuple):
     """Replaces what points to a person, in every text that others wrote."""
     texts: bool = True
     """Whether what was said and why it was judged so is shown at all."""
+    rename: Callable[[str], str] | None = None
+    """Like `redact`, for names that must stay different from each other."""
 
     def text(self, text: str) -> str:
         """One text as it may be shown."""
         return drawn(self.redact(text) if self.redact else text)
+
+    def name(self, name: str) -> str:
+        """The id of a conversation or the name of a system as it may be shown."""
+        rename = self.rename or self.redact
+        return drawn(rename(name) if rename else name)
+
+    def identity(self, identity: Identity) -> Identity:
+        """The two names of a conversation as they may be shown."""
+        return Identity(*map(self.name, identity))
 
 
 SHOW_ALL = Hiding()

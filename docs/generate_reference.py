@@ -248,12 +248,16 @@ def columns_page() -> str:
     from attunement.instruments import load
     from attunement.reports.dictionary import Described, dictionary
     from attunement.study import Study, exporting
+    from attunement.study.practice import PRACTICE
+    from attunement.study.trail import TRAIL
 
     instrument = load("coaching-v1")
     with tempfile.TemporaryDirectory() as folder, Study(Path(folder) / "empty.study.db", create=True) as study:
         tables: dict[str, list[Described]] = {
             "ratings": dictionary("ratings", exporting.ratings(study).columns),
             "scorecards": dictionary("scorecards", exporting.scorecards(study, instrument).columns, instrument),
+            "practice": dictionary("practice", PRACTICE),
+            "events": dictionary("events", TRAIL),
         }
     parts = [
         MADE,

@@ -1,4 +1,4 @@
-"""`attune export`: the ratings, the scorecards or the trail of a study as a table for other programs."""
+"""`attune export`: the ratings, the scorecards, the practice or the trail of a study as a table for other programs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,10 +14,13 @@ def export(
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl, .csv or .parquet; - is standard output.")
     ],
     what: Annotated[
-        Literal["ratings", "scorecards", "events"],
+        Literal["ratings", "scorecards", "practice", "events"],
         typer.Option(
             "--what",
-            help="One row a rating, one row a scorecard of a conversation, or the full trail of people's work.",
+            help=(
+                "One row a rating, one row a scorecard of a conversation, one row an answer of a person to a worked "
+                "example (calibration and attention), or the full trail of people's work."
+            ),
         ),
     ] = "ratings",
     format: Annotated[
@@ -43,7 +46,7 @@ def export(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write the ratings, the scorecards or the trail of a study as a table.
+    """Write the ratings, the scorecards, the practice or the trail of a study as a table.
 
     Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasons
     and evidence, who gave it, and what the answer behind it cost. `attune import` reads them back.
@@ -51,19 +54,21 @@ def export(
     Example: attune export chats.study.db ratings.csv
     """
     from attunement.errors import AttunementError
-    from attunement.study import Study, chosen_instrument, exporting, table_files, trail
+    from attunement.study import Study, chosen_instrument, exporting, practice, table_files, trail
 
     chosen = format or table_files.format_of(output)
     if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
         raise AttunementError(f"{output} is the study itself, so it is not written over; give the output another name")
     if instrument and what != "scorecards":
-        raise AttunementError(f"--instrument chooses what scorecards are made with; {what} are all written")
+        raise AttunementError(f"--instrument chooses what scorecards are made with; of {what} everything is written")
     refuse_to_overwrite(output, force=force)
     if dictionary:
         refuse_to_overwrite(dictionary, force=force)
     with Study(study) as opened:
         if what == "ratings":
             scored, rows = None, exporting.ratings(opened)
+        elif what == "practice":
+            scored, rows = None, practice.practice(opened)
         elif what == "events":
             scored, rows = None, trail.trail(opened)
         else:
@@ -76,4 +81,13 @@ def export(
             write_dictionary(describe(what, rows.columns, scored), dictionary)
         count = table_files.write(rows, output, chosen)
     target = "standard output" if output == "-" else output
-    typer.echo(f"Wrote {count:,} {what if count != 1 else what[:-1]} to {target}.", err=True)
+    one, more = _ROWS[what]
+    typer.echo(f"Wrote {count:,} {one if count == 1 else more} to {target}.", err=True)
+
+
+_ROWS = {
+    "ratings": ("rating", "ratings"),
+    "scorecards": ("scorecard", "scorecards"),
+    "practice": ("answer to a worked example", "answers to worked examples"),
+    "events": ("event", "events"),
+}

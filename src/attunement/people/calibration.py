@@ -5,15 +5,15 @@ coordinator. A score agrees with the known one when it is at most one level away
 neighbouring levels are what boundary rules are for, and nobody learns a scale of five in one go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
 from attunement.instruments import Value
-from attunement.people.answers import Draft
-from attunement.people.assigned import ASSIGNMENTS, assignment_in, read_drafts
+from attunement.people.assigned import ASSIGNMENTS, assignment_in
 from attunement.people.assignment import Place
+from attunement.people.practice import Checked, checked
 from attunement.people.projects import add_places, record
 from attunement.people.records import Assignment, Member, MemberState, Project, Work
 from attunement.ratings import Outcome, Round
@@ -49,7 +49,8 @@ def settle(connection: Connection, project: Project, member: Member, assignment:
     of_attempt = _attempt(connection, member, attempt)
     if any(entry.state is Work.OPEN for entry in of_attempt):
         return
-    right = sum(is_right(entry, read_drafts(connection, entry)) for entry in of_attempt)
+    keys = [entry.key for entry in of_attempt]
+    right = right_of(checked(connection, tables.assignments.c.key.in_(keys)))
     passed = right >= project.settings.pass_mark * len(of_attempt) - _TINY
     content = Result(attempt, right, len(of_attempt), passed)._asdict()
     record(connection, project, "calibrated", member=member, content=content)
@@ -64,10 +65,10 @@ def settle(connection: Connection, project: Project, member: Member, assignment:
     record(connection, project, "held", member=member)
 
 
-def is_right(assignment: Assignment, drafts: Mapping[str, Draft]) -> bool:
-    """Whether the draft of an assignment agrees with every answer that is known."""
-    known = assignment.unit.answers
-    return all(item in drafts and agrees(answer, drafts[item].outcome) for item, answer in known.items())
+def right_of(answers: Sequence[Checked]) -> int:
+    """How many worked examples were answered as the instrument does, in all that is known about them."""
+    wrong = {answer.assignment for answer in answers if not agrees(answer.known, answer.given)}
+    return len({answer.assignment for answer in answers} - wrong)
 
 
 def results(study: Study, project: Project) -> dict[int, list[Result]]:

@@ -16,9 +16,10 @@ from attunement.agreement.gathered import Gathered
 from attunement.agreement.gathering import gather
 from attunement.agreement.results import Undefined
 from attunement.agreement.summary import ItemAgreement, summarise
-from attunement.people.calibration import agrees
+from attunement.people.calibration import agrees, right_of
 from attunement.people.disagreement import disagree, spread
 from attunement.people.handed import Handed, handed_in
+from attunement.people.practice import Checked, checked
 from attunement.people.projects import members
 from attunement.people.records import Member, Project, Role, Work
 from attunement.people.remarks import unit_names
@@ -102,7 +103,7 @@ def stamp(study: Study, project: Project) -> tuple[Any, ...]:
 
 def figures(study: Study, project: Project) -> Figures:
     """Everything that is known about the work so far."""
-    handed = handed_in(study, project, [Round.MAIN, Round.GOLD, Round.ATTENTION])
+    handed = handed_in(study, project, [Round.MAIN, Round.GOLD])
     main = [entry for entry in handed if entry.round is Round.MAIN]
     gathered = gather(study, project.instrument)
     names = _rater_names(study, project)
@@ -142,7 +143,7 @@ def _raters(
     }
     severe = severity(gathered, people, when)
     day, week = (_ago(days) for days in (1, 7))
-    done = _done(study, project)
+    done, attention = _done(study, project), _attention(study, project)
     unknown = Severity(_UNKNOWN, _UNKNOWN)
     return tuple(
         RaterFigures(
@@ -151,8 +152,8 @@ def _raters(
             sum(at >= day for at in done.get(standing.member.key, ())),
             sum(at >= week for at in done.get(standing.member.key, ())),
             _again(gathered, names.get(standing.member.key)),
-            _right(by_member.get(standing.member.key, ()), Round.GOLD),
-            _right(by_member.get(standing.member.key, ()), Round.ATTENTION),
+            _right(by_member.get(standing.member.key, ())),
+            attention.get(standing.member.key, Right()),
             severe.get(names.get(standing.member.key, ""), unknown),
         )
         for number, standing in enumerate(standings(study, project), 1)
@@ -172,8 +173,22 @@ def _again(gathered: Gathered, name: str | None) -> Right:
     return Right(right, total)
 
 
-def _right(handed: Iterable[Handed], round: Round) -> Right:
-    own = [entry for entry in handed if entry.round is round]
+def _attention(study: Study, project: Project) -> dict[int, Right]:
+    """By member: how many of the worked examples among their units were answered as the instrument does."""
+    assignment = tables.assignments.c
+    wanted = (assignment.project == project.key) & (assignment.round == Round.ATTENTION)
+    by_member: dict[int, list[Checked]] = {}
+    with study.reading() as connection:
+        for answer in checked(connection, wanted):
+            by_member.setdefault(answer.member, []).append(answer)
+    return {
+        member: Right(right_of(answers), len({answer.assignment for answer in answers}))
+        for member, answers in by_member.items()
+    }
+
+
+def _right(handed: Iterable[Handed]) -> Right:
+    own = [entry for entry in handed if entry.round is Round.GOLD]
     right = sum(
         all(
             item in entry.answers and agrees(known, entry.answers[item].outcome)

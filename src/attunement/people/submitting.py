@@ -1,7 +1,7 @@
 """What happens when a rater sets an answer, hands a unit in, leaves it out, or calls for help?
 
-Each answer is kept as it is set. What was handed in becomes ordinary ratings of the study in the same transaction, and
-stays as it is.
+Each answer is kept as it is set. What was handed in becomes ordinary ratings of the study in the same transaction;
+answers to a worked example go to a table of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from attunement.people.answers import Change, Draft, Missing
 from attunement.people.assigned import find_assignment, read_drafts
 from attunement.people.calibration import settle
 from attunement.people.errors import GoneError
+from attunement.people.practice import keep_practice
 from attunement.people.projects import insert_into, record
 from attunement.people.records import Assignment, Member, Project, Task, Work
 from attunement.ratings import RaterKind, Rating, Round
@@ -74,14 +75,18 @@ def submit(study: Study, project: Project, member: Member, task: Task) -> Submit
         lacking = answers.missing(project.instrument, task.items, drafts)
         if lacking:
             return Submitted(tuple(lacking))
-        made = [] if rater is None else _ratings(connection, project, rater, task, drafts)
-        if made:
+        at = now()
+        if rater is None:
+            count = keep_practice(connection, assignment, task.items, drafts, at)
+        else:
+            made = _ratings(connection, project, rater, task, drafts, at)
             connection.execute(kept.ratings.insert(), made)
-        _finish(connection, assignment, Work.SUBMITTED)
+            count = len(made)
+        _finish(connection, assignment, Work.SUBMITTED, at)
         record(connection, project, "submitted", member=member, assignment=assignment.key)
         if assignment.round is Round.CALIBRATION:
             settle(connection, project, member, assignment)
-    return Submitted((), len(made))
+    return Submitted((), count)
 
 
 def skip(study: Study, project: Project, member: Member, assignment: Assignment, *, reason: str, text: str) -> None:
@@ -90,7 +95,7 @@ def skip(study: Study, project: Project, member: Member, assignment: Assignment,
         raise InputError("a practice example cannot be skipped")
     with study.writing() as connection:
         current = _still_open(connection, member, assignment)
-        _finish(connection, current, Work.SKIPPED)
+        _finish(connection, current, Work.SKIPPED, now())
         content = {"reason": reason, "text": text}
         record(connection, project, "skipped", member=member, assignment=current.key, content=content)
 
@@ -139,9 +144,9 @@ def _open(current: Assignment | None) -> Assignment:
     return current
 
 
-def _finish(connection: Connection, assignment: Assignment, state: Work) -> None:
+def _finish(connection: Connection, assignment: Assignment, state: Work, at: str) -> None:
     query = tables.assignments.update().where(tables.assignments.c.key == assignment.key)
-    connection.execute(query.values(state=state, done=now()))
+    connection.execute(query.values(state=state, done=at))
 
 
 def _rater(study: Study, project: Project, member: Member) -> Rater:
@@ -160,9 +165,9 @@ def _rater(study: Study, project: Project, member: Member) -> Rater:
 
 
 def _ratings(
-    connection: Connection, project: Project, rater: Rater, task: Task, drafts: Mapping[str, Draft]
+    connection: Connection, project: Project, rater: Rater, task: Task, drafts: Mapping[str, Draft], at: str
 ) -> list[dict[str, Any]]:
-    """The rows of the ratings that a unit amounts to."""
+    """The rows of the ratings that a unit amounts to. Their time is that of the assignment, which finds them by it."""
     instrument, unit, assignment = project.instrument, task.unit, task.assignment
     outcomes = {item: draft.outcome for item, draft in drafts.items() if draft.outcome is not None}
     spoken = rules.apply(instrument, unit, outcomes)
@@ -188,7 +193,7 @@ def _ratings(
             item_hash=wording,
             asked=wording,
             instrument=instrument.hash,
-            at=now(),
+            at=at,
         )
         rows.append(rating_row(rating, key, rater.key))
     return rows

@@ -21,7 +21,7 @@ from attunement.reports.markdown_text import code, plain, table
 from attunement.scoring import Verdict
 from attunement.study.table_files import Column
 
-What = Literal["ratings", "scorecards", "events"]
+What = Literal["ratings", "scorecards", "practice", "events"]
 
 
 class Described(NamedTuple):
@@ -126,6 +126,27 @@ _SCORECARDS = _COMMON | {
 }
 
 
+_PRACTICE = _RATINGS | {
+    "project": ("The round of people's work it belongs to, by its instrument.", "any text"),
+    "project_number": ("Which round with that instrument.", "1 and up"),
+    "round": (
+        "What the answer was given for: practice before the work, or a check among the units. Neither enters scores "
+        "or agreement.",
+        _any_of((Round.CALIBRATION, Round.ATTENTION)),
+    ),
+    "attempt": ("Which time of going through the practice.", "1 and up"),
+    "example": (
+        "The worked example of the instrument: the item it stands under, and its place there.",
+        "such as safety/2",
+    ),
+    "known": (
+        "The instrument's own answer.",
+        f"{_CRITERIA}, a whole number for a score; empty: the example says nothing about the item",
+    ),
+    "evidence": ("The words that the rater marked.", "a list of objects: turn, speaker, start, end, quote"),
+    "at": ("When the answer was handed in.", "a time in ISO 8601 with its zone"),
+}
+
 _EVENTS = {
     "at": ("When it was done.", "a time in ISO 8601 with its zone"),
     "project": ("The round of people's work it belongs to, by its instrument.", "any text"),
@@ -144,7 +165,12 @@ _EVENTS = {
 
 def dictionary(what: What, columns: Sequence[Column], instrument: Instrument | None = None) -> list[Described]:
     """The columns of a table with their meanings; `instrument` describes its categories and its scale."""
-    known = {"ratings": _RATINGS, "scorecards": _SCORECARDS | _categories(instrument), "events": _EVENTS}[what]
+    known = {
+        "ratings": _RATINGS,
+        "scorecards": _SCORECARDS | _categories(instrument),
+        "practice": _PRACTICE,
+        "events": _EVENTS,
+    }[what]
     return [Described(what, column.name, _TYPES[column.kind], *known[column.name]) for column in columns]
 
 

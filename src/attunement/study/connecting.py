@@ -21,6 +21,7 @@ from attunement.study import migrations
 from attunement.study import tables_calibrators as _calibrators  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study import tables_handouts as _handouts  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study import tables_people as _people  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from attunement.study import tables_practice as _practice  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study import tables_reviews as _reviews  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study import tables_samples as _samples  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study.tables import about, metadata

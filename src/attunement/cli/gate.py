@@ -18,6 +18,8 @@ def gate(
     instrument: Annotated[
         str | None,
         typer.Option(
+            "--instrument",
+            "-i",
             metavar="ID|FILE",
             help="Which instrument of the study; or a .yaml file with the same items that scores them otherwise.",
             show_default=False,

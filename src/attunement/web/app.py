@@ -27,7 +27,7 @@ from attunement.people.records import Member, Role
 from attunement.study import Study
 from attunement.web import adjudicating, coordinating, rating, resting, reviewing, starting
 from attunement.web.security import Headers, Under, is_form_secret
-from attunement.web.site import Site, Visit
+from attunement.web.site import Site, Visit, sentence
 
 COOKIE = "attune"
 _LARGEST = 512 * 1024
@@ -181,8 +181,8 @@ async def _sent(request: Request) -> dict[str, Any]:
 
 def _problem(visit: Visit, status: int, error: AttunementError) -> Response:
     if _wants_json(visit.request):
-        return JSONResponse({"problem": str(error)}, status)
-    return visit.page("message.html", status=status, title=visit.words("common.name"), text=str(error))
+        return JSONResponse({"problem": sentence(error)}, status)
+    return visit.page("message.html", status=status, title=visit.words("common.name"), text=sentence(error))
 
 
 def _wants_json(request: Request) -> bool:

@@ -4,6 +4,7 @@ Whoever comes in here may see judges' answers, and so cannot be a rater any more
 judge's without names.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,10 +12,12 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from attunement.conversations import Conversation
+from attunement.errors import InputError
 from attunement.people import reviewing
 from attunement.people.projects import members
 from attunement.people.records import Role
-from attunement.people.reviewing import CrisisSignals, Reviewed, Why, choices, review
+from attunement.people.reviewing import CrisisSignals, Queued, Reviewed, Why, choices, review
 from attunement.people.sign_off import numbers_read, sign
 from attunement.ratings import RaterKind
 from attunement.reports.conversation import View, view
@@ -24,9 +27,14 @@ from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.rendering import render_conversation
 from attunement.reports.html.statuses import Status, status_of
 from attunement.reports.html.text import SHOW_ALL
-from attunement.study.reviews import Decided, Reading, note_reading
+from attunement.signals.crisis import crisis_cues
+from attunement.study.reviews import UNKNOWN, Decided, Reading, Review, note_reading
 from attunement.study.sign_offs import Release, basis, changed, sign_offs
-from attunement.web.site import Visit
+from attunement.web.catalogue import Catalogue
+from attunement.web.site import Visit, sentence
+
+_UNDECIDED = "undecided"
+"""The choice of the list that shows what nobody has decided."""
 
 
 class Row(NamedTuple):
@@ -35,6 +43,8 @@ class Row(NamedTuple):
     entry: Reviewed
     status: Status | None
     """What the judges say; None where none has judged it."""
+    said: str
+    """What a reviewer says, where one has decided."""
 
 
 def queue(visit: Visit) -> Response:
@@ -69,9 +79,12 @@ def judge_it(visit: Visit) -> Response:
 
 
 def sign_it(visit: Visit) -> Response:
-    """Keep a signature."""
+    """Keep a signature, or say what is missing."""
     fields = {name: str(visit.sent.get(name, "")) for name in ("name", "role", "decision", "conditions")}
-    sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
+    try:
+        sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
+    except InputError as error:
+        return _list(visit, status=400, problem=sentence(error))
     return RedirectResponse(visit.url("queue") + "#sign", 303)
 
 
@@ -84,17 +97,23 @@ def _entries(visit: Visit) -> list[Reviewed]:
     return reviewing.reviewed(study, project, visit.member, queued)
 
 
-def _list(visit: Visit) -> Response:
+def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
     study, instrument = visit.study, visit.project.instrument
     entries = _entries(visit)
     chosen = visit.request.query_params.get("why", "")
+    shown = {
+        **{str(why): [entry for entry in entries if why in entry.queued.why] for why in Why},
+        _UNDECIDED: [entry for entry in entries if not entry.is_decided],
+    }
     present = basis(study, instrument)
     signed = [(signature, changed(signature, present)) for signature in reversed(sign_offs(study, instrument))]
     values: dict[str, Any] = {
-        "rows": [_row(entry) for entry in entries if not chosen or chosen in entry.queued.why],
+        "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
         "numbers": numbers_read(study, entries),
-        "whys": {why: sum(why in entry.queued.why for entry in entries) for why in Why},
-        "chosen": chosen,
+        "whys": {name: len(some) for name, some in shown.items()},
+        "chosen": chosen if chosen in shown else "",
+        "given": visit.sent,
+        "problem": problem,
         "signed": signed,
         "sign_off": sign_off_words(gather_sign_offs(study, instrument)) if signed else "",
         "basis": present,
@@ -104,19 +123,39 @@ def _list(visit: Visit) -> Response:
             Release.NO_RELEASE: "sign.no_release",
         },
     }
-    return visit.page("queue.html", **values)
+    return visit.page("queue.html", status=status, **values)
 
 
-def _row(entry: Reviewed) -> Row:
-    return Row(entry, status_of(entry.queued.card) if entry.queued.card else None)
+def _row(words: Catalogue, entry: Reviewed) -> Row:
+    held = entry.held.alarm or entry.held.looked
+    status = status_of(entry.queued.card) if entry.queued.card else None
+    return Row(entry, status, _said(words, held) if held else "")
+
+
+def _said(words: Catalogue, review: Review) -> str:
+    """What a reviewer said; who confirms a judge that has not looked at safety has looked themselves."""
+    looked = review.decided is Decided.CONFIRMED and review.verdict in {"", *UNKNOWN}
+    return str(words("review.said_looked" if looked else f"review.said_{review.decided}"))
+
+
+def _choice(words: Catalogue, queued: Queued, decided: Decided) -> str:
+    """What a reviewer can say, as the page offers it."""
+    name: str = decided
+    if decided is Decided.CONFIRMED and queued.is_alarming:
+        name = "confirmed_alarm"
+    elif decided is Decided.CONFIRMED and queued.is_quiet:
+        name = "confirmed_silence"
+    elif decided is not Decided.RAISED and not queued.is_alarming:
+        name = "looked"
+    return str(words(f"review.{name}"))
 
 
 def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
     entry, number, entries = _wanted(visit)
     study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
     note_reading(study, instrument, key, visit.member.key, Reading.OPENED)
-    shown = _unnamed(visit, view(study, instrument, kept_by_key(study, [key])[key]))
-    page = conversation_page(key, shown, SHOW_ALL)
+    kept = kept_by_key(study, [key])[key]
+    page = conversation_page(key, _unnamed(visit, view(study, instrument, kept)), SHOW_ALL)
     following = entries[number] if number < len(entries) else None
     return visit.page(
         "review.html",
@@ -124,14 +163,38 @@ def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None
         # The template of reports escapes everything in it.
         shown=Markup(render_conversation(page)),  # noqa: S704
         entry=entry,
-        choices=choices(entry.queued),
-        said=[(one, one.is_alarm or one.covers(instrument, entry.queued.card)) for one in reversed(entry.said)],
+        here=list(_why_here(visit, entry.queued, kept.conversation)),
+        choices=[(choice, _choice(visit.words, entry.queued, choice)) for choice in choices(entry.queued)],
+        said=[
+            (one, _said(visit.words, one), one.is_alarm or one.covers(instrument, entry.queued.card))
+            for one in reversed(entry.said)
+        ],
         number=number,
         count=len(entries),
         following=following and str(following.queued.key),
         problem=problem,
         given=visit.sent,
     )
+
+
+def _why_here(visit: Visit, queued: Queued, conversation: Conversation) -> Iterator[tuple[Why, list[str]]]:
+    """Why the conversation is to be read, each with what shows it."""
+    words, instrument, card = visit.words, visit.project.instrument, queued.card
+    for why in queued.why:
+        match why:
+            case Why.UNSAFE:
+                slots = card.unsafe if card else ()
+                yield why, [_place(words, instrument.item(slot.item).title, slot.turn) for slot in slots]
+            case Why.PERSON:
+                yield why, [spoken.finding.text for spoken in (card.needs_person if card else ())]
+            case Why.CRISIS:
+                yield why, [_place(words, f"“{cue.quote}”", cue.turn) for cue in crisis_cues(conversation.turns)]
+            case _:
+                yield why, [str(words(f"review.here_{why}"))]
+
+
+def _place(words: Catalogue, text: str, turn: int | None) -> str:
+    return text if turn is None else words("review.here_turn", text=text, turn=turn).unescape()
 
 
 def _wanted(visit: Visit) -> tuple[Reviewed, int, list[Reviewed]]:

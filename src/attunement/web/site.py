@@ -149,6 +149,12 @@ class Visit(NamedTuple):
         )
 
 
+def sentence(error: Exception) -> str:
+    """What an error says, as a sentence of a page."""
+    text = str(error)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 def bold(value: object) -> Markup:
     """`value`, escaped and printed bold."""
     return Markup("<b>{}</b>").format(value)

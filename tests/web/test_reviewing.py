@@ -1,0 +1,106 @@
+"""What the reviewer's pages say: why a conversation is there, what can be said about it, and what is missing."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attunement.people.access import issue
+from attunement.people.records import Member
+from attunement.people.review_desk import review_desk, reviewers
+from attunement.people.reviewing import CrisisSignals, queue, review
+from attunement.reports.gate_reviews import review_words
+from attunement.study import Study
+from attunement.study.reviews import Decided, held, reviews
+from attunement.study.sign_offs import sign_offs
+from tests.people.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
+from tests.people.projects import EMPATHY, Begun
+from tests.web.visitors import Answer, Visitor, serving
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Begun]:
+    """A study of which a judge has seen all but the last conversation, and which nobody rates."""
+    with Study(tmp_path / "a.study.db", create=True) as study:
+        study.keep_instrument(EMPATHY)
+        talks = lively_talks(9)
+        judge_all(study, talks[:-1])
+        study.keep_conversations(talks)
+        yield Begun(study, review_desk(study, EMPATHY))
+
+
+@pytest.fixture
+def ada(desk: Begun) -> Member:
+    return reviewers(desk.study, desk.project, ["Ada"])[0]
+
+
+@pytest.fixture
+def visitor(desk: Begun) -> Iterator[Visitor]:
+    with serving(desk.study) as server, Visitor(server) as somebody:
+        yield somebody
+
+
+def come_in(visitor: Visitor, desk: Begun, member: Member) -> Answer:
+    return visitor.get(f"/enter/{issue(desk.study, desk.project, member)}")
+
+
+def opened(visitor: Visitor, listing: Answer, desk: Begun, id: str) -> Answer:
+    return visitor.get(f"{listing.path}/{desk.study.find(id)[0].key}")
+
+
+def test_a_conversation_says_why_it_is_there_and_what_shows_it(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    listing = come_in(visitor, desk, ada)
+    unsafe = opened(visitor, listing, desk, UNSAFE).text
+    assert (
+        '<dt>unsafe or flagged</dt><dd><p dir="auto">Keeps the person safe and stays within its limits (turn 2)'
+        in unsafe
+    )
+    crisis = opened(visitor, listing, desk, CRISIS).text
+    assert re.search(r"<dt>crisis signal</dt><dd><p[^>]*>“[^”]*kill myself[^”]*” \(turn 1\)", crisis)
+    assert "Drawn from all that nothing points to" in opened(visitor, listing, desk, "c1").text
+
+
+def test_every_number_of_the_queue_leads_to_its_conversations(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    listing = come_in(visitor, desk, ada)
+    for why, number in re.findall(r'\?why=(\w+)#list"><b>(\d+)</b>', listing.text):
+        rows = re.findall(r'href="[^"]*/review/\d+"', visitor.get(listing.path, params={"why": why}).text)
+        assert len(rows) == int(number), why
+    everything = len(re.findall(r"/review/\d+", listing.text))
+    assert len(re.findall(r"/review/\d+", visitor.get(listing.path, params={"why": "undecided"}).text)) == everything
+    assert len(re.findall(r"/review/\d+", visitor.get(listing.path, params={"why": "<x>"}).text)) == everything
+
+
+def test_who_reads_what_no_judge_has_seen_confirms_nobody(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    listing = come_in(visitor, desk, ada)
+    assert "Confirm: nothing unsafe" in opened(visitor, listing, desk, "c1").text
+    unseen = opened(visitor, listing, desk, "c8")
+    assert "I have read it, nothing is unsafe" in unseen.text
+    assert "Confirm" not in unseen.text
+    visitor.post(unseen.path, data={"secret": unseen.secret(), "decided": "confirmed"})
+    assert "found nothing unsafe" in visitor.get(listing.path).text
+    (entry,) = (each for each in queue(desk.study, desk.project, CrisisSignals()) if each.identity.id == "c8")
+    said = held(EMPATHY, entry.card, reviews(desk.study, EMPATHY)[entry.key])
+    assert review_words(entry.card, said) == "Not judged, read and not held to be unsafe by Ada."
+
+
+def test_what_was_typed_stays_where_a_signature_lacks_something(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    listing = come_in(visitor, desk, ada)
+    place = listing.path.replace("/review", "/sign")
+    given = {"name": "Ada <b>", "role": "lead", "decision": "release", "conditions": "Only with a banner."}
+    answer = visitor.post(place, data={"secret": listing.secret(), **given})
+    assert answer.status == 400
+    assert "Conditions go with the decision" in answer.text
+    assert 'value="Ada &lt;b&gt;"' in answer.text
+    assert "Only with a banner.</textarea>" in answer.text
+    assert 'value="release" required checked' in answer.text
+    assert sign_offs(desk.study, EMPATHY) == []
+
+
+def test_two_reviewers_see_each_others_words(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    (ben,) = reviewers(desk.study, desk.project, ["Ben"])
+    entry = queue(desk.study, desk.project, CrisisSignals())[0]
+    review(desk.study, desk.project, ben, entry, Decided.CLEARED, "It is a quotation.")
+    listing = come_in(visitor, desk, ada)
+    assert 'cleared it</span> <bdi class="quiet small">Ben' in listing.text
+    assert "It is a quotation." in opened(visitor, listing, desk, entry.identity.id).text

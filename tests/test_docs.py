@@ -25,8 +25,6 @@ __all__ = ["postgres"]  # a fixture
 DOCS = ROOT / "docs"
 GENERATED = "reference/cli.md"
 ON_POSTGRESQL = "docs/how-to/postgresql.md"
-QUICK = ("docs/tutorial.md", "docs/how-to/own-", "docs/reference/", "docs/explanation/")
-"""Where a page does not begin so, its many commands take too long for every change."""
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in DOCS.rglob("*.md")
@@ -53,14 +51,8 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=() if page.startswith(QUICK) else pytest.mark.slow)
-        for page in PAGES
-        if page != ON_POSTGRESQL
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if page != ON_POSTGRESQL])
 def test_every_command_of_a_page_ends_as_the_page_says(page: str, desk: Path, request: pytest.FixtureRequest) -> None:
     def get_data(desk: Path, name: str) -> None:
         """The reader has got a public data set; skips where it is not at hand."""

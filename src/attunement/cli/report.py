@@ -172,11 +172,13 @@ def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
 
 
 def _sentences(written: "Written", output: str) -> list[str]:
+    from attunement.reports.wording import counted
+
     top = written.report.top
     size = f"{written.bytes / 1e6:,.1f} MB"
     return [
-        f"{top.conversations:,} conversations. Not judged: {top.not_judged:,}. Unsafe according to {top.according}: "
-        f"{top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}.",
+        f"{counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}. "
+        f"Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}.",
         f"Wrote {output} ({size})."
         if written.files == 1
         else f"Wrote {output}: an index and {written.files - 1:,} pages ({size}).",

@@ -75,7 +75,8 @@ def digest(
     if baseline:
         with Study(baseline) as earlier:
             compared = _baseline_hidden(against(study, earlier, name), made.hiding)
-    return Digest(made, decision, found, agreement_in(study, instrument) if people else None, compared)
+    agreement = made.agreement or agreement_in(study, instrument) if people else None
+    return Digest(made, decision, found, agreement, compared)
 
 
 def _gate_hidden(gate: Gate, hiding: Hiding) -> Gate:

@@ -57,6 +57,7 @@ def report_only(study: Study, instrument: Instrument, wishes: Wishes) -> Report:
             checked=wishes.checked,
             sign_off=wishes.sign_off,
             sections=wishes.sections,
+            agreement=wishes.agreement,
         )
 
 

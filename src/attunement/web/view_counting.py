@@ -180,7 +180,7 @@ class Counting:
         made = report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
         found = analysed(self._study, self._instrument, self._hiding)
         top = made.top._replace(checked=found.checked or made.top.checked, sign_off=found.sign_off)
-        count.report = made._replace(top=top, sections=found.sections)
+        count.report = made._replace(top=top, sections=found.sections, agreement=found.agreement)
 
     def _pace(self) -> None:
         if self._stopped.is_set():

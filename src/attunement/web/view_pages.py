@@ -19,41 +19,24 @@ from starlette.responses import HTMLResponse, Response
 
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
-from attunement.reports.html.analyses import MOST_COMPARED
 from attunement.reports.html.conversation_page import conversation_page
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Filter, Placed
 from attunement.reports.html.page import choices, failing, title_of
 from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.rendering import environment
+from attunement.reports.html.sections import NEEDS
 from attunement.reports.html.statuses import low_limit
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 from attunement.study.reviews import reviews
-from attunement.web.view_counting import Counting, Standing
+from attunement.web.view_counting import Count, Counting, Standing
 
 PER_PAGE = 50
 _LONGEST, _MOST_WORDS = 200, 8
 """Characters of a search, and words of it that are looked for."""
 _FLAGS = ("people differ|judges differ", "quote not found", "crisis signal", "needs a person", "not judged")
 _TEMPLATES = Path(__file__).parent / "templates"
-
-SECTIONS = {
-    "trust": (
-        "How far to believe the judge",
-        "It needs people's ratings: attune annotate gathers them, and attune import takes them in.",
-    ),
-    "corrected": (
-        "Score corrected with people's ratings",
-        "It needs a random sample that people rated: attune plan draws one, and attune annotate has it rated.",
-    ),
-    "compare": (
-        "Comparison",
-        f"It needs two systems that the same judges rated, and at most {MOST_COMPARED:,} conversations; attune compare "
-        "compares larger studies.",
-    ),
-}
-"""The pages of analyses: the title of each, and what it needs."""
 
 
 class Shown(NamedTuple):
@@ -92,7 +75,10 @@ def summary(shown: Shown, request: Request) -> Response:
         def link(key: int) -> str:
             return _path(request, "conversation", key=key)
 
-        return _page(shown, request, standing, "summary", report=standing.latest.report, listed=listed, link=link)
+        return _page(
+            shown, request, standing, "summary",
+            report=standing.latest.report, listed=listed, link=link, trust_href=_path(request, "section", name="trust"),
+        )  # fmt: skip
 
 
 def conversations(shown: Shown, request: Request) -> Response:
@@ -154,15 +140,14 @@ def conversation(shown: Shown, request: Request) -> Response:
 
 
 def section(shown: Shown, request: Request) -> Response:
-    """The page of one analysis, or what it needs."""
+    """The page of one analysis, once the study is counted."""
     name: str = request.path_params["name"]
-    if name not in SECTIONS:
+    if name not in NEEDS:
         raise HTTPException(404)
     with shown.counting.standing() as standing:
         made = standing.latest.report
         found = next((one for one in made.sections if one.id == name), None) if made else None
-        heading, needs = SECTIONS[name]
-        return _page(shown, request, standing, "section", section=found, heading=heading, needs=needs, name=name)
+        return _page(shown, request, standing, "section", section=found, heading=NEEDS[name][0])
 
 
 def words(shown: Shown, request: Request) -> Response:
@@ -171,12 +156,19 @@ def words(shown: Shown, request: Request) -> Response:
         return _page(shown, request, standing, "words", glossary=GLOSSARY)
 
 
+def cost(shown: Shown, request: Request) -> Response:
+    """What the judges' answers took, once the study is counted."""
+    with shown.counting.standing() as standing:
+        return _page(shown, request, standing, "cost", report=standing.latest.report)
+
+
 PAGES = [
     ("", "summary", summary),
     ("conversations", "list", conversations),
     ("conversation/{key:int}", "conversation", conversation),
     ("analysis/{name}", "section", section),
     ("words", "words", words),
+    ("cost", "cost", cost),
 ]
 
 
@@ -231,13 +223,19 @@ def _page(shown: Shown, request: Request, standing: Standing, template: str, /, 
             running=running,
             stale=stale,
             counted=running.listing.count() if running else 0,
-            sections={name: heading for name, (heading, _) in SECTIONS.items()},
+            sections=_headings(latest),
             current=request.url.path,
             url=url,
             **values,
         )
     )
     return HTMLResponse(text)
+
+
+def _headings(count: Count) -> dict[str, str]:
+    """The pages of analyses and their headings, as the last count has them."""
+    known = {section.id: section.title for section in count.report.sections} if count.report else {}
+    return {name: heading for name, (heading, _) in NEEDS.items()} | known
 
 
 @cache

@@ -1,6 +1,8 @@
+import json
 import random
 
 import pytest
+from typer.testing import CliRunner
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
@@ -8,10 +10,11 @@ from attunement.reports.html import analyses
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
-from tests.reports.html.studies import COACHING, fill, mixed, one, page, rated
+from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
 
 PEOPLE = ("Ann", "Ben", "Cy")
+PERSON = RaterKind.PERSON
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,26 @@ def test_who_checked_the_judge_is_said_with_the_failures_it_missed(study):
     assert any("Krippendorff's" in figure.technical for figure in checked.figures)
 
 
+def test_what_holds_for_all_judges_is_said_once_and_the_kinds_of_raters_are_counted(tmp_path):
+    talk = one("c1")
+    given = [*rated(talk), *rated(talk, rater="judge-2"), *rated(talk, {"CQ8": "NO"}, rater="Ann", rater_kind=PERSON)]
+    path = fill(tmp_path / "s.db", COACHING, [talk], given, {"Ann": PERSON})
+    with Study(path) as opened:
+        opened.keep_rater("Ben", PERSON, {"profession": "nurse"})
+    checked = found(path).checked
+    assert checked.note.count("CQ8: ") == 1
+    assert checked.sentence.startswith("1 person (1 × nurse) rated 1 conversation. judge-1: ")
+    assert {figure.words.partition(",")[0] for figure in checked.figures} == {"judge-1", "judge-2"}
+
+
+def test_where_there_is_no_judge_the_page_is_about_the_raters(tmp_path):
+    talks = [one("c1"), one("c2")]
+    given = [r for talk in talks for who in PEOPLE for r in rated(talk, rater=who, rater_kind=PERSON)]
+    seen = found(fill(tmp_path / "s.db", COACHING, talks, given, dict.fromkeys(PEOPLE, PERSON)))
+    assert seen.checked.sentence == "There is no judge: 3 people rated 2 conversations themselves."
+    assert seen.sections[0].title == "How far your raters agree"
+
+
 def test_every_item_that_people_rated_has_a_trust_card(study):
     section = next(one for one in found(study).sections if one.id == "trust")
     cards = parse(section.body).find(kind="trust")
@@ -70,14 +93,41 @@ def test_two_systems_are_compared(study):
     assert "Holm" in text
 
 
-def test_the_sections_stand_in_the_report(study, tmp_path):
+OWN_PAGES = [
+    "How far to believe the judge",
+    "Score corrected with people's ratings",
+    "Comparison",
+    "Words",
+    "Cost and time",
+]
+
+
+def test_each_analysis_is_a_page_of_its_own_in_one_file(study):
     seen = found(study)
     shown = page(study, checked=seen.checked, sections=seen.sections)
     assert "3 people rated 30 conversations." in shown.one(kind="lines").text
-    assert [link.text for link in shown.one(kind="rail").find(tag="a")][6:8] == [
-        "How far to believe the judge",
-        "Comparison",
-    ]
+    links = shown.one(kind="rail").find(tag="a")[-5:]
+    assert [link.text for link in links] == OWN_PAGES
+    for link in links:
+        own = shown.one(id=link.attributes["href"][1:])
+        assert "own" in own.attributes["class"].split()
+        assert own.find(tag="h2")[0].text == link.text
+    assert shown.one(kind="lines").find(tag="a", href="#trust")
+
+
+def test_each_analysis_is_a_file_of_its_own_in_a_folder(study, tmp_path):
+    seen = found(study)
+    report(study, f"{tmp_path}/out/", checked=seen.checked, sections=seen.sections)
+    index = parse((tmp_path / "out" / "index.html").read_text())
+    links = index.one(kind="rail").find(tag="a")[-5:]
+    assert [link.text for link in links] == OWN_PAGES
+    for link in links:
+        own = parse((tmp_path / "out" / link.attributes["href"]).read_text())
+        assert own.one(kind="own").find(tag="h2")[0].text == link.text
+        for other in own.one(kind="rail").find(tag="a"):
+            assert (tmp_path / "out" / "pages" / other.attributes["href"].partition("#")[0]).exists()
+    assert not index.find(kind="own")
+    assert index.one(kind="lines").find(tag="a", href="pages/trust.html")
 
 
 def test_a_signature_stands_with_who_checked_the_judge(tmp_path, monkeypatch):
@@ -88,7 +138,50 @@ def test_a_signature_stands_with_who_checked_the_judge(tmp_path, monkeypatch):
     assert "Signed by Ann: do not release." in third.text
 
 
-def test_without_people_and_with_judges_that_differ_there_is_nothing_to_analyse(tmp_path):
+def refused(path) -> list[str]:
+    """The pages that say that the study does not allow them."""
+    return [one.id for one in found(path).sections if "This study does not allow it." in one.body]
+
+
+def test_the_page_of_an_analysis_that_the_study_does_not_allow_says_what_it_needs(tmp_path):
     assert found(mixed(tmp_path / "a.db")).checked is None
-    assert [one.id for one in found(mixed(tmp_path / "b.db")).sections] == ["compare"]
-    assert found(fill(tmp_path / "c.db", COACHING, [one("c1")], rated(one("c1")))) == (None, "", ())
+    assert refused(mixed(tmp_path / "b.db")) == ["trust", "corrected"]
+    alone = fill(tmp_path / "c.db", COACHING, [one("c1")], rated(one("c1")))
+    assert refused(alone) == ["trust", "corrected", "compare"]
+    assert "It needs two systems that the same judges rated." in found(alone).sections[2].body
+
+
+def test_what_nobody_answered_is_not_compared(tmp_path):
+    talks = [one("c1"), one("c2", "Lumen")]
+    silent = [given for talk in talks for given in rated(talk, {item.id: ERROR for item in COACHING.items})]
+    assert "compare" in refused(fill(tmp_path / "s.db", COACHING, talks, silent))
+
+
+def test_each_pair_of_three_systems_is_compared_and_more_are_left_to_the_command(tmp_path):
+    def study_of(count):
+        talks = [one(f"c{number}", f"bot-{number % count}") for number in range(2 * count)]
+        return fill(tmp_path / f"{count}.db", COACHING, talks, [given for talk in talks for given in rated(talk)])
+
+    body = found(study_of(3)).sections[2].body
+    for pair in ("bot-1 compared with bot-0", "bot-2 compared with bot-0", "bot-2 compared with bot-1"):
+        assert pair in body
+    assert "There are 4 systems" in found(study_of(4)).sections[2].body
+
+
+def test_a_comparison_that_is_too_large_for_a_page_says_so(study, monkeypatch):
+    monkeypatch.setattr(analyses, "MOST_COMPARED", 59)
+    body = found(study).sections[2].body
+    assert "up to 59 conversations, and there are 60" in body
+    assert "attune compare" in body
+
+
+def test_agreement_is_kept_for_the_other_forms(study, monkeypatch, tmp_path):
+    from attunement.cli import app
+    from attunement.reports import digest
+
+    monkeypatch.setattr(digest, "agreement_in", lambda *_: pytest.fail("it was computed before"))
+    done = CliRunner().invoke(
+        app, ["report", str(study), "-o", str(tmp_path / "r.html"), "--json", str(tmp_path / "r.json")]
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "r.json").read_text())["agreement"]["people"] == 3

@@ -1,9 +1,10 @@
 import re
+from dataclasses import replace
 
 import pytest
 from markupsafe import Markup
 
-from attunement.ratings import RaterKind
+from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
@@ -174,11 +175,80 @@ def test_a_study_in_which_nobody_judged_shows_its_conversations(tmp_path):
     assert "Failing it must hurt" in found.one(id="c1").text
 
 
+def test_where_nothing_was_judged_the_page_says_what_to_do_and_links_to_no_part_that_is_missing(tmp_path):
+    talk = one("c1")
+    silent = rated(talk, {item.id: ERROR for item in COACHING.items}, reasoning="")
+    for name, given, hint in (
+        ("a.db", [], "Nobody was asked on this instrument yet"),
+        ("b.db", silent, "asks what is"),
+    ):
+        found = page(fill(tmp_path / name, COACHING, [talk], given))
+        assert hint in lines(found)[0]
+        links = {link.attributes["href"] for link in found.one(kind="rail").find(tag="a")}
+        assert links == {"#top", "#conversations", "#conversation", "#words", "#cost"}
+
+
+def test_an_unjudged_safety_item_does_not_look_like_a_failed_one(tmp_path):
+    talks = [one("silent"), one("harmful")]
+    given = [*rated(talks[0], {"CQ8": ERROR}), *rated(talks[1], {"CQ8": "NO"})]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, given))
+    silent, harmful = found.one(id="c1"), found.one(id="c2")
+    assert len(silent.find(kind="gate-open")) == len(harmful.find(kind="gate-bad")) == 1
+    assert not silent.find(kind="gate-bad")
+    assert not harmful.find(kind="gate-open")
+
+
+def test_a_conversation_without_a_single_answer_has_no_score(tmp_path):
+    talk = one("c1")
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], rated(talk, {item.id: ERROR for item in COACHING.items})))
+    assert found.one(id="list").find(tag="td")[4].text == "–"
+    assert "score" not in found.one(id="c1").one(kind="conv-head").text
+
+
+@pytest.mark.parametrize(("answer", "said"), [("YES", "passes"), ("NO", "does not pass")])
+def test_one_conversation_is_spoken_of_as_one(tmp_path, answer, said):
+    found = page(fill(tmp_path / "s.db", COACHING, [one("c1")], rated(one("c1"), {"CQ8": answer})))
+    assert f"According to judge-1, the conversation {said} coaching-v1." in lines(found)[3]
+
+
+def test_names_that_run_the_other_way_stand_apart_from_the_figures_beside_them(tmp_path):
+    talks = [one("c1", "עוזר"), one("c2", "مساعد")]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, [given for talk in talks for given in rated(talk)]))
+    assert [name.text for name in found.one(kind="lines").find(tag="li")[3].find(tag="bdi")[1:]] == ["עוזר", "مساعد"]
+
+
+def test_a_flag_that_a_rule_raised_is_shown_with_the_rule_and_its_words(tmp_path):
+    talk = one("c1")
+    rule = RuleFinding("harmful_advice", Consistency.VIOLATED, "Long.", 1, "Failing it must hurt")
+    given = [given for turn in (1, 2) for given in judged(talk, instrument=EMPATHY, others=4, turn=turn)]
+    given = [replace(one, rules=(rule,)) if (one.item, one.turn) == ("safety", 1) else one for one in given]
+    (first,) = page(fill(tmp_path / "s.db", EMPATHY, [talk], given)).one(id="first").find(tag="li")
+    assert EMPATHY.item("safety").title in first.text
+    assert "“Failing it must hurt”" in first.text
+    assert "The answer contradicts a rule: " in first.text
+
+
+def test_what_to_mend_shows_different_conversations_where_it_can(tmp_path):
+    talks = [one(f"c{number}") for number in range(4)]
+    bad = {"CQ1": "NO", "CQ2": "NO", "CQ3": "NO"}
+    found = page(fill(tmp_path / "s.db", COACHING, talks, [given for talk in talks for given in rated(talk, bad)]))
+    shown = [source.find(tag="a")[0].text for source in found.one(id="mend").find(kind="src")]
+    assert len(set(shown)) == 3
+
+
+def test_an_instrument_without_safety_items_says_that_it_asks_nothing_about_it(tmp_path):
+    ungated = EMPATHY.model_copy(update={"gate": ()})
+    given = [given for turn in (1, 2) for given in judged(one("c1"), instrument=ungated, others=4, turn=turn)]
+    safety = lines(page(fill(tmp_path / "s.db", ungated, [one("c1")], given)))[1]
+    assert "This instrument asks nothing about safety" in safety
+
+
 def test_an_empty_study_has_a_page(tmp_path):
     with Study(tmp_path / "s.db", create=True) as study:
         study.keep_instrument(COACHING)
     found = page(tmp_path / "s.db")
     assert "0 conversations. Not judged: 0." in lines(found)[0]
+    assert "attune judge takes conversations in" in lines(found)[0]
     assert not found.find(id="conversations")
     assert found.one(id="words")
 
@@ -192,6 +262,7 @@ def test_where_there_is_no_judge_people_decide(tmp_path):
     assert "Unsafe according to people: 1 (c1)." in lines(found)[1]
     assert "There is no judge" in lines(found)[2]
     assert "According to Ann and Ben" in lines(found)[3]
+    assert "Not read by a person" not in found.one(id="first").text
 
 
 def test_a_judge_of_another_instrument_does_not_count(tmp_path):

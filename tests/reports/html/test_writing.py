@@ -86,7 +86,7 @@ def test_a_very_large_study_is_an_index_and_pages_that_need_no_script(tmp_path, 
     monkeypatch.setattr(writing, "PER_PAGE", 4)
     monkeypatch.setattr(writing, "_MOST_ROWS", 3)
     written = report(path, tmp_path / "r.html")
-    assert (written.form, written.files) == (Form.FOLDER, 3)
+    assert (written.form, written.files) == (Form.FOLDER, 1 + 2 + 2)  # index, conversations, words and cost
     found = parse((tmp_path / "r.html").read_text())
     rows = json.loads(zlib.decompress(base64.b64decode(island(found, "rows"))))
     assert [row[10] for row in rows] == [1, 2, 3, 4, 5, 6]
@@ -111,7 +111,7 @@ def test_pages_of_an_earlier_report_do_not_stay(tmp_path):
     (tmp_path / "out" / "pages").mkdir(parents=True)
     (tmp_path / "out" / "pages" / "00009.html").write_text("old")
     report(path, f"{tmp_path}/out/")
-    assert [file.name for file in (tmp_path / "out" / "pages").iterdir()] == ["00001.html"]
+    assert {file.name for file in (tmp_path / "out" / "pages").iterdir()} == {"00001.html", "words.html", "cost.html"}
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):

@@ -1,10 +1,11 @@
 """Which analyses does a study allow, beside counting: agreement with people, a comparison, a correction?
 
 Agreement needs people's ratings, a correction needs a random sample that people rated, a comparison needs two systems
-that the same judges rated. What a study does not allow is left out.
+that the same judges rated. Where a study does not allow an analysis, its page says what is missing.
 """
 
 from contextlib import suppress
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from attunement.agreement.gathered import Gathered
 from attunement.agreement.gathering import gather
 from attunement.agreement.means import Mean, mean
 from attunement.agreement.results import Interval
+from attunement.agreement.summary import Agreement
 from attunement.agreement.tables import Bools, Floats
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
-from attunement.reports.comparison_scope import compare_groups, read_sheet
+from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
 from attunement.reports.correction_scope import correct_study
 from attunement.reports.gate_reviews import sign_off_line
 from attunement.reports.html.charts import FEW, ChartRow, Dot, IntervalChart, System, line_of
@@ -31,12 +33,15 @@ from attunement.reports.html.sections import (
     comparison_section,
     correction_section,
     judge_systems,
+    missing_section,
 )
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 
-MOST_COMPARED = 2_000
+MOST_COMPARED = 10_000
 """Conversations up to which a comparison is made for a report: it holds all scorecards at once."""
+_MOST_SYSTEMS = 3
+"""Systems of which each pair is compared; more pairs would bury what matters."""
 
 
 class Analysed(NamedTuple):
@@ -46,12 +51,16 @@ class Analysed(NamedTuple):
     sign_off: str = ""
     """Who took responsibility, in words; empty where nobody signed."""
     sections: tuple[Section, ...] = ()
+    """The pages of trust, of the corrected score and of the comparison, in this order."""
+    agreement: Agreement | None = None
+    """In full; None where no person rated."""
 
 
 def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
-    """Every analysis that the study allows under this instrument."""
+    """Every analysis that the study allows under this instrument; for the others, a page that says what is missing."""
     checked: Checked | None = None
-    sections: list[Section] = []
+    agreement: Agreement | None = None
+    trust, corrected = missing_section("trust"), missing_section("corrected")
     people = [rater for rater in study.raters() if rater.kind is RaterKind.PERSON]
     if people:
         agreement = agreement_in(study, instrument, Wish(full=True))
@@ -59,15 +68,38 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
             professions = [str(rater.settings.get("profession") or "") for rater in people]
             checked = checked_by(agreement, professions, hiding)
             charts = calibration_charts(basis(study, instrument.id, gather(study, instrument)).gathered, hiding)
-            sections.append(agreement_section(agreement, hiding, charts))
+            trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
-            sections.append(correction_section(correct_study(study, instrument.hash), hiding))
-    if study.conversation_count() <= MOST_COMPARED:
-        with suppress(AttunementError):  # there are not two systems, or they were not judged alike
-            sections.append(
-                comparison_section(compare_groups(read_sheet(study, instrument.hash, None), "system"), hiding)
-            )
-    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), tuple(sections))
+            corrected = correction_section(correct_study(study, instrument.hash), hiding)
+    sections = (trust, corrected, _compared(study, instrument, hiding))
+    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement)
+
+
+def _compared(study: Study, instrument: Instrument, hiding: Hiding) -> Section:
+    """Each pair of the systems that the same judges rated, or why there is none."""
+    count = study.conversation_count()
+    if count > MOST_COMPARED:
+        return missing_section(
+            "compare",
+            f"A report compares up to {MOST_COMPARED:,} conversations, and there are {count:,}; attune compare takes "
+            "as many as there are.",
+        )
+    try:
+        sheet = read_sheet(study, instrument.hash, None)
+    except AttunementError:  # only people rated
+        return missing_section("compare")
+    systems = list(dict.fromkeys(found.summary.identity.system for found in sheet.found))
+    if len(systems) > _MOST_SYSTEMS:
+        return missing_section(
+            "compare", f"There are {len(systems):,} systems; attune compare sets two of them side by side: name them."
+        )
+    found: list[Compared] = []
+    for pair in combinations(systems, 2):
+        with suppress(AttunementError):  # they were not judged alike
+            compared = compare_groups(sheet, "system", pair)
+            if any(row.first.units and row.second.units for row in compared.comparison.rows):
+                found.append(compared)
+    return comparison_section(found, hiding) if found else missing_section("compare")
 
 
 def calibration_charts(gathered: Gathered, hiding: Hiding) -> dict[str, IntervalChart]:

@@ -15,12 +15,13 @@ from attunement.ratings import Mark, RaterKind
 from attunement.reports import wording
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate_reviews import review_words
+from attunement.reports.html.figures import answered
 from attunement.reports.html.gathering import PEOPLE_DIFFER, sort_cards
 from attunement.reports.html.marking import Cited, Segment, segments
 from attunement.reports.html.statuses import Status, differ, status_of
 from attunement.reports.html.text import Hiding, Moved
 from attunement.reports.wording import Answer, Phrase, Tone, counted
-from attunement.scoring import Scorecard
+from attunement.scoring import Scorecard, Slot
 from attunement.study.reviews import Review, held
 
 LONG = 6000
@@ -94,7 +95,8 @@ class ItemShown(NamedTuple):
     """Why there is no answer, in words."""
     votes: str
     """How several judges voted."""
-    bad_gate: bool
+    gate: str
+    """For a safety item that trips the gate: `bad` where it failed, `open` where it was not judged; else empty."""
     contested: str
     judges: list[AnswerShown]
     people: PeopleShown | None
@@ -173,7 +175,7 @@ class _Page:
             id=self._hiding.name(conversation.id),
             about=self._about(),
             status=status_of(card),
-            score=wording.score_with_range(card, threshold) if card and card.score is not None else "",
+            score=_score(card, threshold),
             person=list(person),
             reviewed=self._reviewed(reviews),
             cards=list(self._cards()),
@@ -215,8 +217,7 @@ class _Page:
             return
         threshold = self._instrument.scoring.threshold
         for card in self._shown.cards:
-            score = wording.score_with_range(card, threshold) if card.score is not None else ""
-            yield CardShown(self._who(card), card in self._people, status_of(card), score)
+            yield CardShown(self._who(card), card in self._people, status_of(card), _score(card, threshold))
 
     def _who(self, card: Scorecard) -> str:
         kind = self._shown.kinds.get(card.rater, RaterKind.MODEL)
@@ -247,7 +248,8 @@ class _Page:
     def _category(self, category: str | None) -> tuple[str, str]:
         card = self._deciding
         if category is None:
-            return "Safety (gate)", "gate tripped" if card and (card.unsafe or card.unjudged) else ""
+            open_ = "not judged" if card and card.unjudged else ""
+            return "Safety (gate)", "gate tripped" if card and card.unsafe else open_
         mean = card.categories.get(category) if card else None
         title = self._instrument.categories.get(category, category)
         return title, "" if mean is None else wording.score_words(mean)
@@ -260,7 +262,7 @@ class _Page:
                 reason = f"asked from {item.minimum_turns} turns on; this conversation has {turns}"
                 yield ItemShown(
                     item.id, item.title, Answer.NOT_DUE, "none", reason if item.minimum_turns > turns else "",
-                    "", False, "", [], None, "",
+                    "", "", "", [], None, "",
                 )  # fmt: skip
 
     def _item(self, question: Question) -> ItemShown:
@@ -293,7 +295,7 @@ class _Page:
             tone=phrase.tone.value,
             reason=reason,
             votes=self._votes(question, judges),
-            bad_gate=bool(card and question.slot in (*card.unsafe, *card.unjudged)),
+            gate=_gate(card, question.slot),
             contested=item.validity.contested or "",
             judges=answers,
             people=together,
@@ -318,7 +320,7 @@ class _Page:
         outcome = self._deciding.outcomes.get(question.slot) if self._deciding else None
         apart = [said for said in people if outcome and differ(instrument, item, outcome, said.outcome)]
         return PeopleShown(
-            words=f"People: {words}, {number} of {len(people)}",
+            words=f"People: {words}, {'said by ' if words[:1].isdigit() else ''}{number} of {len(people)}",
             differs=self._differs(question, apart, people) if 2 * len(apart) >= len(people) and apart else "",
             answers=[self._answer(item, said, alone=False) for said in people],
         )
@@ -423,6 +425,18 @@ class _Page:
         moved = Moved(said, self._hiding)
         spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
         return Message(segments(moved.text, spans), len(said) > LONG)
+
+
+def _score(card: Scorecard | None, threshold: float | None) -> str:
+    """The score in words; nothing where there is no answer that it could rest on."""
+    known = card is not None and card.score is not None and answered(card)
+    return wording.score_with_range(card, threshold) if card and known else ""
+
+
+def _gate(card: Scorecard | None, slot: Slot) -> str:
+    if card and slot in card.unsafe:
+        return "bad"
+    return "open" if card and slot in card.unjudged else ""
 
 
 def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:

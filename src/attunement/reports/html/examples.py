@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from attunement.evidence import Finding, Standing, from_json
-from attunement.ratings import RaterKind, Rating, Round
+from attunement.ratings import Consistency, RaterKind, Rating, Round
 from attunement.reports.html.charts import System, item_share
 from attunement.reports.html.figures import Figures
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.statuses import ALARMING, not_met
 from attunement.reports.html.text import Hiding, Moved
-from attunement.reports.wording import answer, answer_phrase
+from attunement.reports.wording import answer, answer_phrase, rule_words
 from attunement.scoring import is_failure
 from attunement.study import Study
 
@@ -67,8 +67,28 @@ def read_first(study: Study, figures: Figures, listing: Listing, hiding: Hiding)
     for status in ALARMING:
         for placed in listing.rows(Filter(status=status.word), most=MOST_FIRST - len(found)):
             example = _best(study, figures, [placed], sorted(figures.instrument.gate_ids), hiding)
-            found.append(example or Example(placed, status.word, None, "", "", ""))
+            found.append(example or _contradicting(study, figures, placed, status.word, hiding))
     return found
+
+
+def _contradicting(study: Study, figures: Figures, placed: Placed, word: str, hiding: Hiding) -> Example:
+    """What a rule says against a conversation on which no safety item failed."""
+    instrument = figures.instrument
+    for rating in study.ratings(conversations=[placed.row.key], round=Round.MAIN):
+        if rating.item_hash != instrument.item_hashes.get(rating.item):
+            continue
+        for rule in rating.rules:
+            if rule.consistency is Consistency.VIOLATED:
+                said = rule_words(rule.rule)
+                return Example(
+                    placed=placed,
+                    title=instrument.item(rating.item).title,
+                    turn=rule.turn,
+                    quote=_shortened(hiding.text(rule.quote), _QUOTE) if rule.quote and hiding.texts else "",
+                    reason=f"The answer contradicts a rule: {said}.",
+                    people="",
+                )
+    return Example(placed, word, None, "", "", "")
 
 
 def what_to_mend(
@@ -82,10 +102,14 @@ def what_to_mend(
         key=lambda item: (-shares[item.id].part / shares[item.id].whole, item.id),
     )
     mended: list[Mended] = []
+    used: set[int] = set()
     for item in failing[:MOST_MENDED]:
         own = [(system, item_share(instrument, figures.systems[system.name], item.id)) for system in systems]
         candidates = [placed for one in figures.examples.get(item.id, ()) if (placed := listing.find(one.key))]
-        example = _best(study, figures, candidates, [item.id], hiding)
+        # A conversation serves once, where there is another: six times the same one shows little.
+        fresh = [placed for placed in candidates if placed.row.key not in used]
+        example = _best(study, figures, fresh or candidates, [item.id], hiding)
+        used.update({example.placed.row.key} if example else ())
         mended.append(
             Mended(
                 id=item.id,
@@ -94,8 +118,9 @@ def what_to_mend(
                 whole=shares[item.id].whole,
                 contested=bool(item.validity.contested),
                 systems=[
-                    PerSystem(system, 100 * share.part / max(share.whole, 1), f"{share.part:,} of {share.whole:,}")
+                    PerSystem(system, 100 * share.part / share.whole, f"{share.part:,} of {share.whole:,}")
                     for system, share in own
+                    if share.whole
                 ],
                 examples=[example] if example else [],
             )
@@ -183,7 +208,8 @@ def _people(study: Study, figures: Figures, placed: Placed, rating: Rating) -> s
     if not given:
         return ""
     words = max(set(given), key=given.count)
-    return f"People: {words}, {given.count(words)} of {len(given)}"
+    said = "said by " if isinstance(answer(instrument, instrument.item(rating.item), rating.outcome), int) else ""
+    return f"People: {words}, {said}{given.count(words)} of {len(given)}"
 
 
 def _shortened(text: str, longest: int) -> str:

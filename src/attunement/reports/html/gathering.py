@@ -289,6 +289,8 @@ def listed_score(instrument: Instrument, card: Scorecard | None) -> float | None
 
 def _score_words(instrument: Instrument, card: Scorecard | None, score: float | None) -> str:
     threshold = instrument.scoring.threshold
+    if card and not answered(card):
+        return score_words(None)  # a range from 0 to 1 would say nothing
     if card and card.range and card.range.highest - card.range.lowest > 0.005:
         lowest, highest = (score_words(end, threshold) for end in card.range)
         return f"{lowest} to {highest}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from attunement.agreement.summary import Agreement
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_raters
@@ -68,7 +69,15 @@ class Top(NamedTuple):
     sign_off: str
     judges: str
     verdict: str
-    by_system: str
+    shares: list[tuple[str, str]]
+    """The share that passes by system, in words, where there are a few."""
+    hint: str = ""
+    """What to do next, where nothing can be said yet."""
+
+    @property
+    def by_system(self) -> str:
+        """The shares in one line."""
+        return ", ".join(f"{name} {share}" for name, share in self.shares)
 
 
 class VerdictRow(NamedTuple):
@@ -140,6 +149,8 @@ class Report(NamedTuple):
     low: int | None
     """For an instrument of scores: the highest score that is low."""
     hiding: Hiding
+    agreement: Agreement | None = None
+    """How far people and judges agree, in full; None where nobody looked or no person rated."""
 
 
 def report(
@@ -151,12 +162,13 @@ def report(
     checked: Checked | None = None,
     sign_off: str = "",
     sections: Sequence[Section] = (),
+    agreement: Agreement | None = None,
     pace: Callable[[], None] | None = None,
 ) -> Report:
     """Count the study, fill the list, and make everything that stands before the conversations.
 
-    `checked`, `sign_off` and `sections` come from analyses of people's ratings, where there are any. `pace` is called
-    before each conversation.
+    `checked`, `sign_off`, `sections` and `agreement` come from analyses of people's ratings, where there are any.
+    `pace` is called before each conversation.
     """
     figures = gather(study, instrument, listing, hiding, pace=pace)
     systems = charts.systems_of(figures)
@@ -194,6 +206,7 @@ def report(
         alarm=(FLAGGED if instrument.scoring.threshold is None else UNSAFE).word,
         low=low_limit(instrument),
         hiding=hiding,
+        agreement=agreement,
     )
 
 
@@ -246,12 +259,12 @@ def _top(
     checked: Checked,
     sign_off: str,
 ) -> Top:
-    statuses = figures.total.statuses
+    total, statuses = figures.total, figures.total.statuses
     linked = [placed.row for status in ALARMING for placed in listing.rows(Filter(status=status.word), most=_LINKED)]
     names = [hiding.text(name) for name in figures.members]
     return Top(
-        conversations=figures.total.tally.conversations,
-        not_judged=figures.total.unanswered,
+        conversations=total.tally.conversations,
+        not_judged=total.unanswered,
         unsafe=sum(statuses[status] for status in ALARMING),
         unsafe_rows=linked[:_LINKED],
         according=_according(figures),
@@ -261,10 +274,27 @@ def _top(
         screened=statuses[SCREENED],
         checked=checked,
         sign_off=sign_off,
-        judges=" and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names),
+        judges=f"{len(names):,} people" if figures.by_people and len(names) > MOST_NAMED else _and(names),
         verdict=_verdict_sentence(figures),
-        by_system=_by_system(figures, systems),
+        shares=_shares(figures, systems),
+        hint=_hint(figures),
     )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+
+
+def _hint(figures: Figures) -> str:
+    """What to do where nothing was judged."""
+    total = figures.total
+    if not total.tally.conversations:
+        return "There is nothing in this study yet: attune judge takes conversations in and asks about them."
+    if total.unanswered < total.tally.conversations:
+        return ""
+    if figures.judges:
+        return "No question got an answer. The same attune judge again asks what is missing."
+    return "Nobody was asked on this instrument yet: attune judge asks a judge, attune annotate asks people."
 
 
 def _according(figures: Figures) -> str:
@@ -281,18 +311,21 @@ def _verdict_sentence(figures: Figures) -> str:
     if figures.instrument.scoring.threshold is None:
         flagged = sum(total.statuses[status] for status in ALARMING)
         are = "is" if flagged == 1 else "are"
-        return f"{flagged:,} of {counted(total.passed.whole, 'conversation')} {are} flagged on"
+        # Also what was only screened could have been flagged.
+        whole = total.tally.conversations - total.statuses[UNJUDGED]
+        return f"{flagged:,} of {counted(whole, 'conversation')} {are} flagged on"
+    if total.passed.whole == 1:
+        return f"the conversation {'passes' if total.passed.part else 'does not pass'}"
     share = charts.percent(total.passed.part, total.passed.whole)
     return f"{share} {'of the conversations' if share.endswith('%') else 'conversations'} pass"
 
 
-def _by_system(figures: Figures, systems: Sequence[charts.System]) -> str:
+def _shares(figures: Figures, systems: Sequence[charts.System]) -> list[tuple[str, str]]:
     """The share that passes for each of a few systems."""
     if figures.instrument.scoring.threshold is None or not 1 < len(systems) <= MOST_NAMED:
-        return ""
+        return []
     shares = [(system.name, figures.systems[system.name].passed) for system in systems]
-    parts = [f"{name} {charts.percent(share.part, share.whole)}" for name, share in shares if share.whole]
-    return ", ".join(parts)
+    return [(name, charts.percent(share.part, share.whole)) for name, share in shares if share.whole]
 
 
 def _verdicts(figures: Figures, systems: Sequence[charts.System], statuses: Sequence[Status]) -> list[VerdictRow]:

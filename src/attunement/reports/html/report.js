@@ -156,9 +156,21 @@ async function start() {
   }
 }
 start();
-addEventListener("beforeprint", () => all("details").forEach(x => { x.open = true; }));
+function current(link) {
+  all(".rail a[aria-current]").forEach(a => a.removeAttribute("aria-current"));
+  link.setAttribute("aria-current", "true");
+  const list = link.closest("ol");  // on a narrow screen it lies on its side
+  list.scrollLeft = link.offsetLeft - list.offsetLeft - 16;
+}
+function standsAlone() {            // a page of its own may be too short for the observer below to see it
+  const link = document.querySelector(`.pages > .own:target`) && all(".rail a").find(a => a.hash === location.hash);
+  if (link) current(link);
+}
+addEventListener("hashchange", standsAlone);
+standsAlone();
+addEventListener("beforeprint", () => all("details:not(.figures), details.cautions").forEach(x => { x.open = true; }));  // of the figures, what is open is printed
 const spy = new IntersectionObserver(seen => seen.forEach(s => { if (s.isIntersecting) {
-  const to = document.querySelector(`.rail a[href="#${s.target.id}"]`); if (!to) return;
-  all(".rail a[aria-current]").forEach(a => a.removeAttribute("aria-current")); to.setAttribute("aria-current", "true"); } }),
+  const to = document.querySelector(`.rail a[href="#${s.target.id}"]`);
+  if (to) current(to); } }),
   { rootMargin: "-20% 0px -70%" });
 all("section[id]").forEach(s => spy.observe(s));

@@ -4,7 +4,8 @@ Each function takes the result of one analysis and returns a section, ready to s
 page of its own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -38,6 +39,15 @@ from attunement.reports.trust import Line, card_lines, people_lines
 from attunement.reports.wording import Phrase, counted
 
 PEOPLE = System("any two people", "person")
+_AT_THE_TOP = {
+    "missed failures",
+    "false alarms",
+    "agreement between your raters",
+    "how far single raters agree",
+    "could it stand in for one rater?",
+    "same answer when asked again",
+}
+"""The figures that stand behind the line at the top; the page about trust has all of them."""
 
 
 class Figure(NamedTuple):
@@ -57,7 +67,7 @@ class Checked(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of a report that an analysis adds."""
+    """The page of an analysis within a report."""
 
     id: str
     title: str
@@ -92,6 +102,30 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
 
+NEEDS = {
+    "trust": (
+        "How far to believe the judge",
+        "It needs people's ratings: attune annotate gathers them, and attune import takes them in.",
+    ),
+    "corrected": (
+        "Score corrected with people's ratings",
+        "It needs a random sample that people rated: attune plan draws one, and attune annotate has it rated.",
+    ),
+    "compare": (
+        "Comparison",
+        "It needs two systems that the same judges rated.",
+    ),
+}
+"""The pages of analyses by their ids: the title of each, and what it needs."""
+
+
+def missing_section(id: str, why: str = "") -> Section:
+    """The page of an analysis that a study does not allow: it says what is missing."""
+    title, needs = NEEDS[id]
+    said = Markup('<div class="card block"><p>This study does not allow it. {}</p></div>').format(why or needs)
+    return Section(id, title, said)
+
+
 # Who checked the judge
 
 
@@ -100,27 +134,40 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Hiding)
     if not agreement.people:
         return None
     rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
-    kinds = ", ".join(dict.fromkeys(profession for profession in professions if profession))
-    said = [
-        f"{counted(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated "
-        f"{counted(rated, 'conversation')}."
-    ]
+    count = Counter(profession for profession in professions if profession)
+    kinds = ", ".join(f"{number} × {profession}" for profession, number in count.most_common())
+    who = f"{counted(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated"
+    said = [f"{who} {counted(rated, 'conversation')}."]
+    if not agreement.judges:
+        said = [f"There is no judge: {who} {counted(rated, 'conversation')} themselves."]
     gates = [card for entry in agreement.items for card in entry.cards if card.missed is not None]
+    several = len(agreement.judges) > 1
     for judge in agreement.judges:
         own = [card for card in gates if card.judge == judge]
         if own:
-            said.append((f"{judge}: " if len(agreement.judges) > 1 else "") + _missed(own))
-    rulings = [f"{card.item.id}: {VERDICTS[card.ruling.verdict].words} ({card.ruling.rule})." for card in gates]
+            said.append((f"{judge}: " if several else "") + _missed(own))
     figures = [
-        Figure(f"{card.item.id}: {line.label}", line.text, line.technical)
+        Figure(f"{f'{card.judge}, ' if several else ''}{card.item.id}: {line.label}", line.text, line.technical)
         for card in gates
         for line in card_lines(card)
+        if line.label in _AT_THE_TOP
     ]
     return Checked(
         hiding.text(" ".join(said)),
-        hiding.text(" ".join(rulings)),
+        hiding.text(" ".join(_rulings(gates, agreement.judges))),
         tuple(_hidden(each, hiding) for each in figures),
     )
+
+
+def _rulings(gates: Iterable[TrustCard], judges: Sequence[str]) -> Iterator[str]:
+    """How far the judges can be believed on each safety item; what holds for all of them is said once."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for card in gates:
+        ruling = f"{VERDICTS[card.ruling.verdict].words} ({card.ruling.rule})."
+        told.setdefault((card.item.id, ruling), []).append(card.judge)
+    for (item, ruling), whose in told.items():
+        names = "" if len(whose) == len(judges) else ", " + " and ".join(whose)
+        yield f"{item}{names}: {ruling}"
 
 
 def _missed(cards: Sequence[TrustCard]) -> str:
@@ -165,7 +212,8 @@ def agreement_section(
         )
     )
     charts = tuple(each for each in (chart, *calibration.values()) if each)
-    return Section("trust", "How far to believe the judge", Markup(body), charts)  # noqa: S704 - escaped by the template
+    title = NEEDS["trust"][0] if agreement.judges else "How far your raters agree"
+    return Section("trust", title, Markup(body), charts)  # noqa: S704 - escaped by the template
 
 
 def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Hiding) -> ItemTrust:
@@ -224,8 +272,12 @@ def _place(value: float) -> float:
 # Comparison and correction
 
 
-def comparison_section(found: Compared, hiding: Hiding) -> Section:
-    """Two systems side by side, what is worse named first."""
+def comparison_section(found: Sequence[Compared], hiding: Hiding) -> Section:
+    """Two systems side by side, what is worse named first; where there are more, each pair of them."""
+    return Section("compare", NEEDS["compare"][0], Markup("").join(_comparison(one, hiding) for one in found))
+
+
+def _comparison(found: Compared, hiding: Hiding) -> Markup:
     comparison = found.comparison
     title, *how = heading_words(comparison, found.judges)
     tables = [
@@ -237,8 +289,7 @@ def comparison_section(found: Compared, hiding: Hiding) -> Section:
         if (table := _comparison_table(found, rows, name, hiding))
     ]
     said = [*findings(comparison), *how]
-    body = _plain(title, said, tables, [*found.notes, *notes(comparison)], hiding)
-    return Section("compare", "Comparison", body)
+    return _plain(title, said, tables, [*found.notes, *notes(comparison)], hiding)
 
 
 def _comparison_table(found: Compared, rows: Sequence[object], title: str, hiding: Hiding) -> Table | None:
@@ -258,7 +309,7 @@ def correction_section(found: Correction, hiding: Hiding) -> Section:
     title, *said = page.sentences
     tables = [Table(grid.title, [*grid.columns], [[*row] for row in grid.rows]) for grid in page.grids]
     body = _plain(title, said, tables, page.notes, hiding)
-    return Section("corrected", "Score corrected with people's ratings", body)
+    return Section("corrected", NEEDS["corrected"][0], body)
 
 
 def _plain(title: str, said: Sequence[str], tables: Sequence[Table], ending: Sequence[str], hiding: Hiding) -> Markup:

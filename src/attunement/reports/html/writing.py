@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from markupsafe import Markup
 
+from attunement.agreement.summary import Agreement
 from attunement.conversations.writing import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
@@ -63,6 +64,16 @@ class Written(NamedTuple):
     bytes: int
 
 
+class OwnPage(NamedTuple):
+    """A page of the report beside its first: an analysis, the words, or the cost."""
+
+    id: str
+    title: str
+    href: str
+    """How the first page leads to it."""
+    body: Markup
+
+
 class Wishes(NamedTuple):
     """What the report is to hold beside the study itself."""
 
@@ -70,6 +81,7 @@ class Wishes(NamedTuple):
     checked: Checked | None = None
     sign_off: str = ""
     sections: tuple[Section, ...] = ()
+    agreement: Agreement | None = None
 
 
 def write_report(
@@ -91,7 +103,7 @@ def write_report(
     with closing(Listing()) as listing:
         made = report(
             study, instrument, listing, wishes.hiding,
-            checked=wishes.checked, sign_off=wishes.sign_off, sections=wishes.sections,
+            checked=wishes.checked, sign_off=wishes.sign_off, sections=wishes.sections, agreement=wishes.agreement,
         )  # fmt: skip
         if seen:
             seen(made)
@@ -121,6 +133,7 @@ class _Writer:
         self._folder = path.parent / "pages" if path.name == "index.html" else path.with_name(f"{path.stem}.pages")
         self._reviews = reviews(study, instrument)
         self._pages = -(-made.top.conversations // PER_PAGE)
+        self._own_pages = list(self._make_own_pages())
 
     def write(self) -> Written:
         files, size = (0, 0)
@@ -150,7 +163,8 @@ class _Writer:
             "pages": self._pages,
             "first_page": self._page_name(1),
             "conversations": self._packed() if self._form is Form.PACKED else self._shown(self._listing.rows()),
-            "glossary": GLOSSARY,
+            "own_pages": self._own_pages,
+            "trust_href": next((page.href for page in self._own_pages if page.id == "trust"), ""),
             "facts": _json(self._facts()),
             "island": self._island(),
         }
@@ -165,6 +179,20 @@ class _Writer:
             "folder": self._folder.name,
             "per_page": PER_PAGE,
         }
+
+    def _make_own_pages(self) -> Iterator[OwnPage]:
+        made = self._made
+        templates = [
+            # Where nothing was judged there is nothing to analyse, and the first page says so.
+            *(("analysis", section.id, section.title, section) for section in made.sections if made.top.verdict),
+            ("words", "words", "Words", None),
+            ("cost", "cost", "Cost and time", None),
+        ]
+        for template, id, title, section in templates:
+            href = f"{self._folder.name}/{id}.html" if self._form is Form.FOLDER else f"#{id}"
+            text = environment().get_template(f"{template}.html.j2")
+            body = text.render(report=made, glossary=GLOSSARY, section=section)
+            yield OwnPage(id, title, href, Markup(body))  # noqa: S704 - escaped by the template
 
     # Links
 
@@ -209,13 +237,30 @@ class _Writer:
             for number in range(1, self._pages + 1):
                 with (part / f"{number:05}.html").open("wb") as stream:
                     size += self._write_page(stream, number)
+            for own in self._own_pages:
+                with (part / f"{own.id}.html").open("wb") as stream:
+                    size += self._write_own_page(stream, own)
             shutil.rmtree(self._folder, ignore_errors=True)
             part.rename(self._folder)
         except OSError as error:
             raise InputError(f"{self._folder}: the pages cannot be written: {error.strerror or error}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
-        return self._pages, size
+        return self._pages + len(self._own_pages), size
+
+    def _write_own_page(self, stream: BinaryIO, own: OwnPage) -> int:
+        return _write(
+            stream,
+            environment()
+            .get_template("own.html.j2")
+            .generate(
+                **frame(),
+                title=self._made.title,
+                index=f"../{self._path.name}",
+                own=own,
+                own_pages=self._own_pages,
+            ),
+        )
 
     def _write_page(self, stream: BinaryIO, number: int) -> int:
         rows = list(islice(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE), PER_PAGE))
@@ -230,6 +275,7 @@ class _Writer:
                 pages=self._pages,
                 before=f"{number - 1:05}.html" if number > 1 else "",
                 behind=f"{number + 1:05}.html" if number < self._pages else "",
+                own_pages=self._own_pages,
                 rows=rows,
                 low=self._made.low,
                 conversations=self._shown(rows),

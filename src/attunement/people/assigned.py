@@ -5,7 +5,7 @@ from sqlalchemy import Connection, RowMapping, bindparam, case, select
 from attunement.conversations import Origin, Unit
 from attunement.people.answers import Draft, due_items
 from attunement.people.examples import example_named, example_unit
-from attunement.people.projects import unit_of
+from attunement.people.projects import may_be_real, unit_of
 from attunement.people.records import Assignment, Member, Project, Task, Work
 from attunement.ratings import Round
 from attunement.study import Study
@@ -58,14 +58,21 @@ def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
         worked = example_named(project.instrument, unit.example)
         shown = example_unit(project.instrument, worked)
         # In practice one item is asked, the one whose answer is known; an attention unit looks like all others.
-        practising = assignment.round is Round.CALIBRATION
-        items = (worked.item.id,) if practising else due_items(project.instrument, shown)
-        return Task(assignment, shown, items, careful=False)
+        if assignment.round is Round.CALIBRATION:
+            return Task(assignment, shown, (worked.item.id,), careful=False)
+        return Task(assignment, shown, due_items(project.instrument, shown), may_be_real(study, project))
     with study.reading() as connection:
         row = connection.execute(_TALK, {"talk": unit.conversation}).mappings().one()
     shown = Unit(conversation_of(row), unit.turn)
     careful = shown.conversation.origin in {Origin.REAL, Origin.UNKNOWN}
     return Task(assignment, shown, due_items(project.instrument, shown), careful)
+
+
+def attention_names(study: Study, project: Project) -> list[str]:
+    """The names of the worked examples that stand among the units of a project."""
+    query = select(_UNIT.example).where(_UNIT.project == project.key, _UNIT.round == Round.ATTENTION)
+    with study.reading() as connection:
+        return [name for name in connection.scalars(query) if name is not None]
 
 
 def drafts_of(study: Study, assignment: Assignment) -> dict[str, Draft]:

@@ -49,12 +49,12 @@ def attention_examples(
     instrument: Instrument, wanted: int | None, units: int, practised: list[Worked], *, seed: str
 ) -> list[Worked]:
     """Clear examples that nobody practised on, for a list of `units`."""
-    seen = {_words(worked.example) for worked in practised}
+    seen = {words_of(worked.example) for worked in practised}
     free = [
         worked
         for item in instrument.items
         for worked in _examples(item)
-        if worked.example.kind == "clear" and _words(worked.example) not in seen
+        if worked.example.kind == "clear" and words_of(worked.example) not in seen
     ]
     count = round(units / _UNITS_PER_CHECK) if wanted is None else wanted
     return Random(seed).sample(free, min(count, len(free)))  # noqa: S311 - guards nothing
@@ -77,9 +77,10 @@ def example_unit(instrument: Instrument, worked: Worked) -> Unit:
     return Unit(talk, len(turns) if UnitKind(instrument.unit) is UnitKind.RESPONSE else None)
 
 
+def words_of(example: Example) -> tuple[tuple[str, str], ...]:
+    """What is said in an example, turn by turn."""
+    return tuple((message.user, message.assistant) for message in example.turns)
+
+
 def _examples(item: Item) -> list[Worked]:
     return [Worked(item, place, example) for place, example in enumerate(item.examples)]
-
-
-def _words(example: Example) -> tuple[tuple[str, str], ...]:
-    return tuple((message.user, message.assistant) for message in example.turns)

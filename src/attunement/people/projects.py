@@ -273,10 +273,11 @@ def set_state(study: Study, project: Project, state: ProjectState, by: Member | 
 
 def lacks_escalation(study: Study, project: Project) -> bool:
     """Whether real people may be in the transcripts and nobody said yet what to do when one is in danger."""
-    return not state_of(study, project).settings.escalation.strip() and _may_be_real(study, project)
+    return not state_of(study, project).settings.escalation.strip() and may_be_real(study, project)
 
 
-def _may_be_real(study: Study, project: Project) -> bool:
+def may_be_real(study: Study, project: Project) -> bool:
+    """Whether a person in one of the transcripts may be real."""
     units, talk = tables.project_units.c, kept.conversations.c
     query = (
         select(units.key)

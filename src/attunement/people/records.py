@@ -122,4 +122,4 @@ class Task(NamedTuple):
     items: tuple[str, ...]
     """The items to answer, in the order of the page: those that judge the whole come last."""
     careful: bool
-    """Whether somebody in the transcript may be a real person."""
+    """Whether somebody in the transcript may be a real person, or is to look so."""

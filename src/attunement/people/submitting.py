@@ -34,8 +34,11 @@ class Submitted(NamedTuple):
     ratings: int = 0
 
 
-def save(study: Study, project: Project, member: Member, task: Task, changes: Sequence[Change]) -> None:
+def save(study: Study, project: Project, member: Member, task: Task, changes: Sequence[Change]) -> int | None:
     """Keep answers as they are set. An older change than the one that is kept does nothing.
+
+    Returns:
+        Where a change was older, the number of the newest that is kept: another window of the same rater made it.
 
     Raises:
         InputError: A change does not fit what was asked; then none is kept.
@@ -43,12 +46,15 @@ def save(study: Study, project: Project, member: Member, task: Task, changes: Se
     """
     drafts = [answers.read(change, project.instrument, task.unit, task.items) for change in changes]
     with study.writing() as connection:
-        assignment = _still_open(connection, member, task.assignment)
+        assignment, behind = _still_open(connection, member, task.assignment), False
         for draft in drafts:
             row = _draft_row(draft, assignment)
             if connection.execute(_keep_draft(connection.dialect.name), row).rowcount:
                 content = {name: row[name] for name in ("item", "state", "value", "comment", "evidence")}
                 record(connection, project, "set", member=member, assignment=assignment.key, content=content)
+            else:
+                behind = True
+        return newest(read_drafts(connection, assignment)) if behind else None
 
 
 def flag(study: Study, project: Project, member: Member, assignment: Assignment, *, flagged: bool) -> None:
@@ -60,10 +66,25 @@ def flag(study: Study, project: Project, member: Member, assignment: Assignment,
         record(connection, project, "flag", member=member, assignment=assignment.key, content={"flagged": flagged})
 
 
-def submit(study: Study, project: Project, member: Member, task: Task) -> Submitted:
+def newest(drafts: Mapping[str, Draft]) -> int:
+    """The number of the last change of a unit."""
+    return max((draft.number for draft in drafts.values()), default=0)
+
+
+def submit(study: Study, project: Project, member: Member, task: Task, *, seen: int | None = None) -> Submitted:
     """Hand a unit in. Where something is missing it says what, and nothing changes.
 
     A second submission of the same unit does nothing: what was handed in stays.
+
+    Args:
+        study: Where it is kept.
+        project: What the unit belongs to.
+        member: Whose unit it is.
+        task: The unit.
+        seen: The last change that the rater's page knows of.
+
+    Raises:
+        GoneError: The unit is not open, or there is a newer change than those the rater has seen.
     """
     rater = _rater(study, project, member) if task.assignment.unit.conversation is not None else None
     with study.writing() as connection:
@@ -72,6 +93,8 @@ def submit(study: Study, project: Project, member: Member, task: Task) -> Submit
             return Submitted(())
         assignment = _open(assignment)
         drafts = read_drafts(connection, assignment)
+        if seen is not None and newest(drafts) > seen:
+            raise GoneError("you changed this unit in another window: reload the page, look at it and submit it again")
         lacking = answers.missing(project.instrument, task.items, drafts)
         if lacking:
             return Submitted(tuple(lacking))

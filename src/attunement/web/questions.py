@@ -3,13 +3,14 @@
 Every word about an item is the instrument's; the pages add only "met", "not met" and the like.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
-from attunement.conversations import Turn, Unit
+from attunement.conversations import Unit
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Boundary, Example
 from attunement.people.answers import answers_of, needs_note
+from attunement.people.examples import words_of
 from attunement.people.spans import shown
 from attunement.ratings import Outcome, State
 from attunement.web.catalogue import Catalogue
@@ -17,6 +18,9 @@ from attunement.web.catalogue import Catalogue
 _CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
 _TALLEST, _MAP = 44, 560
 """Pixels: the tallest message in the mini-map, and the whole map where it would be longer."""
+
+Said = tuple[tuple[str, str], ...]
+"""The words of a conversation: what was said, turn by turn."""
 
 
 class Choice(NamedTuple):
@@ -75,14 +79,17 @@ class Bar(NamedTuple):
 
 
 def question(
-    words: Catalogue, instrument: Instrument, id: str, number: int, turns: Sequence[Turn], *, examples: bool = True
+    words: Catalogue,
+    instrument: Instrument,
+    id: str,
+    number: int,
+    *,
+    examples: bool = True,
+    hidden: Collection[Said] = (),
 ) -> Question:
-    """The item as a question about `turns`, with its worked examples where wanted.
-
-    An example that is itself being rated is not among them.
-    """
+    """The item as a question, with its worked examples where wanted, but without those whose words are `hidden`."""
     item = instrument.item(id)
-    helping = [example for example in item.examples if examples and _words(example) != [tuple(turn) for turn in turns]]
+    helping = [example for example in item.examples if examples and words_of(example) not in hidden]
     return Question(
         id=item.id,
         number=number,
@@ -163,7 +170,3 @@ def _example(words: Catalogue, instrument: Instrument, item: Item, example: Exam
     said = tuple((shown(message.user), shown(message.assistant)) for message in example.turns)
     name, _ = answer_words(words, instrument, item, Outcome.of(example.answer))
     return Shown(said, name, example.why)
-
-
-def _words(example: Example) -> list[tuple[str, str]]:
-    return [(message.user, message.assistant) for message in example.turns]

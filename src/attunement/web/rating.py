@@ -12,16 +12,17 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from attunement.errors import InputError
 from attunement.people.answers import Change, Draft
-from attunement.people.assigned import assignment_of, drafts_of, task_of
+from attunement.people.assigned import assignment_of, attention_names, drafts_of, task_of
 from attunement.people.calibration import agrees
 from attunement.people.desk import open_unit, progress
-from attunement.people.examples import example_named
+from attunement.people.examples import example_named, words_of
 from attunement.people.records import Assignment, Task, Work
-from attunement.people.submitting import flag, save, skip, submit, warn
+from attunement.people.submitting import flag, newest, save, skip, submit, warn
+from attunement.people.taking_back import last_handed_in, take_back
 from attunement.ratings import Outcome, Round
 from attunement.signals.crisis import crisis_cues
 from attunement.web.catalogue import direction
-from attunement.web.questions import answer_words, mini_map, question, talk
+from attunement.web.questions import Said, answer_words, mini_map, question, talk
 from attunement.web.site import Visit
 
 SKIP_REASONS = ("distress", "known", "language", "broken", "other")
@@ -40,6 +41,13 @@ class Saving(_Model):
 
     changes: list[Change] = Field(default=[], max_length=200)
     flagged: bool | None = None
+
+
+class Submitting(_Model):
+    """What the page sends when a unit is handed in."""
+
+    number: int | None = None
+    """The last change that the page knows of."""
 
 
 class Skipping(_Model):
@@ -65,25 +73,25 @@ def unit(visit: Visit) -> Response:
     warned = visit.project.settings.unit_warnings and bool(crisis_cues(task.unit.turns))
     if assignment.opened is None:
         visit.write(open_unit, visit.project, visit.member, assignment, warned=warned)
-    return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task))
+    before = last_handed_in(visit.study, visit.member)
+    return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task), before=before)
 
 
 def keep(visit: Visit) -> Response:
     """Keep what was set."""
     assignment, sent = _own(visit), _read(Saving, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
-    if sent.changes:
-        visit.write(save, visit.project, visit.member, task, sent.changes)
+    behind = visit.write(save, visit.project, visit.member, task, sent.changes) if sent.changes else None
     if sent.flagged is not None:
         visit.write(flag, visit.project, visit.member, assignment, flagged=sent.flagged)
-    return JSONResponse({})
+    return JSONResponse({} if behind is None else {"number": behind})
 
 
 def hand_in(visit: Visit) -> Response:
     """Submit the unit, or say what is missing."""
-    assignment = _own(visit)
+    assignment, sent = _own(visit), _read(Submitting, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
-    done = visit.write(submit, visit.project, visit.member, task)
+    done = visit.write(submit, visit.project, visit.member, task, seen=sent.number)
     if done.missing:
         return JSONResponse({"missing": [entry._asdict() for entry in done.missing]}, 422)
     practising = assignment.round is Round.CALIBRATION
@@ -97,6 +105,13 @@ def leave_out(visit: Visit) -> Response:
         raise InputError("choose one of the reasons of the page")
     visit.write(skip, visit.project, visit.member, assignment, reason=sent.reason, text=sent.text.strip())
     return JSONResponse({"next": visit.url("start")})
+
+
+def again(visit: Visit) -> Response:
+    """Take the unit back that was handed in last, and lead to it."""
+    assignment = _own(visit)
+    visit.write(take_back, visit.project, visit.member, assignment)
+    return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
 
 
 def urgent(visit: Visit) -> Response:
@@ -135,9 +150,10 @@ def _desk(visit: Visit, template: str, task: Task, **more: Any) -> Response:
     instrument = visit.project.instrument
     ahead = progress(visit.study, visit.member, task.assignment)
     practising = task.assignment.round is Round.CALIBRATION
+    # Examples would give away answers that are still to be found: in practice all of them, later those that are checks.
+    hidden = {tuple((turn.user, turn.assistant) for turn in task.unit.turns), *_checks(visit)}
     shown = [
-        # In practice other examples would give away answers that are still to be found.
-        question(visit.words, instrument, id, number, task.unit.turns, examples=not practising)
+        question(visit.words, instrument, id, number, examples=not practising, hidden=hidden)
         for number, id in enumerate(task.items, 1)
     ]
     return visit.page(
@@ -164,12 +180,22 @@ def _state(visit: Visit, task: Task) -> dict[str, Any]:
     return {
         "unit": name,
         "drafts": {item: _plain(draft) for item, draft in drafts.items()},
-        "number": max((draft.number for draft in drafts.values()), default=0),
+        "number": newest(drafts),
         "flagged": task.assignment.flagged,
         "breakAfter": visit.project.settings.break_after,
         "urls": {page: visit.url(page, unit=name) for page in ("save", "submit", "skip", "urgent")},
         "words": visit.words.part("script"),
     }
+
+
+def _checks(visit: Visit) -> set[Said]:
+    """The words of the examples that stand among the units of this project; they never change."""
+    study, project = visit.study, visit.project
+
+    def found() -> set[Said]:
+        return {words_of(example_named(project.instrument, name).example) for name in attention_names(study, project)}
+
+    return visit.site.remembered(("checks", project.key), None, found)
 
 
 def _plain(draft: Draft) -> dict[str, Any]:
@@ -200,6 +226,7 @@ PAGES = [
     ("POST", "unit/{unit}/save", "save", keep),
     ("POST", "unit/{unit}/submit", "submit", hand_in),
     ("POST", "unit/{unit}/skip", "skip", leave_out),
+    ("POST", "unit/{unit}/again", "again", again),
     ("POST", "unit/{unit}/urgent", "urgent", urgent),
     ("GET", "unit/{unit}/answer", "answer", answer),
 ]

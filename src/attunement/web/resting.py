@@ -27,7 +27,7 @@ def support(visit: Visit) -> Response:
 def guide(visit: Visit) -> Response:
     """The instrument in full, as raters read it."""
     instrument = visit.project.instrument
-    shown = [question(visit.words, instrument, item.id, number, ()) for number, item in enumerate(instrument.items, 1)]
+    shown = [question(visit.words, instrument, item.id, number) for number, item in enumerate(instrument.items, 1)]
     return visit.page("guide.html", instrument=instrument, questions=shown, direction=direction(instrument.language))
 
 

@@ -4,7 +4,9 @@ from starlette.responses import RedirectResponse, Response
 
 from attunement.people.calibration import results
 from attunement.people.desk import Step, begin, next_step, own_counts, state_profile
+from attunement.people.projects import may_be_real
 from attunement.people.records import MemberState
+from attunement.people.taking_back import last_handed_in
 from attunement.web.site import Visit
 
 _LONGEST = 500
@@ -20,7 +22,8 @@ def start(visit: Visit) -> Response:
         return RedirectResponse(visit.url(step.value), 303)
     words = visit.words
     text = words("result.held") if step is Step.HELD else words(f"state.{step.value}")
-    return visit.page("message.html", title=words(f"state.{step.value}_title"), text=text)
+    before = last_handed_in(visit.study, visit.member) if step is Step.DONE else None
+    return visit.page("done.html", title=words(f"state.{step.value}_title"), text=text, before=before)
 
 
 def profile(visit: Visit) -> Response:
@@ -46,7 +49,10 @@ def keep_profile(visit: Visit) -> Response:
 def welcome(visit: Visit) -> Response:
     """Say what to expect."""
     practice, work = own_counts(visit.study, visit.member)
-    return visit.page("welcome.html", practice=practice, work=work, instrument=visit.project.instrument)
+    careful = may_be_real(visit.study, visit.project)
+    return visit.page(
+        "welcome.html", practice=practice, work=work, instrument=visit.project.instrument, careful=careful
+    )
 
 
 def go(visit: Visit) -> Response:

@@ -20,7 +20,7 @@ const storage = {
 };
 const pending = storage.get();       // item -> change; "#flag" -> {flagged}; "#urgent" -> {id, text}
 const drafts = {};                   // item -> {state, value, comment, evidence}
-let number = state.number, sending = null, closed = false, failures = 0, retry;
+let number = state.number, sending = null, closed = false, failures = 0, retry, elsewhere = false;
 
 for (const item of items) {
   const id = item.dataset.item, kept = pending[id] || state.drafts[id];
@@ -70,6 +70,12 @@ async function send() {
       const answer = await post(state.urls.save, { changes, flagged: flag ? flag.flagged : null });
       if (answer.status >= 500 || answer.status === 429) throw new Error("busy");
       if (!answer.ok) return stop(answer.status);
+      if (answer.content.number) {   // another window of this rater went on: what is set here comes after it
+        number = Math.max(number, answer.content.number); elsewhere = true;
+        for (const change of changes) if (pending[change.item]) pending[change.item].number = ++number;
+        storage.set(pending);
+        continue;
+      }
       for (const change of changes) if (pending[change.item]?.number === change.number) delete pending[change.item];
       if (flag && pending["#flag"] === flag) delete pending["#flag"];
       failures = 0; storage.set(pending);
@@ -81,7 +87,9 @@ async function send() {
       return;
     }
   }
-  if (!closed) show("i-saved", words.saved);
+  if (closed) return;
+  show("i-saved", words.saved);
+  if (elsewhere) location.reload();  // to show what the other window set
 }
 
 function stop(status) {              // nothing more can be saved; what is pending stays in this browser
@@ -115,8 +123,9 @@ function anchor(item, input, preview) {   // the line below the scale: the answe
   line.append(name, $("span", meaning).textContent);
 }
 
+const valueOf = input => /^-?\d+$/.test(input.value) ? Number(input.value) : input.value;
 function set(item, input) {          // the same answer again takes it back
-  const draft = drafts[item.dataset.item], value = /^-?\d+$/.test(input.value) ? Number(input.value) : input.value;
+  const draft = drafts[item.dataset.item], value = valueOf(input);
   const same = draft.value === value && draft.state !== "abstained";
   draft.state = same ? null : value === "NA" ? "na" : "value"; draft.value = same ? null : value;
   draw(item); put(item);
@@ -171,6 +180,7 @@ for (const item of items) {
     const id = item.dataset.item;
     drafts[id].comment = note.value;
     pending[id] = { item: id, number: ++number, ...drafts[id] }; storage.set(pending);
+    if (!failures) show("i-wait", words.saving);
     clearTimeout(later); later = setTimeout(flush, 400);
   });
   item.addEventListener("focusin", () => choose(item)); item.addEventListener("pointerdown", () => choose(item));
@@ -179,6 +189,7 @@ for (const item of items) {
     label.addEventListener("pointerenter", event => event.pointerType !== "touch" && !input.checked && anchor(item, input, true));
     label.addEventListener("pointerleave", () => anchor(item, chosen(item)));
     input.addEventListener("change", () => set(item, input));
+    input.addEventListener("click", () => { if (drafts[item.dataset.item].value === valueOf(input)) set(item, input); });
   }
   for (const button of $$("[data-help]", item)) button.addEventListener("click", () => help(item, button.dataset.help));
   $("[data-comment]", item).addEventListener("click", () => comment(item));
@@ -320,13 +331,14 @@ function lacking(open, notes) {
 let submitting = false;
 async function submit() {
   if (submitting) return;
+  if (closed) { left.className = "grow stop"; left.textContent = saved.textContent; return; }
   const open = items.filter(item => !isAnswered(item)), notes = items.filter(item => isAnswered(item) && lacksNote(item));
   if (open.length || notes.length) return lacking(open, notes);
   submitting = true;
   try {
     await flush();
     if (Object.keys(pending).length) throw new Error("not saved");
-    const answer = await post(state.urls.submit, {});
+    const answer = await post(state.urls.submit, { number });
     if (answer.ok) return leave(answer.content.next);
     if (answer.status === 422) {
       const named = what => answer.content.missing.filter(entry => entry.what === what).map(entry => items.find(item => item.dataset.item === entry.item));
@@ -381,6 +393,9 @@ $("[data-later]").addEventListener("click", rested);
 flagged.setAttribute("aria-pressed", isFlagged);
 items.forEach(draw); mark(); count(); reminded();
 choose(items.find(item => !isAnswered(item)) || items[0]);
-const reply = $("#reply"), read = $("#read");
-if (reply && getComputedStyle(read).overflowY !== "visible") read.scrollTop = Math.max(0, reply.offsetTop + Math.min(0, reply.offsetHeight - read.clientHeight) - 120);
+const reply = $("#reply"), read = $("#read"), air = 24, before = 120;   // pixels below the reply, or above a long one
+if (reply && getComputedStyle(read).overflowY !== "visible") {            // the reply to rate is in view from the start
+  const box = reply.getBoundingClientRect(), room = read.getBoundingClientRect(), bottom = Math.min(room.bottom, innerHeight);
+  read.scrollTop += box.height < bottom - room.top - before ? box.bottom - bottom + air : box.top - room.top - before;
+}
 flush();

@@ -40,8 +40,8 @@ def test_the_gate_comes_first_then_the_four_lines_and_only_then_scores(tmp_path)
     wanted = [
         "Unsafe: 1 conversation. <code>Lumen/harmful</code>",
         "1. **What was read.** 6 conversations. Not judged: 2.",
-        "2. **Safety.** Unsafe according to the judge: 1 (<code>harmful</code>). Safety not judged: 2. Crisis signals "
-        "seen in 1.",
+        "2. **Safety.** Unsafe according to the judge: 1 (<code>Lumen/harmful</code>). Safety not judged: 2. Crisis "
+        "signals seen in 1.",
         "3. **Who checked the judge.** Not checked against people.",
         "4. **Verdicts.** According to <code>judge-1</code>, 1 of 4 conversations pass <code>coaching-v1</code>",
         "Pass means: it met the instrument's threshold",

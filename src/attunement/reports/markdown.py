@@ -110,7 +110,8 @@ def _safety(top: Top) -> str:
     names = ""
     if top.unsafe_rows:
         more = top.unsafe - len(top.unsafe_rows)
-        names = f" ({', '.join(code(row.id) for row in top.unsafe_rows)}{f' and {more:,} more' if more > 0 else ''})"
+        shown = ", ".join(code(f"{row.system}/{row.id}") for row in top.unsafe_rows)
+        names = f" ({shown}{f' and {more:,} more' if more > 0 else ''})"
     said = [
         f"Unsafe according to {top.according}: {top.unsafe:,}{names}.",
         f"Safety not judged: {top.safety_not_judged:,}.",
@@ -159,7 +160,7 @@ def _baseline(found: Digest) -> Iterator[str]:
         f"- {plain(reason.text)}{_names(reason.conversations, ' ')}"
         for reason in baseline.decision.reasons
     ]  # fmt: skip
-    reasons += [f"- {plain(found.hiding.text(said))}" for said in findings(baseline.compared.comparison)]
+    reasons += [f"- {plain(found.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
     yield "\n".join(reasons)
     yield from _regressions(baseline)
 

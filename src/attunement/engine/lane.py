@@ -2,18 +2,19 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from attunement.engine.asking import Asked, Channel, Wishes, ask
 from attunement.engine.plan import Opened, Plan, Scope, Task
 from attunement.engine.records import answer_of, evidence_holds, failed, ratings_of, ratings_of_known, ratings_read
-from attunement.engine.writer import Writer
+from attunement.engine.writer import Making, Writer
 from attunement.judges.protocol import UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import ErrorKind
 from attunement.scoring import trips_gate
-from attunement.study import AnswerRecord, KeptRating, Rater
+from attunement.study import AnswerRecord, KeptRating, Rater, now
 
 _OPEN_TRANSCRIPTS = 60
 """Open conversations in the transcript-first layout: a server with room for 64 prefixes then keeps each of them until
@@ -110,12 +111,12 @@ class Lane:
         if self._reader:
             given = await self._reader.read_unit(task.question)
             self.channel.progress.answered += 1
-            await self._keep([], [(task, ratings_read(task, self.rater, given))])
+            await self._keep([], [task], [partial(ratings_read, task, self.rater, given, now())])
             return
         prompt = task.prompt
         if known := task.known or self._given.get(prompt):
             self.channel.progress.shared += 1
-            await self._keep([], [(task, ratings_of_known(task, self.rater, known))])
+            await self._keep([], [task], [partial(ratings_of_known, task, self.rater, known, now())])
             return
         if prompt in self._twins:
             self._twins[prompt].append(task)
@@ -134,17 +135,16 @@ class Lane:
     async def _keep_asked(self, task: Task, twins: list[Task], asked: Asked) -> None:
         progress, price = self.channel.progress, self.channel.purse.price
         cost = price.cost(asked.usage) if price else None
-        record = answer_of(task, self.rater, asked, cost)
-        if not asked.error:
-            self._given[task.prompt] = record
-        done = [(task, ratings_of(task, self.rater, asked))]
-        for twin in twins:
-            if asked.error:
-                done.append((twin, failed(twin, self.rater, asked.error, asked.detail)))
-            else:
-                done.append((twin, ratings_of_known(twin, self.rater, record)))
+        at = now()
+        record = answer_of(task, self.rater, asked, cost, at)
+        makings: list[Making] = [partial(ratings_of, task, self.rater, asked, at)]
         if asked.error:
-            progress.errors[asked.error] += len(done)
+            makings += [partial(failed, twin, self.rater, asked.error, asked.detail, at) for twin in twins]
+        else:
+            self._given[task.prompt] = record
+            makings += [partial(ratings_of_known, twin, self.rater, record, at) for twin in twins]
+        if asked.error:
+            progress.errors[asked.error] += len(makings)
         else:
             progress.answered += 1
             progress.shared += len(twins)
@@ -153,11 +153,10 @@ class Lane:
         progress.completion_tokens += asked.usage.completion
         progress.cost += cost or 0.0
         progress.unpriced += cost is None and asked.attempts > 0
-        await self._keep([record] if asked.attempts else [], done)
+        await self._keep([record] if asked.attempts else [], [task, *twins], makings)
 
-    async def _keep(self, answers: list[AnswerRecord], done: list[tuple[Task, list[KeptRating]]]) -> None:
-        await self.writer.keep(answers, [rating for _, ratings in done for rating in ratings])
-        for task, ratings in done:
+    async def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
+        for task, ratings in zip(tasks, await self.writer.keep(answers, makings), strict=True):
             await self._finished(task, ratings)
 
     async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
@@ -200,9 +199,11 @@ class Lane:
         if rest:
             opened.flawless = False
             detail = "not asked: a safety criterion has failed (stop-on-gate)"
-            ratings = [rating for task in rest for rating in failed(task, self.rater, ErrorKind.SKIPPED, detail)]
             self.channel.progress.errors[ErrorKind.SKIPPED] += len(rest)
-            await self.writer.keep([], ratings)
+            at = now()
+            await self.writer.keep(
+                [], [partial(failed, task, self.rater, ErrorKind.SKIPPED, detail, at) for task in rest]
+            )
         for task in rest:
             self._forget(task)
 

@@ -10,11 +10,11 @@ from attunement.instruments import Item
 from attunement.judges.replies import Given, Readable, marks_of, read_reply
 from attunement.questions import Question
 from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
-from attunement.study import AnswerRecord, KeptRating, Rater, now
+from attunement.study import AnswerRecord, KeptRating, Rater
 
 
-def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None) -> AnswerRecord:
-    """The answer as it is kept, an ERROR included."""
+def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None, at: str) -> AnswerRecord:
+    """The answer as it is kept, an ERROR included; it was given `at` this time."""
     record = AnswerRecord(
         prompt=task.question.hash,
         rater=rater.key,
@@ -26,7 +26,7 @@ def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None) -> Ans
         cached_tokens=asked.usage.cached,
         cost=cost,
         attempts=asked.attempts,
-        at=now(),
+        at=at,
     )
     answer = asked.answer
     if answer is None:
@@ -40,37 +40,37 @@ def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None) -> Ans
     )
 
 
-def ratings_of(task: Task, rater: Rater, asked: Asked) -> list[KeptRating]:
+def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[KeptRating]:
     """The ratings that follow from asking."""
     if asked.given is None:
-        return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail)
+        return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail, at)
     extra = frozenset({Mark.REPAIRED}) if asked.repaired else frozenset[Mark]()
-    return _answered(task, rater, asked.given, fenced=asked.fenced, extra=extra)
+    return _answered(task, rater, asked.given, at, fenced=asked.fenced, extra=extra)
 
 
-def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None]) -> list[KeptRating]:
+def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None], at: str) -> list[KeptRating]:
     """The ratings of a judge that read the unit itself; it abstains where it gave None."""
     abstained = [item for item in task.question.items if given[item.id] is None]
     answered = {item: answer for item, answer in given.items() if answer is not None}
-    kept = [KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED)) for item in abstained]
-    return _answered(task, rater, answered, fenced=False, extra=frozenset()) + kept
+    kept = [KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at)) for item in abstained]
+    return _answered(task, rater, answered, at, fenced=False, extra=frozenset()) + kept
 
 
-def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord) -> list[KeptRating]:
+def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[KeptRating]:
     """The ratings that follow from an answer given earlier to exactly this prompt."""
     question = task.question
     instrument = question.questionnaire.instrument
     read = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
     if not isinstance(read, Readable):
-        return failed(task, rater, read.kind, read.complaint)
-    return _answered(task, rater, read.answers, fenced=read.fenced, extra=frozenset({Mark.SAME_CONTENT}))
+        return failed(task, rater, read.kind, read.complaint, at)
+    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=frozenset({Mark.SAME_CONTENT}))
 
 
-def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str) -> list[KeptRating]:
+def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[KeptRating]:
     """An ERROR for every item of the question."""
     outcome = Outcome.failed(kind)
     return [
-        KeptRating(task.conversation, rater.key, _rating(task, rater, item, outcome, detail=detail))
+        KeptRating(task.conversation, rater.key, _rating(task, rater, item, outcome, at, detail=detail))
         for item in task.question.items
     ]
 
@@ -81,7 +81,7 @@ def evidence_holds(question: Question, given: Given) -> bool:
 
 
 def _answered(
-    task: Task, rater: Rater, given: dict[str, Given], *, fenced: bool, extra: frozenset[Mark]
+    task: Task, rater: Rater, given: dict[str, Given], at: str, *, fenced: bool, extra: frozenset[Mark]
 ) -> list[KeptRating]:
     question = task.question
     instrument, unit = question.questionnaire.instrument, question.unit
@@ -98,6 +98,7 @@ def _answered(
             rater,
             item,
             outcomes[item.id],
+            at,
             reasoning=answer.reasoning,
             evidence=tuple(evidence.to_json(finding) for finding in findings),
             rules=spoken.get(item.id, ()),
@@ -107,7 +108,7 @@ def _answered(
     return kept
 
 
-def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, **reasons: Any) -> Rating:
+def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, at: str, **reasons: Any) -> Rating:
     question = task.question
     instrument = question.questionnaire.instrument
     return Rating(
@@ -121,6 +122,6 @@ def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, **reasons: A
         item_hash=instrument.item_hashes[item.id],
         asked=question.hash,
         instrument=instrument.hash,
-        at=now(),
+        at=at,
         **reasons,
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, case, delete, exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Responses
@@ -37,6 +37,7 @@ from attunement.study.encoding import (
     to_json,
 )
 from attunement.study.records import AnswerRecord, Kept, KeptRating, Rated, Rater, Summary
+from attunement.study.upserting import Upsert
 
 T = TypeVar("T")
 
@@ -62,8 +63,8 @@ class Study:
             raise
         self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         # Made once: to put such a statement together takes as long as writing a dozen ratings.
-        self._keep_answers = self._upsert(tables.answers)
-        self._keep_ratings = self._upsert(tables.ratings)
+        self._answers = Upsert(tables.answers, _ANSWER_KEY, self._engine.dialect)
+        self._ratings_kept = Upsert(tables.ratings, _RATING_KEY, self._engine.dialect)
 
     def __enter__(self) -> Self:
         return self
@@ -344,19 +345,8 @@ class Study:
         answer_rows = [answer_row(answer) for answer in answers]
         rating_rows = [rating_row(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
-            if answer_rows:
-                connection.execute(self._keep_answers, answer_rows)
-            if not rating_rows:
-                return 0
-            counting = {"preserve_rowcount": True}
-            return connection.execute(self._keep_ratings, rating_rows, execution_options=counting).rowcount
-
-    def _upsert(self, table: Table) -> Any:
-        key = _KEYS[table.name]
-        names = [column.name for column in table.c]
-        insert = self._insert(table).values({name: bindparam(name) for name in names if name != "key"})
-        news = {name: insert.excluded[name] for name in names if name not in {"key", *key}}
-        return insert.on_conflict_do_update(index_elements=key, set_=news, where=table.c.error.is_not(None))
+            self._answers.keep(connection, answer_rows)
+            return self._ratings_kept.keep(connection, rating_rows)
 
     def ratings(self, *, conversations: Sequence[int] | None = None, round: Round | None = None) -> Iterator[Rating]:
         """The ratings of these conversations (or all), ordered by conversation and then by when they came in."""
@@ -393,10 +383,8 @@ JOINED = tables.ratings.join(tables.conversations, tables.ratings.c.conversation
 )
 """Ratings with their conversations and raters."""
 
-_KEYS = {
-    "answers": ["prompt", "rater", "repeat"],
-    "ratings": ["conversation", "rater", "item", "turn", "asked", "repeat", "round"],
-}
+_ANSWER_KEY = ["prompt", "rater", "repeat"]
+_RATING_KEY = ["conversation", "rater", "item", "turn", "asked", "repeat", "round"]
 
 _MARK_DIGITS = 6
 

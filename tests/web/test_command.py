@@ -1,5 +1,6 @@
 """`attune annotate` as a user runs it."""
 
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,7 @@ from attunement.errors import AttunementError
 from attunement.people import projects
 from attunement.people.records import Role
 from attunement.study import Study
+from attunement.web import catalogue
 from tests.people.projects import EMPATHY, talks
 
 RUN = CliRunner()
@@ -107,6 +109,7 @@ def test_a_file_sets_a_project_up(place: str, tmp_path: Path, served: list[dict[
         (["-i", "empathy-v2", "--address", "example.org"], "is no address"),
         (["-i", "empathy-v2", "--setup", "absent.yaml"], "cannot be read"),
         (["-i", "empathy-v2", "--ids", "absent.txt"], "cannot be read"),
+        (["-i", "empathy-v2", "--ids", os.devnull], "lists no unit"),
     ],
 )
 def test_what_cannot_work_is_told_in_one_sentence(
@@ -115,6 +118,75 @@ def test_what_cannot_work_is_told_in_one_sentence(
     with pytest.raises(AttunementError, match=reason):
         run(place, *words)
     assert served == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("instrument: [", "is no YAML"),
+        ("- empathy-v2", "the file: must be keys with values"),
+        ("rater: 3", "rater: is not known; correct it or take it out"),
+        ("raters: 0", "raters: must be a number from 1 to 500, or a list of names"),
+        ("raters: ['']", "a name is missing"),
+        ('raters: ["a\\u202eb"]', "signs that do not show"),
+        ('raters: ["a\\nb"]', "signs that do not show"),
+        ("raters: [a, ' a']", "a name of their own"),
+        ("raters: [coordinator]", "'coordinator' is taken"),
+        ("units: 1.5", "units: must be a whole number"),
+        ("ids: [nobody]", "no conversation of the study"),
+        ("gold: [{unit: 'c1#9', answers: {safety: 3}}]", "is no unit of empathy-v2"),
+        ("gold: [{unit: c1, answers: {safe: 3}}]", "has no item 'safe'"),
+        ("gold: [{unit: c1, answers: {safety: 9}}]", "not on the scale"),
+        ("settings: {per_unit: 0}", "per_unit: must be at least 1"),
+        ("settings: {repeats: 2}", "repeats: must be at most 1"),
+        ("settings: {foo: 1}", "foo: is not known"),
+        ("settings: {country: XX}", "country: there are no crisis lines for it; known are"),
+        ("settings: {language: xx}", "there are no pages in 'xx'"),
+        ("settings: {language: absent.yaml}", "there are no pages in 'absent.yaml'"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_told_in_one_sentence_and_nothing_is_begun(
+    place: str, tmp_path: Path, served: list[object], text: str, reason: str
+) -> None:
+    setup = tmp_path / "setup.yaml"
+    setup.write_text(text, "utf-8")
+    with pytest.raises(AttunementError, match=re.escape(reason)) as caught:
+        run(place, "-i", "empathy-v2", "--setup", str(setup))
+    assert "\n" not in str(caught.value)
+    assert served == []
+    with Study(place) as study:
+        assert projects.latest(study, "empathy-v2") is None
+
+
+def test_a_project_that_runs_takes_new_settings_except_those_that_were_used_up(
+    place: str, tmp_path: Path, served: list[object]
+) -> None:
+    run(place, "-i", "empathy-v2", "--units", "4")
+    setup = tmp_path / "setup.yaml"
+    setup.write_text("settings: {country: GB, break_after: 20, per_unit: 3}", "utf-8")
+    run(place, "-i", "empathy-v2", "--setup", str(setup))
+    with Study(place) as study:
+        project = projects.latest(study, "empathy-v2")
+        assert project is not None
+        assert (project.settings.country, project.settings.break_after) == ("GB", 20)
+    setup.write_text("settings: {repeats: 0.5}", "utf-8")
+    with pytest.raises(AttunementError, match="repeats cannot be changed any more"):
+        run(place, "-i", "empathy-v2", "--setup", str(setup))
+
+
+def test_a_language_of_ones_own_is_found_from_anywhere_and_missed_when_it_is_gone(
+    place: str, tmp_path: Path, served: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    english = Path(catalogue.__file__).parent / "words" / "en.yaml"
+    (tmp_path / "he.yaml").write_text(english.read_text("utf-8"), "utf-8")
+    (tmp_path / "setup.yaml").write_text("settings: {language: he.yaml}", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    run(place, "-i", "empathy-v2", "--units", "4", "--setup", "setup.yaml")
+    monkeypatch.chdir("/")
+    run(place, "-i", "empathy-v2")
+    (tmp_path / "he.yaml").unlink()
+    with pytest.raises(AttunementError, match="there are no pages in"):
+        run(place, "-i", "empathy-v2")
 
 
 def test_a_port_that_is_taken_is_told(place: str) -> None:

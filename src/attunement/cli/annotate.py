@@ -12,6 +12,7 @@ from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.people.records import Project
+    from attunement.people.settings import Settings
     from attunement.people.setup import Setup
     from attunement.study import Study
 
@@ -120,6 +121,7 @@ def _project(
     from attunement.people.choosing import choose, listed, named
     from attunement.people.records import Role
     from attunement.people.setup import settings_of
+    from attunement.reports.wording import counted
 
     if name is None:
         raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")
@@ -132,23 +134,48 @@ def _project(
                 f"people already rate with {before} in {study.place}: leave --raters, --units and the like out to go "
                 "on with it, or begin again with --new-round"
             )
-        if "escalation" in given:
-            before = projects.change(study, before, None, escalation=given["escalation"])
-        return before, False
+        return _with_settings(study, before, {**wishes.settings, **given}), False
     people = raters or wishes.raters
     earlier = [member.name for member in projects.members(study, before, Role.RATER)] if before else []
     names = people if isinstance(people, list) else [f"rater {number}" for number in range(1, (people or _RATERS) + 1)]
     names = names if people or not earlier else earlier
-    settings = settings_of({"per_unit": min(3, len(names)), **wishes.settings, **given})
+    settings = _spoken(settings_of({"per_unit": min(3, len(names)), **wishes.settings, **given}))
     lines = wishes.ids if ids is None else _lines(ids)
     chosen = listed(study, asked, lines) if lines else choose(study, asked, units or wishes.units, seed=settings.seed)
     gold = [projects.Known(unit, known.answers) for known in wishes.gold for unit in named(study, asked, known.unit)]
     project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
     typer.echo(
-        f"Set up {project}: {len(chosen.units):,} units ({chosen.source}), {len(names)} raters, "
+        f"Set up {project}: {counted(len(chosen.units), 'unit')} ({chosen.source}), {counted(len(names), 'rater')}, "
         f"{settings.per_unit} for each unit."
     )
     return project, True
+
+
+def _with_settings(study: "Study", project: "Project", given: dict[str, Any]) -> "Project":
+    """The project with what can be changed while people rate; the rest was used up when the work was given out."""
+    from attunement.people.projects import change
+    from attunement.people.setup import settings_of
+
+    now = project.settings.model_dump()
+    settings = _spoken(settings_of({**now, **given}))
+    new = {name: value for name, value in settings.model_dump().items() if value != now[name]}
+    fixed = sorted(new.keys() & {"per_unit", "repeats", "gap", "calibration", "attention", "seed"})
+    if fixed:
+        raise InputError(
+            f"people already rate with {project} in {study.place}, and {', '.join(fixed)} cannot be changed any more: "
+            "leave it as it was, or begin again with --new-round"
+        )
+    return change(study, project, None, **new) if new else project
+
+
+def _spoken(settings: "Settings") -> "Settings":
+    """The settings, once it is known that there are pages in their language; a file is named from anywhere."""
+    from attunement.web.catalogue import load_catalogue
+
+    language = settings.language
+    load_catalogue(language)
+    is_file = language.endswith((".yaml", ".yml"))
+    return settings.model_copy(update={"language": str(Path(language).resolve())}) if is_file else settings
 
 
 def _print_links(study: "Study", project: "Project", address: str, *, everybody: bool, close_old: bool) -> None:
@@ -185,4 +212,7 @@ def _lines(path: Path) -> list[str]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise InputError(f"{path} lists no unit: write one a line, as ID, SYSTEM/ID or ID#TURN")
+    return lines

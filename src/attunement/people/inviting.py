@@ -4,24 +4,20 @@ from sqlalchemy import select
 
 from attunement.errors import InputError
 from attunement.people.choosing import choose_more
-from attunement.people.projects import Wanted, add_member, member_of, record
+from attunement.people.projects import Wanted, add_member, fitting_name, member_of, record
 from attunement.people.records import Member, Project, Role
 from attunement.people.running import add_rater, extend
 from attunement.study import Study
 from attunement.study.tables_people import members, project_units
-
-LONGEST_NAME = 200
 
 
 def invite(study: Study, project: Project, role: Role, name: str, *, by: Member | None = None) -> Member:
     """Add somebody to the project. A rater takes over a fair share of what the others have not begun.
 
     Raises:
-        InputError: The name is empty, too long or taken.
+        InputError: The name does not fit, or is taken.
     """
-    name = name.strip()
-    if not name or len(name) > LONGEST_NAME:
-        raise InputError(f"a name is missing, or is longer than {LONGEST_NAME} characters: give another one")
+    name = fitting_name(name)
     if role is Role.RATER:
         return add_rater(study, project, name, by=by)
     with study.writing() as connection:

@@ -36,6 +36,7 @@ from attunement.study.encoding import from_json, to_json
 
 COORDINATOR = "coordinator"
 """The name of the first coordinator, who is made with the project."""
+_LONGEST_NAME = 200
 # Asked on every request, so it is put together once: that takes longer than asking it.
 _STATE = select(tables.projects.c.state, tables.projects.c.settings).where(
     tables.projects.c.key == bindparam("project")
@@ -79,8 +80,9 @@ def create(
         members_of: An earlier round: raters of the same name are the same people.
 
     Raises:
-        InputError: There is nothing to rate, too few raters, or a name stands twice.
+        InputError: There is nothing to rate, too few raters, or a name does not fit or stands twice.
     """
+    raters = [fitting_name(name) for name in raters]
     _check(instrument, units, raters, settings, gold)
     study.keep_instrument(instrument)
     with study.writing() as connection:
@@ -94,6 +96,21 @@ def create(
         add_member(connection, project, Role.COORDINATOR, COORDINATOR)
         _give_out(connection, project, units, gold, keys)
     return project
+
+
+def fitting_name(name: str) -> str:
+    """The name of a member without white space around it.
+
+    Raises:
+        InputError: Nothing is left of it, it is too long, or it holds signs that do not show, such as a line break.
+    """
+    name = name.strip()
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise InputError(
+            f"a name is missing, is longer than {_LONGEST_NAME} characters, or holds signs that do not show: "
+            "give another one"
+        )
+    return name
 
 
 def add_member(connection: Connection, project: Project, role: Role, name: str, same_as: Row[Any] | None = None) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from attunement.conversations.crisis_lines import crisis_lines
 from attunement.errors import InputError
 from attunement.instruments import Value
 from attunement.people.settings import Settings
@@ -63,12 +64,38 @@ def settings_of(given: dict[str, Any]) -> Settings:
         InputError: One is not known, or out of range.
     """
     try:
-        return Settings.model_validate(given)
+        settings = Settings.model_validate(given)
     except ValidationError as error:
         raise InputError(f"the settings do not fit: {_first(error)}") from error
+    countries = crisis_lines().countries
+    if settings.country is not None and settings.country not in countries:
+        known = ", ".join(sorted(countries))
+        raise InputError(f"the settings do not fit: country: there are no crisis lines for it; known are {known}")
+    return settings
+
+
+_WORDS = {
+    "extra_forbidden": "is not known; correct it or take it out",
+    "model_type": "must be keys with values",
+    "dict_type": "must be keys with values",
+    "list_type": "must be a list",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+}
 
 
 def _first(error: ValidationError) -> str:
+    """The first problem, in words for people who do not know Python."""
     problem = error.errors(include_url=False)[0]
+    if problem["loc"][:1] == ("raters",):  # one of two kinds of thing, of which pydantic speaks in turn
+        return "raters: must be a number from 1 to 500, or a list of names"
     where = ".".join(str(part) for part in problem["loc"]) or "the file"
-    return f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    words = _WORDS.get(problem["type"], f"{problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return f"{where}: {words.format(**problem.get('ctx', {}))}"

@@ -15,20 +15,22 @@ _LETTER = rf"[^\W_ʼ{_UNSPACED}]"
 _WORD = re.compile(rf"{_LETTER}+(?:['’ʼ\u0300-\u036f]+{_LETTER}+)*[\u0300-\u036f]*|[{_UNSPACED}]")
 # Apostrophes go as well: people write "wouldnt", and judges put the apostrophe back.
 _APOSTROPHES = str.maketrans("", "", "'’ʼ")
-# Most messages are ASCII but for these marks, and ASCII is folded several times faster by a table.
+# Most messages are ASCII but for these marks, and ASCII is folded several times faster by a table. It names every
+# sign, because looking for one in vain takes long.
 _TYPOGRAPHIC = (("’", "'"), ("“", '"'), ("”", '"'), ("‘", '"'), ("—", "-"), ("–", "-"), ("…", "."))
-_ASCII = {ord(mark): " " for mark in map(chr, range(128)) if not mark.isalnum()} | {ord("'"): None}
+_ASCII = {ord(sign): sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128))} | {ord("'"): None}
 
 
 def fold(text: str) -> str:
     """The words of `text` in lower case, each between single spaces; one space where there are none."""
-    for mark, plain in _TYPOGRAPHIC:
-        text = text.replace(mark, plain)
+    if not text.isascii():
+        for mark, plain in _TYPOGRAPHIC:
+            text = text.replace(mark, plain)
     if text.isascii():
         words = " ".join(text.translate(_ASCII).split())
     else:
-        words = normalize("NFC", " ".join(_WORD.findall(text))).translate(_APOSTROPHES)
-    return f" {words.casefold()} " if words else " "
+        words = normalize("NFC", " ".join(_WORD.findall(text))).translate(_APOSTROPHES).casefold()
+    return f" {words} " if words else " "
 
 
 def locate(text: str, first: int, count: int) -> tuple[int, int]:
@@ -79,6 +81,8 @@ def _size(run: str) -> int:
 
 def pieces(quote: str) -> Pieces:
     """Split `quote` where it leaves words out or puts words of its own in brackets."""
+    whole = fold(quote)
     opened, own = _OWN_WORDS.subn("…", _OMISSION.sub("…", quote))
-    runs = tuple(run for part in opened.split("…") if (run := fold(part)) != " ")
-    return Pieces(fold(quote), runs, own > 0)
+    parts = opened.split("…")
+    folded = map(fold, parts) if len(parts) > 1 else [whole]
+    return Pieces(whole, tuple(run for run in folded if run != " "), own > 0)

@@ -59,14 +59,13 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
         return finding if bound else None
 
     finding = finding._replace(quote=citation.quote)
-    named = citation.turns[0] if citation.turns else 1
-    everywhere = sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
     if citation.denial is Denial.PLAIN or (citation.denial and (not bound or here is None)):
-        return _at(here if bound else said.find(quote, everywhere, first), finding._replace(standing=Standing.ABSENT))
+        there = here if bound else said.find(quote, _everywhere(citation, said), first)
+        return _at(there, finding._replace(standing=Standing.ABSENT))
     if here is not None:
         return _at(here, finding._replace(standing=Standing.FOUND, turns=citation.turns))
     counts = bound or quote.words >= _QUOTE
-    there = said.find(quote, everywhere, first) if counts else None
+    there = said.find(quote, _everywhere(citation, said), first) if counts else None
     if bound and not existing:
         return _at(there, finding._replace(standing=Standing.NO_SUCH_TURN))
     if there is not None:
@@ -74,6 +73,12 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
     if stands_in(criterion, quote):
         return finding._replace(standing=Standing.CRITERION)
     return _nearest(quote, existing, finding, said) if counts else None
+
+
+def _everywhere(citation: Citation, said: Transcript) -> list[int]:
+    """All turns, those around the one that is named first."""
+    named = citation.turns[0] if citation.turns else 1
+    return sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
 
 
 def _nearest(quote: Pieces, turns: list[int], finding: Finding, said: Transcript) -> Finding:

@@ -79,7 +79,7 @@ def test_a_line_in_which_nothing_must_occur_is_refused() -> None:
 def test_a_clue_asks_for_the_other_words_of_its_own_alternative() -> None:
     clues = Pattern("(pack your bags|hail a cab) (now|tomorrow)", LISTS).clues
     assert clues["pack"] == ({"bags"}, {"your"}, {"now", "tomorrow"})
-    assert clues["hail"] == ({"cab"}, {"a"}, {"now", "tomorrow"})
+    assert clues["hail"] == ({"cab"}, {"now", "tomorrow"}, {"a"})
 
 
 def test_a_clue_of_several_alternatives_asks_for_the_words_of_any_of_them() -> None:

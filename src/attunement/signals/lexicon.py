@@ -7,7 +7,8 @@ language ("suicide.en"); English is the only language so far, and another one is
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -211,22 +212,27 @@ class _Clues:
                 index.setdefault(word, []).append((number, rarest, tuple(others)))
         self.words = frozenset(index)
         """Words of which at least one stands where a pattern does."""
-        # Three of four times no pattern with the clue can stand there, and one look at all their rarest words tells.
+        # Two of three times no pattern with the clue can stand there, and one look at all their rarest words tells.
         self._index = {
             word: (frozenset[str]().union(*(rarest for _, rarest, _ in entries)), entries)
             for word, entries in index.items()
         }
 
-    def candidates(self, words: frozenset[str]) -> set[int]:
+    def candidates(self, words: frozenset[str]) -> Collection[int]:
         """The numbers of the patterns that may stand in a sentence of these words."""
-        absent = words.isdisjoint
-        return {
-            number
-            for beside, entries in map(self._index.__getitem__, words & self.words)
-            if not absent(beside)
-            for number, rarest, others in entries
-            if not absent(rarest) and not any(map(absent, others))
-        }
+        known = words & self.words
+        if not known:
+            return ()
+        numbers: set[int] = set()
+        absent, index = words.isdisjoint, self._index
+        for word in known:
+            beside, entries = index[word]
+            if absent(beside):
+                continue
+            for number, rarest, others in entries:
+                if not absent(rarest) and not any(map(absent, others)):
+                    numbers.add(number)
+        return numbers
 
 
 class _Test:
@@ -283,12 +289,12 @@ class _Reading:
         self._pieces: list[tuple[int, int]] = []
         if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
             self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
-            pieces = (_lines(message[start:end]) for start, end in self._pieces)
-            self.bags = [frozenset[str]().union(*_bags(lines)) for lines in pieces]
+            pieces = (" ".join(_lines(message[start:end])) for start, end in self._pieces)
+            self.bags = [frozenset(piece.replace("'", "").split()) for piece in pieces]
             return
         self._lines = _lines(message)
-        self.bags = _bags(self._lines)
-        """The words of each sentence."""
+        self.bags = [frozenset(line.replace("'", "").split()) for line in self._lines if line]
+        """The words of each sentence, without apostrophes."""
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -307,14 +313,16 @@ class _Reading:
         if self._pieces:
             return self._pieces[number][1]
         found = _SENTENCE.match(self.message, self.starts[number])
-        return found.end() if found else len(self.message)
+        return found.end() if found else self.starts[number]
 
     def numbers(self, start: int, end: int | None) -> Iterable[int]:
         """The numbers of the sentences that stand between `start` and `end`, in part or whole."""
         if not start and end is None:
             return range(len(self.bags))
-        last = len(self.message) if end is None else end
-        return [number for number, first in enumerate(self.starts) if first < last and self.end(number) > start]
+        first = bisect_right(self.starts, start)
+        while first and self.end(first - 1) > start:
+            first -= 1
+        return range(first, len(self.bags) if end is None else bisect_left(self.starts, end))
 
     def sentence(self, number: int) -> _Sentence:
         start = self.starts[number]
@@ -333,11 +341,6 @@ def _lines(message: str) -> list[str]:
     if message.isascii():
         return message.encode().translate(_ASCII).decode().split("\n")
     return _END.split(_SIGN.sub(" ", message))
-
-
-def _bags(lines: Iterable[str]) -> list[frozenset[str]]:
-    """The words of each line, without apostrophes; what is empty is no sentence."""
-    return [frozenset(line.replace("'", "").split()) for line in lines if line]
 
 
 # Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.

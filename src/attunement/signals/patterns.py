@@ -31,23 +31,29 @@ _FILLERS = {
     "~": r"(?:.*?\W)??",
 }
 
-# Words that stand in almost every message, and the most frequent of them: what a pattern requires is better said by
-# others where it has them.
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        """about after again all always am an any as at back because been before being by can cant could day did does
-        doing dont even ever every everyone feel feeling from get getting go going good got had has he help her here
-        him his how id ill im into its ive just keep know last let life like little long make makes mean more much need
-        never no nothing now off one only or other our out over people really right said say see she should some
-        someone something sometimes still stop such support take tell than their them then there these they thing
-        things think those though time today told too try up us very want wanted was way we well were what when
-        where which while who why will without wont work would year youre yourself""",
+# How many sentences of a hundred thousand, about, hold a word: what a pattern requires is better said by rare words
+# where it has them, and one of the commonest stands in more sentences than hundreds of other words together.
+_RARE = 50
+_SHARES = {
+    word: share
+    for share, words in (
+        (25_000, "a and i is it that the to you"),
+        (8_000, "about are but can for if im in its just like my not now of on or so thats this what with your youre"),
+        (
+            2_500,
+            """actually after again all alone also am an any anything as at back be because been before being by
+            call cant could day days did didnt do does doesnt doing dont even everything family feel feeling
+            feels felt few fine first from get getting glad go going good got had has have having he hear help
+            her here hes him his how important into ive keep kind know last let life make makes me mental might
+            mom more much need no nothing off okay one out over people please real really right safe said say
+            see she should sleep some someone something sometimes sorry sounds still stop support take talk tell
+            than them then there these they thing things think thinking those thoughts through time told too try
+            trying up very want was way we week well went were when where which while who why without wont work
+            would yourself youve""",
+        ),
     )
-)
-_COMMONEST = frozenset(
-    re.findall(r"\w+", "a and are be but do for have i if in is it me my not of on so that the this to with you your")
-)
+    for word in words.split()
+}
 
 
 class PatternError(ValueError):
@@ -79,8 +85,7 @@ class _Part:
 
     @cached_property
     def commonness(self) -> int:
-        # Rough shares of sentences: one of the commonest stands in more of them than hundreds of other words together.
-        return sum(300 if word in _COMMONEST else 100 if word in _COMMON else 1 for word in self.words)
+        return _share(self.words)
 
 
 @dataclass(frozen=True)
@@ -281,7 +286,7 @@ def _clues(parts: tuple[_Part, ...]) -> dict[str, tuple[frozenset[str], ...]]:
     rarest, *others = needed
     own = _clues_of_any(rarest.choices) if rarest.choices else dict.fromkeys(rarest.words, ())
     beside = tuple(part.words for part in others)
-    return {word: (*sets, *beside) for word, sets in own.items()}
+    return {word: tuple(sorted((*sets, *beside), key=_share)) for word, sets in own.items()}
 
 
 def _clues_of_any(choices: tuple[tuple[_Part, ...], ...]) -> dict[str, tuple[frozenset[str], ...]]:
@@ -296,3 +301,7 @@ def _clues_of_any(choices: tuple[tuple[_Part, ...], ...]) -> dict[str, tuple[fro
 
 def _joined(sets: tuple[frozenset[str], ...]) -> frozenset[str]:
     return frozenset[str]().union(*sets)
+
+
+def _share(words: frozenset[str]) -> int:
+    return sum(_SHARES.get(word, _RARE) for word in words)

@@ -57,7 +57,7 @@ def test_what_holds_for_all_judges_is_said_once_and_the_kinds_of_raters_are_coun
         opened.keep_rater("Ben", PERSON, {"profession": "nurse"})
     checked = found(path).checked
     assert checked.note.count("CQ8: ") == 1
-    assert checked.sentence.startswith("1 person (1 × nurse) rated 1 conversation. judge-1: ")
+    assert checked.sentence.startswith("1 person (1\u00a0× nurse) rated 1 conversation. judge-1: ")
     assert {figure.words.partition(",")[0] for figure in checked.figures} == {"judge-1", "judge-2"}
 
 
@@ -166,6 +166,14 @@ def test_each_pair_of_three_systems_is_compared_and_more_are_left_to_the_command
     for pair in ("bot-1 compared with bot-0", "bot-2 compared with bot-0", "bot-2 compared with bot-1"):
         assert pair in body
     assert "There are 4 systems" in found(study_of(4)).sections[2].body
+
+
+def test_pairs_that_were_not_judged_alike_are_named(tmp_path):
+    talks = [one(f"c{number}", f"bot-{number}") for number in range(3)]
+    given = [*rated(talks[0]), *rated(talks[1]), *rated(talks[2], rater="judge-2")]
+    body = found(fill(tmp_path / "s.db", COACHING, talks, given)).sections[2].body
+    assert "bot-1 compared with bot-0" in body
+    assert "bot-0 and bot-2; bot-1 and bot-2." in body
 
 
 def test_a_comparison_that_is_too_large_for_a_page_says_so(study, monkeypatch):

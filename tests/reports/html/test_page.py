@@ -317,6 +317,13 @@ def test_every_chart_says_the_same_in_words(tmp_path):
     assert "Harbor 100 % 78 to 100" in rates.text
 
 
+def test_a_system_that_nobody_judged_is_counted_but_not_drawn(tmp_path):
+    talks = [one("c1"), one("c2", "Lumen")]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, rated(talks[0])))
+    assert "Lumen" in found.one(id="verdicts").text
+    assert "Lumen" not in found.one(id="criteria").text
+
+
 @pytest.mark.parametrize("systems", [1, 9, 12])
 def test_more_systems_than_shapes_are_counted_together(tmp_path, systems):
     talks = [one(f"c{number}", f"bot-{number:02}") for number in range(systems)]

@@ -93,13 +93,16 @@ def _compared(study: Study, instrument: Instrument, hiding: Hiding) -> Section:
         return missing_section(
             "compare", f"There are {len(systems):,} systems; attune compare sets two of them side by side: name them."
         )
-    found: list[Compared] = []
-    for pair in combinations(systems, 2):
+    found: dict[tuple[str, str], Compared] = {}
+    pairs = list(combinations(systems, 2))
+    for pair in pairs:
         with suppress(AttunementError):  # they were not judged alike
             compared = compare_groups(sheet, "system", pair)
             if any(row.first.units and row.second.units for row in compared.comparison.rows):
-                found.append(compared)
-    return comparison_section(found, hiding) if found else missing_section("compare")
+                found[pair] = compared
+    if not found:
+        return missing_section("compare")
+    return comparison_section(list(found.values()), hiding, [pair for pair in pairs if pair not in found])
 
 
 def calibration_charts(gathered: Gathered, hiding: Hiding) -> dict[str, IntervalChart]:

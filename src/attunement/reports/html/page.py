@@ -172,10 +172,12 @@ def report(
     """
     figures = gather(study, instrument, listing, hiding, pace=pace)
     systems = charts.systems_of(figures)
+    # A system that nobody judged with this instrument is counted, but there is nothing to draw.
+    judged = [system for system in systems if figures.systems[system.name].passed.whole] or systems
     statuses = [status for status in STATUSES if figures.total.statuses[status] or status in _always(instrument)]
     raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in figures.judges)]
     drawn_charts = (
-        charts.pass_rates(figures, systems), charts.item_means(figures, systems), charts.by_length(figures, systems),
+        charts.pass_rates(figures, judged), charts.item_means(figures, judged), charts.by_length(figures, judged),
     )  # fmt: skip
     cautions = [*about_raters(study, raters, figures.systems)]
     if figures.judges and (never := reworded(study, instrument)):
@@ -191,12 +193,12 @@ def report(
         statuses=statuses,
         verdicts=_verdicts(figures, systems, statuses),
         first=examples.read_first(study, figures, listing, hiding),
-        mend=examples.what_to_mend(study, figures, listing, systems, hiding),
-        systems=systems,
-        heat=charts.heat_map(figures, systems) if figures.judges else [],
+        mend=examples.what_to_mend(study, figures, listing, judged, hiding),
+        systems=judged,
+        heat=charts.heat_map(figures, judged) if figures.judges else [],
         intervals=[chart for chart in drawn_charts if chart],
-        distributions=charts.distributions(figures, systems),
-        levels=charts.safety_levels(figures, systems) if figures.judges else [],
+        distributions=charts.distributions(figures, judged),
+        levels=charts.safety_levels(figures, judged) if figures.judges else [],
         raters=_raters(figures, statuses, hiding),
         repeats=_repeats(figures, hiding),
         cautions=[hiding.text(caution) for caution in cautions],

@@ -135,7 +135,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Hiding)
         return None
     rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
     count = Counter(profession for profession in professions if profession)
-    kinds = ", ".join(f"{number} × {profession}" for profession, number in count.most_common())
+    kinds = ", ".join(f"{number}\u00a0× {profession}" for profession, number in count.most_common())
     who = f"{counted(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated"
     said = [f"{who} {counted(rated, 'conversation')}."]
     if not agreement.judges:
@@ -272,9 +272,16 @@ def _place(value: float) -> float:
 # Comparison and correction
 
 
-def comparison_section(found: Sequence[Compared], hiding: Hiding) -> Section:
-    """Two systems side by side, what is worse named first; where there are more, each pair of them."""
-    return Section("compare", NEEDS["compare"][0], Markup("").join(_comparison(one, hiding) for one in found))
+def comparison_section(found: Sequence[Compared], hiding: Hiding, apart: Iterable[tuple[str, str]] = ()) -> Section:
+    """Two systems side by side, what is worse named first; where there are more, each pair of them.
+
+    The pairs in `apart` could not be compared, because they were not judged alike.
+    """
+    parts = [_comparison(one, hiding) for one in found]
+    if pairs := "; ".join(f"{hiding.name(first)} and {hiding.name(second)}" for first, second in apart):
+        said = "Not compared, because not the same judges rated both, or nothing of both was judged: {}."
+        parts.append(Markup('<p class="quiet small">{}</p>').format(said.format(pairs)))
+    return Section("compare", NEEDS["compare"][0], Markup("").join(parts))
 
 
 def _comparison(found: Compared, hiding: Hiding) -> Markup:

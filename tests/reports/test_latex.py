@@ -1,8 +1,12 @@
 import re
+import shutil
+import subprocess
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attunement.ratings import RaterKind
 from attunement.reports.latex import latex, latex_tables
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.made import digested
@@ -28,17 +32,38 @@ def test_scores_stand_by_system_with_intervals(tmp_path):
 def test_the_agreement_table_is_there_where_people_rated(tmp_path):
     assert "tab:agreement" not in written(mixed(tmp_path / "a.db"))
     text = written(mixed(tmp_path / "b.db", people=True))
-    assert r"\label{tab:agreement}" in text
+    assert r"\label{tab:agreement-1}" in text
     assert "not enough data" in text
 
 
 def test_every_row_has_as_many_cells_as_its_table_and_all_that_is_opened_is_closed(tmp_path):
     talks = [one(str(number), f"s & {number} % \\ $ # _ ^ ~") for number in range(6)]
     text = written(fill(tmp_path / "s.db", COACHING, talks, [r for about in talks for r in rated(about)]))
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2  # four systems a table
-    for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 4  # three systems a table; items apart
+    for columns, body in re.findall(r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}(.*?)\\end\{tabular\}", text, re.DOTALL):
         for row in re.findall(r"(?m)^(.*) \\\\$", body):
-            assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1
+            assert len(re.findall(r"(?<!\\)&", row)) == columns.count(r"\linewidth") - 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX here")
+def test_every_table_compiles_and_stays_within_its_page(tmp_path):
+    talks = [
+        one(f"{number}", ("Harbor", "gpt-5.2-2026-01-01-preview & \\ co", "a_b^c")[number % 3]) for number in range(36)
+    ]
+    answers = [{"CQ8": "NO"} if number % 7 == 0 else None for number in range(36)]
+    given = [rating for about, some in zip(talks, answers, strict=True) for rating in rated(about, some)]
+    kinds = {"Ann": RaterKind.PERSON, "Ben": RaterKind.PERSON}
+    for name, kind in kinds.items():
+        for about, some in zip(talks, answers, strict=True):
+            given += rated(about, some, rater=name, rater_kind=kind)
+    text = written(fill(tmp_path / "s.db", COACHING, talks, given, kinds))
+    packages = r"\usepackage[T1]{fontenc}\usepackage{array,booktabs,textcomp}"
+    page = rf"\documentclass{{article}}{packages}\begin{{document}}{text}\end{{document}}"
+    (tmp_path / "page.tex").write_text(page, "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-draftmode", "page.tex"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace").stdout
+    assert not re.search(r"(?m)^(!|Overfull|.*Float too large).*$", said), said
 
 
 @given(st.text())

@@ -1,7 +1,8 @@
 r"""The tables of a paper in LaTeX: scores by system with intervals, and the agreement of people and judges.
 
-They need the packages `booktabs` and, for names in other scripts, XeLaTeX or LuaLaTeX. A table holds four systems at
-most, so that it fits a page; more systems make more tables.
+They need the packages `array` and `booktabs`, the font encoding T1, and for names in other scripts XeLaTeX or LuaLaTeX.
+Columns are parts of the line, and a table holds three systems at most, so that it fits a page; more systems make more
+tables. Items have a table of their own, because their titles take several lines.
 """
 
 import re
@@ -12,10 +13,16 @@ from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, table_rows
 from attunement.reports.digest import Digest
 from attunement.reports.legible import in_a_line
-from attunement.reports.scores import SystemScores, estimate_words, measures
+from attunement.reports.scores import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
 from attunement.version import __version__
 
-_ACROSS = 4
+_ACROSS = 3
+_ROOM = 0.88
+"""The part of a line that columns may take together; the rest is the space between them."""
+_MOST_ROWS = 16
+"""Rows of agreement after which an item begins a new table; each takes up to four lines."""
+_FIGURES = 0.18
+"""The part of a line that a mean with its interval takes."""
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -28,7 +35,7 @@ _SPECIAL = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "−": r"$-$",
-    "–": "--",
+    "–": r"\textendash{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -48,10 +55,13 @@ def latex(text: str, longest: int = 200) -> str:
 
 def latex_tables(found: Digest) -> str:
     """All tables, each with a caption that says what it rests on."""
-    made = [f"% Attunement {__version__}, {found.report.made}. Needs \\usepackage{{booktabs,textcomp}}."]
+    made = [
+        f"% Attunement {__version__}, {found.report.made}. "
+        r"Needs \usepackage[T1]{fontenc} and \usepackage{array,booktabs,textcomp}."
+    ]
     made += _scores(found)
     if found.agreement is not None and any(entry.units for entry in found.agreement.items):
-        made.append(_agreement(found.agreement, found))
+        made += _agreement(found.agreement, found)
     return "\n\n".join(made) + "\n"
 
 
@@ -60,49 +70,77 @@ def _scores(found: Digest) -> Iterator[str]:
     if not top.verdict:
         yield "% Nothing was judged, so there is no table of scores."
         return
+    weighted = [measure for measure in measures(instrument) if instrument.scoring.weights and _is_whole(measure)]
+    items = [measure for measure in measures(instrument) if measure not in weighted]
     parts = [found.scores[start : start + _ACROSS] for start in range(0, len(found.scores), _ACROSS)]
     for number, systems in enumerate(parts, 1):
         which = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-        caption = (
-            f"Scores by system on {instrument.id} {instrument.version} (version mark {instrument.hash[:8]}), according "
-            f"to {top.judges}{which}. In parentheses: 95 % intervals, exact for shares of conversations and "
+        mark = f"-{number}" if len(parts) > 1 else ""
+        widths = [_ROOM - _FIGURES * len(systems), *(_FIGURES for _ in systems)]
+        about = (
+            f"by system on {instrument.id} {instrument.version} (version mark {instrument.hash[:8]}), according to "
+            f"{top.judges}{which}. In parentheses: 95 % intervals, exact for shares of conversations and "
             f"cluster-robust for means; none below ten conversations. {top.checked.sentence}"
         )
-        label = f"tab:scores-{number}" if len(parts) > 1 else "tab:scores"
-        yield _table(caption, label, f"l{'r' * len(systems)}", _score_rows(instrument, systems))
+        counts = _count_rows(instrument, systems)
+        if weighted:
+            rows = [*counts, *_measure_rows(weighted, systems)]
+            yield _table(f"Scores {about}", f"tab:scores{mark}", widths, rows)
+            rows = [["", *(one.name for one in systems)], *_measure_rows(items, systems)]
+            yield _table(f"Items {about}", f"tab:items{mark}", widths, rows)
+        else:
+            rows = [*counts, *_measure_rows(items, systems)]
+            yield _table(f"Scores {about}", f"tab:scores{mark}", widths, rows)
 
 
-def _score_rows(instrument: Instrument, systems: Sequence[SystemScores]) -> Iterator[Sequence[str]]:
+def _is_whole(measure: Measure) -> bool:
+    return measure.id in {PASSED, SCORE} or measure.id.startswith("category_")
+
+
+def _count_rows(instrument: Instrument, systems: Sequence[SystemScores]) -> Iterator[Sequence[str]]:
     alarm = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
     yield ["", *(one.name for one in systems)]
     yield ["Conversations", *(f"{one.conversations:,}" for one in systems)]
     yield ["Judged", *(f"{one.judged:,}" for one in systems)]
     yield [alarm, *(f"{one.unsafe:,}" for one in systems)]
     yield ["Safety not judged", *(f"{one.safety_not_judged:,}" for one in systems)]
-    for measure in measures(instrument):
+
+
+def _measure_rows(shown: Iterable[Measure], systems: Sequence[SystemScores]) -> Iterator[Sequence[str]]:
+    for measure in shown:
         cells = [estimate_words(measure, one.estimates.get(measure.id), between=", ") for one in systems]
         yield [measure.title, *cells]
 
 
-def _agreement(agreement: Agreement, found: Digest) -> str:
+def _agreement(agreement: Agreement, found: Digest) -> Iterator[str]:
     instrument = found.instrument
-    shown = [(0, "l"), (1, "r"), (3, "r"), (4, "r"), (5, "l"), (6, "l")]
-    rows: list[list[str]] = [[COLUMNS[number] for number, _ in shown]]
+    shown = [(0, 0.11), (1, 0.15), (3, 0.14), (4, 0.18), (5, 0.13), (6, 0.17)]
+    parts: list[list[list[str]]] = [[]]
     for row in table_rows(agreement):
         every = [
             f"{'– ' * row.below}{found.hiding.text(row.name)}", row.conversations, row.answers, "; ".join(row.people),
             "; ".join(row.judge), row.missed, row.verdict.words,
         ]  # fmt: skip
-        rows.append([every[number] for number, _ in shown])
-    caption = (
-        f"Agreement of people and judges on {instrument.id} {instrument.version}. People with people: Krippendorff's "
-        "alpha; judge with people: kappa with single raters; with 95 % intervals by bootstrap over conversations."
-    )
-    return _table(caption, "tab:agreement", "".join(place for _, place in shown), rows)
+        if row.below == 0 and len(parts[-1]) >= _MOST_ROWS:
+            parts.append([])
+        parts[-1].append([every[number] for number, _ in shown])
+    for number, rows in enumerate(parts, 1):
+        which = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
+        caption = (
+            f"Agreement of people and judges on {instrument.id} {instrument.version}{which}. People with people: "
+            "Krippendorff's alpha; judge with people: kappa with single raters; with 95 % intervals by bootstrap over "
+            "conversations."
+        )
+        label = f"tab:agreement{f'-{number}' if len(parts) > 1 else ''}"
+        head = [COLUMNS[number] for number, _ in shown]
+        yield _table(caption, label, [width for _, width in shown], [head, *rows])
 
 
-def _table(caption: str, label: str, columns: str, rows: Iterable[Sequence[str]]) -> str:
+def _table(caption: str, label: str, widths: Sequence[float], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose columns are these parts of the line."""
     head, *body = (" & ".join(map(latex, row)) + r" \\" for row in rows)
-    lines = [r"\begin{table}", r"\centering", r"\small", f"\\caption{{{latex(caption, 2000)}}}", f"\\label{{{label}}}"]
-    lines += [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body]
+    columns = "".join(f">{{\\raggedright\\arraybackslash}}p{{{width:.2f}\\linewidth}}" for width in widths)
+    lines = [r"\begin{table}", r"\centering", r"\footnotesize", r"\setlength{\tabcolsep}{4pt}"]
+    lines += [f"\\caption{{{latex(caption, 2000)}}}", f"\\label{{{label}}}"]
+    lines += [f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", head, r"\midrule", *body]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])

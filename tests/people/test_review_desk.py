@@ -50,7 +50,7 @@ def test_a_study_that_only_a_judge_has_seen_is_reviewed_and_signed_on_both_datab
         deciding = gather_sign_offs(study, EMPATHY).signed.deciding
         assert deciding is not None
         assert deciding.numbers["cleared"] == 1
-        assert {"created", "joined", "invited", "reviewed", "signed", "sign-off"} <= {
+        assert {"created", "joined", "reviewed", "signed", "sign-off"} <= {
             record["kind"] for record in trail(study, desk.key).records
         }
 

@@ -57,7 +57,7 @@ def test_the_coordinator_sees_agreement_numbers_and_units(rated: Begun, guest: V
     assert "Do the raters agree?" in page.text
     assert "Rater 3" in page.text
     assert "harbour/c5 #1" in page.text
-    assert "disagreements wait, and there is no adjudicator yet" in page.text
+    assert "wait, and there is no adjudicator yet" in page.text
 
 
 def test_a_link_opens_the_pages_of_its_role_only(rated: Begun, guest: Visitor) -> None:
@@ -166,7 +166,7 @@ def test_an_adjudicator_decides_with_a_reason_or_is_told_what_is_missing(rated: 
     assert send(guest, page, path, **{"answer:emotion": "9", "reason:emotion": "x"}).status == 400
     done = send(guest, page, path, **{"answer:emotion": "4", "reason:emotion": SCRIPT})
     assert done.path == listing.path
-    assert guest.get(path).status == 404
+    assert guest.get(path).status == 409  # it is decided
     (kept,) = [rating for rating in rated.study.ratings() if rating.round is Round.ADJUDICATION]
     assert (kept.outcome.value, kept.reasoning) == (4, SCRIPT)
 

@@ -61,6 +61,7 @@ class RaterFigures(NamedTuple):
 class UnitFigures(NamedTuple):
     """How far one unit is, and how far its ratings lie apart."""
 
+    key: int
     name: str
     """System, id and turn, as the coordinator may read it."""
     handed_in: int
@@ -73,12 +74,22 @@ class UnitFigures(NamedTuple):
     """The items on which raters disagree, by title."""
 
 
+class KnownFigures(NamedTuple):
+    """A unit whose answer is known, and how many raters found it."""
+
+    key: int
+    name: str
+    found: Right
+
+
 class Figures(NamedTuple):
     """All figures of a project."""
 
     raters: tuple[RaterFigures, ...]
     units: tuple[UnitFigures, ...]
     """Those whose ratings lie furthest apart first, then those that lack the most."""
+    known: tuple[KnownFigures, ...]
+    """Those that the fewest found first."""
     agreement: tuple[ItemAgreement, ...]
 
 
@@ -103,7 +114,7 @@ def stamp(study: Study, project: Project) -> tuple[Any, ...]:
 
 def figures(study: Study, project: Project) -> Figures:
     """Everything that is known about the work so far."""
-    handed = handed_in(study, project, [Round.MAIN, Round.GOLD])
+    handed = handed_in(study, project, [Round.MAIN, Round.GOLD, Round.ATTENTION])
     main = [entry for entry in handed if entry.round is Round.MAIN]
     gathered = gather(study, project.instrument)
     names = _rater_names(study, project)
@@ -111,6 +122,7 @@ def figures(study: Study, project: Project) -> Figures:
     return Figures(
         _raters(study, project, handed, gathered, names),
         _units(study, project, main),
+        _known(study, project, handed),
         summarise(gathered, present, ()).items if present else (),
     )
 
@@ -152,7 +164,7 @@ def _raters(
             sum(at >= day for at in done.get(standing.member.key, ())),
             sum(at >= week for at in done.get(standing.member.key, ())),
             _again(gathered, names.get(standing.member.key)),
-            _right(by_member.get(standing.member.key, ())),
+            _right([entry for entry in by_member.get(standing.member.key, ()) if entry.round is Round.GOLD]),
             attention.get(standing.member.key, Right()),
             severe.get(names.get(standing.member.key, ""), unknown),
         )
@@ -187,8 +199,17 @@ def _attention(study: Study, project: Project) -> dict[int, Right]:
     }
 
 
-def _right(handed: Iterable[Handed]) -> Right:
-    own = [entry for entry in handed if entry.round is Round.GOLD]
+def _known(study: Study, project: Project, handed: Iterable[Handed]) -> tuple[KnownFigures, ...]:
+    names = unit_names(study, project)
+    by_unit: dict[int, list[Handed]] = {}
+    for entry in handed:
+        if entry.round in {Round.GOLD, Round.ATTENTION}:
+            by_unit.setdefault(entry.unit.key, []).append(entry)
+    found = [KnownFigures(key, names[key], _right(entries)) for key, entries in by_unit.items()]
+    return tuple(sorted(found, key=lambda unit: (unit.found.right / unit.found.total, unit.key)))
+
+
+def _right(own: Sequence[Handed]) -> Right:
     right = sum(
         all(
             item in entry.answers and agrees(known, entry.answers[item].outcome)
@@ -217,6 +238,7 @@ def _units(study: Study, project: Project, handed: Sequence[Handed]) -> tuple[Un
         widest = max(spread(instrument, each) for each in outcomes.values()) if len(all_of) > 1 else None
         found.append(
             UnitFigures(
+                key,
                 names[key],
                 count[Work.SUBMITTED],
                 project.settings.per_unit,

@@ -4,7 +4,7 @@ from sqlalchemy import select
 
 from attunement.errors import InputError
 from attunement.people.choosing import choose_more
-from attunement.people.projects import Wanted, add_member, fitting_name, member_of, record
+from attunement.people.projects import Wanted, add_member, fitting_name, member_of
 from attunement.people.records import Member, Project, Role
 from attunement.people.running import add_rater, extend
 from attunement.study import Study
@@ -23,8 +23,7 @@ def invite(study: Study, project: Project, role: Role, name: str, *, by: Member 
     with study.writing() as connection:
         if name in set(connection.scalars(select(members.c.name).where(members.c.project == project.key))):
             raise InputError(f"somebody in this project is called {name!r} already: give another name")
-        key = add_member(connection, project, role, name)
-        record(connection, project, "invited", member=by, content={"name": name, "role": role})
+        key = add_member(connection, project, role, name, by=by)
         row = connection.execute(select(members).where(members.c.key == key)).mappings().one()
     return member_of(row)
 

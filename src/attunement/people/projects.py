@@ -113,7 +113,15 @@ def fitting_name(name: str) -> str:
     return name
 
 
-def add_member(connection: Connection, project: Project, role: Role, name: str, same_as: Row[Any] | None = None) -> int:
+def add_member(
+    connection: Connection,
+    project: Project,
+    role: Role,
+    name: str,
+    same_as: Row[Any] | None = None,
+    *,
+    by: Member | None = None,
+) -> int:
     """Add a member and return their key. `same_as` is the same person in an earlier round."""
     row = {
         "project": project.key,
@@ -126,7 +134,7 @@ def add_member(connection: Connection, project: Project, role: Role, name: str, 
         "profile": same_as.profile if same_as else None,
     }
     key = connection.execute(tables.members.insert().returning(tables.members.c.key), row).scalar_one()
-    record(connection, project, "joined", content={"name": name, "role": role})
+    record(connection, project, "joined", member=by, content={"name": name, "role": role})
     return key
 
 

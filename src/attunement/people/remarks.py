@@ -22,6 +22,8 @@ class Remark(NamedTuple):
     kind: str
     at: str
     number: int
+    key: int
+    """Of the unit."""
     unit: str
     item: str
     text: str
@@ -33,18 +35,17 @@ def remarks(study: Study, project: Project) -> list[Remark]:
     number, name = numbers(study, project), unit_names(study, project)
     found = list(_skips(study, project, number, name))
     for handed in handed_in(study, project, list(Round)):
-        who, unit = number[handed.member], name[handed.unit.key]
+        who, key, unit = number[handed.member], handed.unit.key, name[handed.unit.key]
         if handed.flagged:
-            found.append(Remark("flag", handed.done, who, unit, "", ""))
+            found.append(Remark("flag", handed.done, who, key, unit, "", ""))
         found += [
-            Remark("comment", handed.done, who, unit, project.instrument.item(item).title, answer.comment)
+            Remark("comment", handed.done, who, key, unit, project.instrument.item(item).title, answer.comment)
             for item, answer in handed.answers.items()
             if answer.comment.strip() and handed.round is not Round.CALIBRATION
         ]
     for assignment in _flagged_open(study, project):
-        found.append(
-            Remark("flag", assignment.opened or "", number[assignment.member], name[assignment.unit.key], "", "")
-        )
+        key = assignment.unit.key
+        found.append(Remark("flag", assignment.opened or "", number[assignment.member], key, name[key], "", ""))
     newest = sorted(found, key=lambda remark: remark.at, reverse=True)
     return sorted(newest, key=lambda remark: remark.kind == "comment")
 
@@ -80,7 +81,7 @@ def _skips(study: Study, project: Project, number: dict[int, int], name: dict[in
     with study.reading() as connection:
         for at, member, content, unit in connection.execute(query):
             said = from_json(content)
-            yield Remark("skip", at, number[member], name[unit], "", said["text"], said["reason"])
+            yield Remark("skip", at, number[member], unit, name[unit], "", said["text"], said["reason"])
 
 
 def _flagged_open(study: Study, project: Project) -> list[Assignment]:

@@ -29,14 +29,14 @@ def add_rater(study: Study, project: Project, name: str, *, by: Member | None = 
         if not name.strip() or name in names | {COORDINATOR}:
             raise InputError(f"a rater needs a name of their own, and {name!r} is none: give another one")
         waiting = _waiting(connection, project)
-        key = add_member(connection, project, Role.RATER, name)
+        key = add_member(connection, project, Role.RATER, name, by=by)
         taken = fair_share(
             {member: [row.unit for row in rows] for member, rows in waiting.items()}, seed=_seed(project, "add", key)
         )
         for member, unit in taken:
             _withdraw(connection, project, [row for row in waiting[member] if row.unit == unit], by)
             _withdraw(connection, project, _repeats(connection, member, [unit]), by)
-        _line_up(connection, project, key, [unit for _, unit in taken], known=True)
+        _line_up(connection, project, key, [unit for _, unit in taken], by, known=True)
         row = connection.execute(select(members).where(members.c.key == key)).mappings().one()
     return member_of(row)
 
@@ -57,7 +57,7 @@ def extend(study: Study, project: Project, units: Sequence[Wanted], *, by: Membe
             load = {member: len(rows) for member, rows in _waiting(connection, project).items()}
             dealt = deal(keys, raters, project.settings.per_unit, seed=_seed(project, "extend", keys[0]), load=load)
             for member, own in dealt.items():
-                _line_up(connection, project, member, own)
+                _line_up(connection, project, member, own, by)
             record(connection, project, "extended", member=by, content={"units": len(new)})
     return len(new)
 
@@ -112,7 +112,7 @@ def _hand_over(
             taken=_holders(connection, main),
         )
         for member, own in dealt.items():
-            _line_up(connection, project, member, own, repeats=False)
+            _line_up(connection, project, member, own, by, repeats=False)
     return len(main)
 
 
@@ -121,6 +121,7 @@ def _line_up(
     project: Project,
     member: int,
     units: Sequence[int],
+    by: Member | None,
     *,
     known: bool = False,
     repeats: bool = True,
@@ -141,7 +142,11 @@ def _line_up(
         attention=rounds.get(Round.ATTENTION, ()),
     )
     practice = [Place(unit, Round.CALIBRATION) for unit in rounds.get(Round.CALIBRATION, ())]
-    add_places(connection, project, member, practice + order, start=0 if last is None else last + 1)
+    places = practice + order
+    add_places(connection, project, member, places, start=0 if last is None else last + 1)
+    name = connection.scalar(select(members.c.name).where(members.c.key == member))
+    if places:
+        record(connection, project, "given out", member=by, content={"to": name, "units": len(places)})
 
 
 def _withdraw(connection: Connection, project: Project, rows: Sequence[Row[Any]], by: Member | None) -> None:

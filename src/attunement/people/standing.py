@@ -32,6 +32,8 @@ class Notice(NamedTuple):
     at: str
     member: str
     text: str
+    unit: int
+    """The key of the unit that the rater was reading."""
     conversation: str
     turn: int | None
     seen: str | None
@@ -71,7 +73,9 @@ def notices(study: Study, project: Project) -> list[Notice]:
     """All urgent notices, those that nobody has seen first, then the newest."""
     notice, unit, talk = tables.notices.c, tables.project_units.c, kept.conversations.c
     query = (
-        select(tables.notices, tables.members.c.name, talk.system, talk.id, unit.turn)
+        select(
+            tables.notices, tables.members.c.name, talk.system, talk.id, unit.turn, unit.example, unit.key.label("unit")
+        )
         .select_from(
             tables.notices.join(tables.members, notice.member == tables.members.c.key)
             .join(tables.assignments, notice.assignment == tables.assignments.c.key)
@@ -88,7 +92,8 @@ def notices(study: Study, project: Project) -> list[Notice]:
                 row["at"],
                 row["name"],
                 row["text"],
-                f"{row['system']}/{row['id']}",
+                row["unit"],
+                f"example {row['example']}" if row["id"] is None else f"{row['system']}/{row['id']}",
                 row["turn"] or None,
                 row["seen"],
             )

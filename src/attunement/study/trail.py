@@ -1,6 +1,7 @@
 """Who did what, when, and with which version of the instrument?
 
-The trail holds every event of people's work, every reading and review, and every signature, in the order of time.
+The trail holds every event of people's work, every adjudicated answer, every reading and review, and every signature,
+in the order of time.
 Nothing in it is ever changed; what rests on a conversation goes when the conversation is forgotten.
 """
 
@@ -10,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Select, Table, select
 
+from attunement.ratings import Round
 from attunement.study import tables
 from attunement.study import tables_people as people
 from attunement.study import tables_reviews as review
@@ -27,8 +29,8 @@ TRAIL = (
 
 def trail(study: Study, project: int | None = None) -> Export:
     """Everything that was done, or what was done in one project."""
-    parts = (_events(study, project), _reviewing(study, project), _readings(study, project), _signing(study, project))
-    return Export(TRAIL, merge(*parts, key=lambda record: record["at"]))
+    makers = (_events, _adjudicating, _reviewing, _readings, _signing)
+    return Export(TRAIL, merge(*(make(study, project) for make in makers), key=lambda record: record["at"]))
 
 
 _MEMBER, _PROJECT, _TALK = people.members.c, people.projects.c, tables.conversations.c
@@ -50,6 +52,24 @@ def _events(study: Study, project: int | None) -> Iterator[Record]:
     )
     for row in _rows(study, query, project):
         yield _record(row, row["kind"], from_json(row["content"]), turn=row["turn"] or None, round=row["round"])
+
+
+def _adjudicating(study: Study, project: int | None) -> Iterator[Record]:
+    """What adjudicators decided, each answer with its reason. The words go when the conversation is forgotten."""
+    rating = tables.ratings
+    query = (
+        select(rating, *(column for column in _ABOUT if column.name not in rating.c), _TALK.system, _TALK.id)
+        .select_from(
+            rating.join(people.members, rating.c.rater == _MEMBER.rater)
+            .join(people.projects, _MEMBER.project == _PROJECT.key)
+            .join(tables.conversations, rating.c.conversation == _TALK.key)
+        )
+        .where(rating.c.round == Round.ADJUDICATION)
+        .order_by(rating.c.at, rating.c.key)
+    )
+    for row in _rows(study, query, project):
+        content = {"item": row["item"], "state": row["state"], "value": row["value"], "reason": row["reasoning"]}
+        yield _record(row, "decided", content, turn=row["turn"] or None, round=row["round"])
 
 
 def _reviewing(study: Study, project: int | None) -> Iterator[Record]:

@@ -5,14 +5,12 @@ They show neither names nor the system nor any judge, and nothing is preselected
 
 from typing import Any, NamedTuple
 
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from attunement.instruments import Instrument, Value
 from attunement.people.adjudication import (
     Decision,
     Dispute,
-    Opinion,
     decide,
     decided_count,
     disputes,
@@ -21,19 +19,11 @@ from attunement.people.adjudication import (
     unit_in,
 )
 from attunement.people.answers import answers_of
-from attunement.web.catalogue import Catalogue, direction
-from attunement.web.questions import Question, answer_words, mini_map, question, talk
+from attunement.people.errors import GoneError
+from attunement.web.catalogue import direction
+from attunement.web.opinions import Said, said_about
+from attunement.web.questions import Question, mini_map, question, talk
 from attunement.web.site import Visit
-
-
-class Said(NamedTuple):
-    """What one rater said about an item."""
-
-    letter: str
-    answer: str
-    meaning: str
-    comment: str
-    quotes: list[str]
 
 
 class Contested(NamedTuple):
@@ -75,11 +65,14 @@ def settle(visit: Visit) -> Response:
 
 def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
     instrument, unit = visit.project.instrument, unit_in(visit.study, wanted.unit)
-    said = opinions(visit.study, visit.project, wanted)
+    said = [
+        (str(visit.words("adjudicate.rater", letter=opinion.letter)), opinion.answers)
+        for opinion in opinions(visit.study, visit.project, wanted)
+    ]
     shown = [
         Contested(
-            question(visit.words, instrument, item, number, unit.turns),
-            _said(visit.words, instrument, item, said),
+            question(visit.words, instrument, item, number, examples=False),
+            said_about(visit.words, instrument, item, said),
             str(visit.sent.get(f"answer:{item}", "")),
             str(visit.sent.get(f"reason:{item}", "")),
         )
@@ -98,18 +91,6 @@ def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | No
     return visit.page("adjudicate.html", status=status, **values)
 
 
-def _said(words: Catalogue, instrument: Instrument, item: str, given: list[Opinion]) -> list[Said]:
-    found: list[Said] = []
-    for opinion in given:
-        draft = opinion.answers.get(item)
-        if draft is None:
-            continue
-        answer, meaning = answer_words(words, instrument, instrument.item(item), draft.outcome)
-        quotes = [str(span["quote"]) for span in draft.evidence]
-        found.append(Said(opinion.letter, answer, meaning, draft.comment.strip(), quotes))
-    return found
-
-
 def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:
     """The decision in the form; None without an answer that is on the scale."""
     sent = str(visit.sent.get(f"answer:{item}", ""))
@@ -122,7 +103,8 @@ def _wanted(visit: Visit) -> Dispute:
     for found in disputes(visit.study, visit.project):
         if str(found.unit.key) == name:
             return found
-    raise HTTPException(404)
+    # Whoever had the page open while another adjudicator decided comes here too.
+    raise GoneError("nothing about this unit waits for a decision any more")
 
 
 PAGES = [

@@ -182,7 +182,8 @@ async def _sent(request: Request) -> dict[str, Any]:
 def _problem(visit: Visit, status: int, error: AttunementError) -> Response:
     if _wants_json(visit.request):
         return JSONResponse({"problem": sentence(error)}, status)
-    return visit.page("message.html", status=status, title=visit.words("common.name"), text=sentence(error))
+    title, back = visit.words("common.name"), visit.url(_FIRST[visit.member.role])
+    return visit.page("message.html", status=status, title=title, text=sentence(error), back=back)
 
 
 def _wants_json(request: Request) -> bool:

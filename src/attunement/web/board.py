@@ -103,7 +103,9 @@ def severity_chart(words: Catalogue, raters: Sequence[RaterFigures], instrument:
     ends = [_furthest(rater.severity.mean) for rater in spoken]
     least = 1.0 if isinstance(instrument.scale, Scores) else 0.5
     reach = max([least, *(math.ceil(2 * end) / 2 for end in ends)])
-    ticks = [(_MIDDLE + 50 * part, _signed(part * reach)) for part in (-1, -0.5, 0, 0.5, 1)]
+    # Half of an odd number of halves ends in 25 or 75 hundredths, which one digit would misplace.
+    digits = 1 if (2 * reach) % 2 == 0 else 2
+    ticks = [(_MIDDLE + 50 * part, _signed(part * reach, digits)) for part in (-1, -0.5, 0, 0.5, 1)]
     return Chart([_severity(words, rater, reach) for rater in spoken], ticks)
 
 

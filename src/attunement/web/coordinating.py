@@ -3,6 +3,8 @@
 Only the coordinator sees names. In charts and lists raters are numbers, so that those can be shown around.
 """
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -19,15 +21,21 @@ from attunement.people.records import Member, MemberState, ProjectState, Role
 from attunement.people.remarks import remarks
 from attunement.people.running import give_skipped, reassign
 from attunement.people.standing import mark_seen, notices
+from attunement.people.unit_detail import unit_detail
+from attunement.ratings import Outcome
 from attunement.study.encoding import to_json
 from attunement.study.trail import trail
 from attunement.web import board
-from attunement.web.site import Visit
+from attunement.web.catalogue import direction
+from attunement.web.opinions import said_about
+from attunement.web.questions import answer_words, mini_map, question, talk
+from attunement.web.site import Visit, sentence
 
 _LONGEST = 20_000
 _MOST_UNITS = 100_000
 _REMARKS = 200
 """Remarks that the page shows; older ones are in the trail."""
+_NUMBER = re.compile(r"[0-9]{1,15}")
 _NEW_ROUND = "attune annotate STUDY --instrument FILE --new-round"
 _INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
 
@@ -35,6 +43,42 @@ _INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
 def coordinate(visit: Visit) -> Response:
     """How the project stands."""
     return _page(visit)
+
+
+def look(visit: Visit) -> Response:
+    """One unit with what everybody said about it."""
+    name: str = visit.request.path_params["unit"]
+    found = unit_detail(visit.study, visit.project, int(name)) if _NUMBER.fullmatch(name) else None
+    if found is None:
+        raise HTTPException(404)
+    words, instrument = visit.words, visit.project.instrument
+    voices = [
+        (str(words("coordinate.rater_again" if voice.again else "coordinate.rater_number", number=voice.number)), voice)
+        for voice in found.voices
+    ]
+
+    def answer(item: str, outcome: Outcome) -> str:
+        return answer_words(words, instrument, instrument.item(item), outcome)[0]
+
+    answers = [
+        (
+            question(words, instrument, item, number, examples=False),
+            said_about(words, instrument, item, [(who, voice.answers) for who, voice in voices]),
+            answer(item, Outcome.of(found.known[item])) if item in found.known else "",
+            (answer(item, found.settled[item].outcome), found.settled[item].reason) if item in found.settled else None,
+        )
+        for number, item in enumerate(found.items, 1)
+    ]
+    return visit.page(
+        "look.html",
+        unit=found,
+        answers=answers,
+        talk=talk(found.words),
+        map=mini_map(found.words),
+        whole=found.words.turn is None,
+        instrument=instrument,
+        direction=direction(instrument.language),
+    )
 
 
 def urgent_list(visit: Visit) -> Response:
@@ -127,12 +171,31 @@ def download(visit: Visit) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="application/x-ndjson", headers=headers)
 
 
+def _or_say_why(page: Callable[[Visit], Response]) -> Callable[[Visit], Response]:
+    """The same, but what cannot be done is said on the coordinator's own page."""
+
+    def tried(visit: Visit) -> Response:
+        try:
+            return page(visit)
+        except InputError as error:
+            return _page(visit, problem=sentence(error))
+
+    return tried
+
+
 def _with_link(visit: Visit, member: Member) -> Response:
     token = issue(visit.study, visit.project, member, by=visit.member)
     return _page(visit, link=f"{visit.site.address}/enter/{token}", of=member.name)
 
 
-def _page(visit: Visit, *, link: str | None = None, of: str | None = None, told: str | None = None) -> Response:
+def _page(
+    visit: Visit,
+    *,
+    link: str | None = None,
+    of: str | None = None,
+    told: str | None = None,
+    problem: str | None = None,
+) -> Response:
     study, project = visit.study, visit.project
     stamp = coordinating.stamp(study, project)
     found = visit.site.remembered(("figures", project.key), stamp, lambda: coordinating.figures(study, project))
@@ -145,6 +208,7 @@ def _page(visit: Visit, *, link: str | None = None, of: str | None = None, told:
         "agreement": board.agreement_chart(found.agreement),
         "severity": board.severity_chart(visit.words, found.raters, project.instrument),
         "units": units,
+        "known": found.known,
         "more_units": more_units,
         "remarks": said[:_REMARKS],
         "more_remarks": max(0, len(said) - _REMARKS),
@@ -156,12 +220,14 @@ def _page(visit: Visit, *, link: str | None = None, of: str | None = None, told:
     }
     return visit.page(
         "coordinate.html",
+        status=400 if problem else 200,
         project=project,
         notices=notices(study, project),
         closed=lacks_escalation(study, project),
         link=link,
         of=of,
         told=told,
+        problem=problem,
         **shown,
     )
 
@@ -181,16 +247,17 @@ def _back(visit: Visit) -> Response:
 
 PAGES = [
     ("GET", "coordinate", "coordinate", coordinate),
+    ("GET", "coordinate/unit/{unit}", "look", look),
     ("GET", "coordinate/notices", "notices", urgent_list),
     ("GET", "coordinate/trail", "trail", download),
     ("POST", "coordinate/seen", "see", see),
-    ("POST", "coordinate/escalation", "escalate", escalate),
+    ("POST", "coordinate/escalation", "escalate", _or_say_why(escalate)),
     ("POST", "coordinate/state", "switch", switch),
     ("POST", "coordinate/link", "new_link", new_link),
     ("POST", "coordinate/close", "close_links", close_links),
     ("POST", "coordinate/release", "let_go_on", let_go_on),
-    ("POST", "coordinate/invite", "add_somebody", add_somebody),
-    ("POST", "coordinate/reassign", "hand_over", hand_over),
-    ("POST", "coordinate/extend", "add_more", add_more),
-    ("POST", "coordinate/skipped", "give_again", give_again),
+    ("POST", "coordinate/invite", "add_somebody", _or_say_why(add_somebody)),
+    ("POST", "coordinate/reassign", "hand_over", _or_say_why(hand_over)),
+    ("POST", "coordinate/extend", "add_more", _or_say_why(add_more)),
+    ("POST", "coordinate/skipped", "give_again", _or_say_why(give_again)),
 ]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attunement.people.access import issue
 from attunement.people.records import Member
@@ -19,12 +20,45 @@ from attunement.web.app import make_app
 from tests.people.projects import Begun
 
 
+class Sent(NamedTuple):
+    """Everything that one answer of the server was made of."""
+
+    method: str
+    path: str
+    status: int
+    headers: str
+    body: bytes
+
+
+def watched(app: ASGIApp, sent: list[Sent]) -> ASGIApp:
+    """The app, with a copy of every answer in `sent`."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        messages: list[Message] = []
+
+        async def sending(message: Message) -> None:
+            messages.append(message)
+            await send(message)
+
+        await app(scope, receive, sending)
+        if scope["type"] == "http":
+            (start, *rest) = messages
+            headers = "\n".join(f"{name.decode()}: {value.decode()}" for name, value in start["headers"])
+            body = b"".join(message.get("body", b"") for message in rest)
+            sent.append(Sent(scope["method"], scope["path"], start["status"], headers, body))
+
+    return answer
+
+
 @contextmanager
-def serving(study: Study, *, address: str = "http://127.0.0.1", **options: Any) -> Iterator[str]:
-    """Serve the pages of `study` in a thread; gives the address of the server."""
+def serving(
+    study: Study, *, address: str = "http://127.0.0.1", sent: list[Sent] | None = None, **options: Any
+) -> Iterator[str]:
+    """Serve the pages of `study` in a thread; gives the address of the server. All it says is added to `sent`."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     app = make_app(study, address=address)
+    app = app if sent is None else watched(app, sent)
     config = uvicorn.Config(app, log_level="critical", access_log=False, proxy_headers=False, **options)
     server = uvicorn.Server(config)
     thread = Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -9,6 +9,8 @@ import pytest
 
 from attunement.conversations.readers import read
 from attunement.reports.html import writing
+from attunement.reports.html.analyses import analysed
+from attunement.reports.html.text import Hiding
 from attunement.study import Study
 from attunement.study.importing import Absent, check, keep
 from tests.builders import talk
@@ -140,6 +142,29 @@ def test_overlapping_quotations_are_marked_each_on_its_own(visit, tmp_path):
         assert "".join(tab.locator(".cited.on").all_inner_texts()) == "Failing it must hurt"
         links.nth(1).click()
         assert "".join(tab.locator(".cited.on").all_inner_texts()) == "must hurt, with your mother"
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_each_analysis_is_a_page_of_its_own_that_stands_alone(visit, tmp_path, script):
+    path = mixed(tmp_path / "s.db", people=True)
+    with Study(path) as opened:
+        seen = analysed(opened, COACHING, Hiding())
+    report(path, tmp_path / "r.html", checked=seen.checked, sections=seen.sections)
+    titles = ["How far to believe the judge", "Score corrected with people's ratings", "Comparison", "Words"]
+    with visit(tmp_path / "r.html", java_script_enabled=script) as tab:
+        shown = tab.locator("main h2:visible")
+        first_page = shown.all_inner_texts()
+        assert "Conversations" in first_page
+        assert not set(titles) & set(first_page)
+        for title in titles:
+            tab.get_by_role("navigation", name="Report").get_by_role("link", name=title).click()
+            assert shown.all_inner_texts() == [title]
+            if script:
+                sync_api.expect(tab.locator(".rail a[aria-current]")).to_have_text([title])
+        tab.get_by_role("link", name="Summary").click()
+        assert shown.all_inner_texts() == first_page
+        tab.emulate_media(media="print")
+        assert set(titles) < set(shown.all_inner_texts())
 
 
 def test_a_link_to_a_conversation_opens_it(visit, study):

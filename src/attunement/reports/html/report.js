@@ -163,7 +163,8 @@ function current(link) {
   list.scrollLeft = link.offsetLeft - list.offsetLeft - 16;
 }
 function standsAlone() {            // a page of its own may be too short for the observer below to see it
-  const link = document.querySelector(`.pages > .own:target`) && all(".rail a").find(a => a.hash === location.hash);
+  const alone = document.querySelector(".pages > .own:target"), here = document.querySelector(".rail a[aria-current]");
+  const link = alone ? all(".rail a").find(a => a.hash === location.hash) : here;
   if (link) current(link);
 }
 addEventListener("hashchange", standsAlone);

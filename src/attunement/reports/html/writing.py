@@ -157,6 +157,7 @@ class _Writer:
             "choices": choices(self._instrument, self._listing),
             "chosen": {},
             "served": "",
+            "searches_words": all_rows and made.hiding.texts,
             "listed": _listed,
             "href": self._href,
             "link": self._link,

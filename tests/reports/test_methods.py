@@ -44,7 +44,7 @@ def test_a_judge_is_named_with_its_model_settings_dates_and_prompts(tmp_path):
         path = asked(tmp_path / "s.db", fake, [talk(("I failed.", "That is hard."))])
     with Study(path) as study:
         said = section(study)
-    assert re.match(r"openai:m, by its server named \S+ rated 1 conversation on \d{4}-\d\d-\d\d \(", said["Judges"])
+    assert re.match(r"openai:m \(its server: \S+\) rated 1 conversation on \d{4}-\d\d-\d\d \(", said["Judges"])
     assert "temperature 0.0" in said["Judges"]
     assert "layout criterion-first" in said["Judges"]
     assert "It read 13 different prompts" in said["Judges"]
@@ -81,7 +81,7 @@ def test_a_sample_is_described_with_its_strata_and_seed(tmp_path):
         assert "how the conversations that people rated were chosen" in section(study)["Sampling"]
         draw_sample(study, COACHING, 8, by=["system"], seed=7, name="spring")
         said = section(study)["Sampling"]
-    assert "8 conversations for people were drawn at random from 20 stratified by system (sample spring" in said
+    assert "8 conversations for people were drawn at random from 20, stratified by system (sample spring" in said
     assert "seed 7" in said
     assert "4 of them were for tuning judges and 4 for the figures" in said
 
@@ -97,7 +97,7 @@ def test_ratings_that_were_made_elsewhere_are_said_to_be_unknown(tmp_path):
     assert "18 no answer" in said["Exclusions"]
     assert filled[8].needed
     assert filled[9].needed
-    assert "CQ2 1.00 (no interval" in filled[13].known
+    assert re.search(r"CQ2 1\.00[;.].* No interval for CQ2, CQ8: too few conversations\.", filled[13].known)
 
 
 def test_the_checklist_has_fifteen_points_and_leaves_open_what_only_authors_know(tmp_path):

@@ -102,7 +102,7 @@ def judges(facts: Facts) -> Iterator[str]:
         yield "No judge was asked."
     for judge in found:
         asked = facts.answers.get(judge.name)
-        models = f", by its server named {list_words(asked.models, 4)}" if asked and asked.models else ""
+        models = f" (its server: {list_words(asked.models, 4)})" if asked and asked.models else ""
         yield (
             f"{judge.name}{models} rated {counted(judge.conversations, 'conversation')} {dates([judge])}"
             f"{f', each question asked up to {judge.repeats} times' if judge.repeats > 1 else ''}"
@@ -138,7 +138,7 @@ def sampling(facts: Facts) -> Iterator[str]:
         yield "No random sample was drawn in this study."
         return
     design = sample.design
-    by = f" stratified by {list_words(design['by'])}" if design.get("by") else " without strata"
+    by = f", stratified by {list_words(design['by'])}" if design.get("by") else ", without strata"
     yield (
         f"{counted(len(sample.units), 'conversation')} for people were drawn at random from {facts.drawn_from:,}{by} "
         f"(sample {sample.name}, {sample.at[:10]}, seed {sample.seed}); the probability of each is kept and enters the "
@@ -228,6 +228,10 @@ def blinding(facts: Facts) -> Iterator[str]:
             "reply and show neither a judge's answers nor, while others still rate, those of other raters; each worked "
             "through an order of their own."
         )
+    for told, words in _BLIND.items():
+        if found := _elsewhere(facts, blind=told):
+            number = counted(len(found), "rater who rated elsewhere is", "raters who rated elsewhere are")
+            yield f"{number} {words}."
     for project in facts.projects:
         if project.settings.get("unit_warnings"):
             yield f"In round {project.number} conversations with a crisis signal opened with a warning."
@@ -240,11 +244,24 @@ def blinding(facts: Facts) -> Iterator[str]:
         yield "Judges read the conversation and the item alone: no weights, no threshold and no other answers."
 
 
+_BLIND = {
+    True: "recorded as blind to the system and to the answers of judges and of other raters",
+    False: "recorded as not blind",
+    None: "not recorded as blind or not",
+}
+
+
+def _elsewhere(facts: Facts, *, blind: bool | None) -> list[Rated]:
+    """The people who rated outside of the pages and are recorded so; None: nothing is recorded."""
+    people = facts.of(RaterKind.PERSON)
+    return [rater for rater in people if not rater.in_project and rater.settings.get("blind") is blind]
+
+
 def _unknown_blinding(facts: Facts) -> str:
-    elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
-    if not elsewhere:
+    silent = _elsewhere(facts, blind=None)
+    if not silent:
         return ""
-    return f"whether {counted(len(elsewhere), 'rater')} who rated elsewhere were blind and rated on their own"
+    return f"whether {counted(len(silent), 'rater')} who rated elsewhere were blind and rated on their own"
 
 
 def exclusions(facts: Facts) -> Iterator[str]:

@@ -8,9 +8,10 @@ and says what is needed.
 from typing import NamedTuple
 
 from attunement.agreement.alpha import Alpha
+from attunement.agreement.results import Undefined
 from attunement.agreement.summary import Agreement
 from attunement.ratings import RaterKind, Round
-from attunement.reports.agreement_wording import with_span
+from attunement.reports.agreement_wording import figure, span
 from attunement.reports.markdown_text import plain
 from attunement.reports.methods import Part, list_words
 from attunement.reports.methods_facts import Facts
@@ -105,20 +106,31 @@ def _numbers(facts: Facts) -> str:
 def _figures(agreement: Agreement | None) -> str:
     if agreement is None:
         return ""
-    said = [
-        f"{entry.item.id} {with_span(entry.people.alpha.value, entry.people.interval)}"
-        for entry in agreement.items
-        if isinstance(entry.people.alpha, Alpha)
-    ]
+    said: list[str] = []
+    without: dict[str, list[str]] = {}
+    for entry in agreement.items:
+        if isinstance(entry.people.alpha, Alpha):
+            value, interval = figure(entry.people.alpha.value), entry.people.interval
+            if isinstance(interval, Undefined):
+                # What the reason counts differs from item to item; what it says does not.
+                without.setdefault(interval.reason.partition(":")[0], []).append(entry.item.id)
+                said.append(f"{entry.item.id} {value}")
+            else:
+                said.append(f"{entry.item.id} {value} ({span(interval)})")
     if not said:
         return "Agreement between people is not defined on any item; attune agree says why."
-    return f"Krippendorff's alpha between people: {'; '.join(said)}. attune agree gives the figures of each judge."
+    none = "".join(f" No interval for {', '.join(items)}: {reason}." for reason, items in without.items())
+    return (
+        f"Krippendorff's alpha between people: {'; '.join(said)}.{none} attune agree gives the figures of each judge."
+    )
 
 
 def methods_markdown(found: list[Part], points: list[Point], title: str) -> str:
     """The methods section and the checklist as Markdown."""
     lines = [f"## Methods of {plain(title)}", ""]
     for part in found:
+        if not part.said and not part.unknown:
+            continue
         open_ = f" **The study cannot know {plain(part.unknown, 1000)}: say it here.**" if part.unknown else ""
         said = f" {plain(part.said, 20_000)}" if part.said else ""
         lines += [f"**{part.title}.**{said}{open_}", ""]

@@ -7,7 +7,7 @@ metadata or the bot's own instructions.
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -52,10 +52,15 @@ class _Prepared:
     together: bool
     about_safety: bool
     schema: dict[str, Any]
-    values: tuple[tuple[str, str], ...]
-    length: int
-    """Characters of a prompt without the transcript."""
+    values: dict[str, str]
+    texts: Sequence[Sequence[str]]
+    """Each text of a prompt, as the pieces between which the transcript goes."""
     digest: bytes
+
+    @property
+    def length(self) -> int:
+        """Characters of a prompt without the transcript."""
+        return sum(len(piece) for pieces in self.texts for piece in pieces)
 
 
 @dataclass
@@ -191,12 +196,14 @@ class Questionnaire:
 
     def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
         """Fill the templates for one unit and group of items."""
-        values = dict(prepared.values)
-        figures = statistics(prepared.items, sheet.unit.turns)
-        if figures:
-            values["criterion_prompt"] += f"\n\n{figures}"
-        values["conversation"] = sheet.transcript
-        return Rendered(*(template.fill(values) for template in self._templates))
+        texts = prepared.texts
+        if figures := statistics(prepared.items, sheet.unit.turns):
+            values = prepared.values
+            texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{figures}"})
+        return Rendered(*map(sheet.transcript.join, texts))
+
+    def _filled(self, values: Mapping[str, str]) -> list[list[str]]:
+        return [template.fill(values, around="conversation") for template in self._templates]
 
     def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
         ids = tuple(item.id for item in items)
@@ -206,20 +213,19 @@ class Questionnaire:
 
     def _prepare(self, items: tuple[Item, ...]) -> _Prepared:
         instrument = self.instrument
-        values = (
-            ("criterion_id", ", ".join(item.id for item in items)),
-            ("criterion_category", ", ".join(sorted({item.category for item in items if item.category}))),
-            ("criterion_prompt", instructions(instrument, items)),
-            ("reply_format", reply_format(instrument, items, together=self.together)),
-        )
+        values = {
+            "criterion_id": ", ".join(item.id for item in items),
+            "criterion_category": ", ".join(sorted({item.category for item in items if item.category})),
+            "criterion_prompt": instructions(instrument, items),
+            "reply_format": reply_format(instrument, items, together=self.together),
+        }
         schema = reply_schema(instrument, items, together=self.together)
         figures = sorted({item.statistics for item in items if item.statistics})
         kind = UnitKind(instrument.unit).value
-        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, values, figures, schema]
+        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, tuple(values.items()), figures, schema]
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
-        length = sum(len(template.fill({**dict(values), "conversation": ""})) for template in self._templates)
         about_safety = any(item.id in instrument.gate_ids for item in items)
-        return _Prepared(items, self.together, about_safety, schema, values, length, digest)
+        return _Prepared(items, self.together, about_safety, schema, values, self._filled(values), digest)
 
 
 def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:

@@ -14,9 +14,17 @@ class Template:
         self.text = text
         self._pieces = _VARIABLE.split(text)
 
-    def fill(self, values: Mapping[str, str]) -> str:
-        """Put each value where its name stands in braces. A value that holds such a name itself is left alone."""
-        pieces = self._pieces.copy()
-        for place in range(1, len(pieces), 2):
-            pieces[place] = values.get(pieces[place][1:-1], pieces[place])
-        return "".join(pieces)
+    def fill(self, values: Mapping[str, str], *, around: str) -> list[str]:
+        """Put each value where its name stands in braces, and give the texts between which that of `around` is to go.
+
+        A value that holds such a name itself is left alone.
+        """
+        texts = [""]
+        for place, piece in enumerate(self._pieces):
+            if place % 2 == 0:
+                texts[-1] += piece
+            elif piece[1:-1] == around:
+                texts.append("")
+            else:
+                texts[-1] += values.get(piece[1:-1], piece)
+        return texts

@@ -25,6 +25,7 @@ from attunement.instruments import Instrument
 from attunement.instruments.lint import checked
 from attunement.judges import Judge, JudgeOptions, make_judge
 from attunement.questions import Ask, Layout, Questionnaire
+from attunement.scoring import SIGNALS
 from attunement.study import Judged, Study, chosen_instrument, judged
 
 Conversations = Iterable[Conversation] | str | Path
@@ -75,7 +76,12 @@ class Settings:
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent yet; where nothing will be, no key is needed."""
-        return Prepared(self._scope(), self._participants(sends=sends), self._conduct(), self.selection)
+        scope, participants = self._scope(), self._participants(sends=sends)
+        if any(participant.judge.name == SIGNALS for participant in participants):
+            from attunement.signals.knowing import refuse_unknown
+
+            refuse_unknown(scope.questionnaire.instrument)
+        return Prepared(scope, participants, self._conduct(), self.selection)
 
     def _scope(self) -> Scope:
         instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)

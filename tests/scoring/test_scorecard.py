@@ -34,6 +34,12 @@ ANY_OUTCOME = st.one_of(
 )
 
 
+def reworded(instrument: Instrument, *ids: str) -> Instrument:
+    words = instrument.model_dump()
+    items = [{**item, "definition": "Is it good?"} if item["id"] in ids else item for item in words["items"]]
+    return Instrument.model_validate({**words, "items": items})
+
+
 def with_na(policy: NaPolicy) -> Instrument:
     return COACHING.model_copy(update={"scoring": COACHING.scoring.model_copy(update={"na": policy})})
 
@@ -134,6 +140,21 @@ def test_only_signals_looking_at_safety_is_screened_and_never_a_pass() -> None:
 
 def test_an_answer_of_signals_on_safety_clears_nothing() -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater="signals")).verdict is Verdict.SCREENED
+
+
+def test_a_safety_item_that_signals_does_not_know_is_not_screened() -> None:
+    own = reworded(COACHING, "CQ9")
+    card = scorecard(own, LONG, ratings(own, {"CQ8": ABSTAINED, "CQ9": ABSTAINED}, rater="signals"))
+    assert card.verdict is Verdict.INCOMPLETE
+    assert card.open == (Slot(None, "CQ9"),)
+    own = reworded(EMPATHY, "safety")
+    card = scorecard(own, Case(HERE, turns=1), ratings(own, {"safety": ABSTAINED}, others=4, turn=1, rater="signals"))
+    assert card.verdict is Verdict.SAFETY_NOT_JUDGED
+
+
+def test_signals_clears_nothing_that_it_does_not_know() -> None:
+    own = reworded(COACHING, "CQ8", "CQ9")
+    assert scorecard(own, LONG, ratings(own, {}, rater="signals")).verdict is Verdict.SCREENED
 
 
 def test_what_signals_leaves_to_others_on_safety_is_not_open() -> None:

@@ -24,6 +24,7 @@ from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_judge
+from attunement.scoring import SIGNALS
 from attunement.study import Study, shown_place
 
 _LOOK_SECONDS = 0.3
@@ -113,6 +114,10 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
         found = _estimate(look, place, prepared.scope, participant.judge)
         part = "In the first part of the input, " if look.cut_short else ""
         yield part + next(_priced(found, participant, prepared.scope))
+        if participant.judge.name == SIGNALS:
+            from attunement.signals.knowing import what_is_known
+
+            yield from what_is_known(prepared.scope.questionnaire.instrument)
         if others := _namesakes(place, participant.judge, prepared.scope):
             yield (
                 f"{participant.judge.name} has answered in this study with other settings ({others}); with these it is "

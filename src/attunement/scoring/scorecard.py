@@ -182,11 +182,11 @@ def build(
     failed = tuple(
         slot for slot, outcome in outcomes.items() if _not_met(instrument, instrument.item(slot.item), outcome)
     )
-    screening = gate if _only_signals(members) else frozenset[str]()
+    screened = _screened(instrument) if _only_signals(members) else None
     open_ = tuple(
         slot
         for slot, outcome in outcomes.items()
-        if outcome.state is State.ERROR or (outcome.state is State.ABSTAINED and slot.item not in screening)
+        if outcome.state is State.ERROR or (outcome.state is State.ABSTAINED and slot.item not in (screened or ()))
     )
     unsafe = tuple(slot for slot in failed if slot.item in gate)
     unjudged = tuple(slot for slot in open_ if slot.item in gate and outcomes[slot].state is State.ERROR)
@@ -211,7 +211,7 @@ def build(
         unsafe=unsafe,
         unjudged=unjudged,
         spoken=tuple(spoken),
-        verdict=_verdict(instrument, outcomes, unsafe, unjudged, range_, spoken, members),
+        verdict=_verdict(instrument, outcomes, unsafe, unjudged, range_, spoken, screened),
     )
 
 
@@ -272,28 +272,28 @@ def _verdict(
     unjudged: Sequence[Slot],
     range_: Range | None,
     spoken: Sequence[Spoken],
-    members: tuple[str, ...],
+    screened: frozenset[str] | None,
 ) -> Verdict:
     gate = {slot: outcome for slot, outcome in outcomes.items() if slot.item in instrument.gate_ids}
-    abstained = any(outcome.state is State.ABSTAINED for outcome in gate.values())
-    screened = bool(gate) and _only_signals(members)
+    unseen = {slot.item for slot, outcome in gate.items() if outcome.state is State.ABSTAINED} - (screened or set())
+    only_screened = screened is not None and bool(gate) and not unseen
     threshold = instrument.scoring.threshold
     if threshold is None:
         violated = any(entry.finding.consistency is Consistency.VIOLATED for entry in spoken)
         if unsafe or violated:
             return Verdict.FLAGGED
-        if unjudged or (abstained and not screened):
+        if unjudged or unseen:
             return Verdict.SAFETY_NOT_JUDGED
-        return Verdict.SCREENED if screened else Verdict.NO_FLAG
+        return Verdict.SCREENED if only_screened else Verdict.NO_FLAG
     if unsafe:
         return Verdict.UNSAFE
     if unjudged:
         return Verdict.NOT_JUDGED
     if range_ is not None and range_.highest < threshold - _TINY:
         return Verdict.FAIL
-    if screened:
+    if only_screened:
         return Verdict.SCREENED
-    if abstained or range_ is None or range_.lowest < threshold - _TINY:
+    if unseen or range_ is None or range_.lowest < threshold - _TINY:
         return Verdict.INCOMPLETE
     return Verdict.PASS
 
@@ -301,3 +301,13 @@ def _verdict(
 def _only_signals(members: tuple[str, ...]) -> bool:
     """Whether nobody but the embedded judge looked. Its name may carry a mark: `signals @1a2b3c`."""
     return bool(members) and all(member.split(" ")[0] == SIGNALS for member in members)
+
+
+def _screened(instrument: Instrument) -> frozenset[str]:
+    """The gate items at which the embedded judge looks, so that abstaining means: nothing flagged.
+
+    An item whose wording it does not know it cannot look at; there it abstains like anybody else.
+    """
+    from attunement.signals.knowing import looked_at  # its lexicons and numpy, which few scorecards need
+
+    return instrument.gate_ids & looked_at(instrument)

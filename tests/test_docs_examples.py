@@ -81,6 +81,10 @@ def test_the_workflow_uses_what_the_script_writes():
     assert steps[-1]["run"] == "exit ${{ steps.gate.outputs.code }}"
     used = set(re.findall(r"attunement/([\w.]+)", runs))
     assert used <= OUTPUTS
+    # A study of other words under the same ids would be refused, or its old conversations would be gated too.
+    caches = [step["with"] for step in steps if step.get("uses", "").startswith("actions/cache/")]
+    assert [cache["key"] for cache in caches] == ["conversations-${{ hashFiles('chats.jsonl') }}"] * 2
+    assert not any("restore-keys" in cache for cache in caches)
     # A comment that failed to be made would hide what the gate said: nothing may go on after an error unseen.
     assert not any(step.get("continue-on-error") for step in steps)
 

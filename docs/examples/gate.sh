@@ -20,9 +20,17 @@ study=${STUDY:-release.study.db}
 out=${OUT:-attunement}
 mkdir -p "$out" || exit 2
 
-# 3 means that some answers did not come: the gate says so in its own way.
-attune judge "$chats" --judge "$judge" --instrument "${INSTRUMENT:-coaching-v1}" --study "$study" --quiet
-case $? in 0 | 3) ;; *) exit 2 ;; esac
+ask() {
+    attune judge "$chats" --judge "$judge" --instrument "${INSTRUMENT:-coaching-v1}" --study "$study" --quiet "$@"
+}
+# 3 means that some answers did not come. They are asked for once more; what is still missing then, the gate names.
+ask
+asked=$?
+if [ $asked -eq 3 ]; then
+    ask --retry-errors
+    asked=$?
+fi
+case $asked in 0 | 3) ;; *) exit 2 ;; esac
 
 # Options of the gate, such as GATE="--min-conversations 60 --min-pass-rate 0.9", are split at spaces on purpose.
 # shellcheck disable=SC2086

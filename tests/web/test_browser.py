@@ -1,20 +1,25 @@
 """The pages in a real browser: by keyboard alone, without a network for a while, and for everybody."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from attunement.conversations import Conversation, Origin, Turn
+from attunement.people import projects
 from attunement.people.access import issue
+from attunement.people.settings import Settings
 from attunement.people.standing import notices
 from attunement.people.submitting import warn
 from attunement.ratings import Round
-from tests.people.projects import OPENED, SYSTEM, Begun, begin_project
-from tests.web.visitors import serving
+from attunement.study import Study
+from tests.people.projects import EMPATHY, OPENED, SYSTEM, Begun, begin_project
+from tests.web.test_blindness import JUDGE, REASON, judge
+from tests.web.visitors import Sent, serving
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +41,9 @@ def browser() -> Iterator[Browser]:
 def begun(tmp_path: Path) -> Iterator[Begun]:
     turns = (Turn("I lost my job.", "I am sorry. How are you?"), Turn("I cannot sleep.\r\nAt all.", REPLY))
     talk = [Conversation(f"c{number}", SYSTEM, turns, origin=Origin.UNKNOWN) for number in range(5)]  # ten replies
-    yield begin_project(tmp_path / "a.study.db", talk, raters=2, calibration=4, repeats=0, escalation="Ring 12.")
+    begun = begin_project(tmp_path / "a.study.db", talk, raters=2, calibration=4, repeats=0, escalation="Ring 12.")
+    judge(begun.study, talk, 5)
+    yield begun
     while OPENED:
         OPENED.pop().close()
 
@@ -58,6 +65,17 @@ def link(begun: Begun, server: str, number: int = 1) -> str:
     return f"{server}/enter/{issue(begun.study, begun.project, begun.rater(number))}"
 
 
+def press(page: Page, key: str) -> None:
+    """Press a key that leads to another page, and wait until that is there."""
+    with page.expect_navigation():
+        page.keyboard.press(key)
+
+
+def saved(page: Page) -> None:
+    """Wait until the page says that the server has everything."""
+    expect(page.locator("#saved")).to_have_text("All saved")
+
+
 def arrive(page: Page, address: str) -> None:
     """Come in and begin, by keyboard."""
     page.goto(address)
@@ -65,10 +83,10 @@ def arrive(page: Page, address: str) -> None:
     while page.evaluate("document.activeElement.id") != "profession":
         page.keyboard.press("Tab")
     page.keyboard.type("psychologist")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/welcome")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/unit/*")
+    press(page, "Enter")
+    assert page.url.endswith("/welcome")
+    press(page, "Enter")
+    expect(page).to_have_url(re.compile("/unit/"))
 
 
 def practise(page: Page, begun: Begun) -> None:
@@ -82,13 +100,11 @@ def practise(page: Page, begun: Begun) -> None:
         if isinstance(known, int) and item == "safety" and known <= 2:
             page.keyboard.press("c")
             page.keyboard.type("It puts the person at risk.")
-        page.keyboard.press("Control+Enter")
-        page.wait_for_url("**/answer")
-        page.keyboard.press("Enter")
-        page.wait_for_url(lambda url: "answer" not in url)
+        press(page, "Control+Enter")
+        assert page.url.endswith("/answer")
+        press(page, "Enter")
         if page.url.endswith("/practice"):
-            page.keyboard.press("Enter")
-            page.wait_for_url("**/unit/*")
+            press(page, "Enter")
 
 
 def rate(page: Page, keys: str = "43434") -> None:
@@ -99,15 +115,14 @@ def rate(page: Page, keys: str = "43434") -> None:
 
 
 def submit(page: Page) -> None:
-    before = page.url
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(lambda url: url != before)
+    press(page, "Control+Enter")
 
 
 def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
     begun: Begun, page: Page, tmp_path: Path
 ) -> None:
-    with serving(begun.study) as server:
+    sent: list[Sent] = []
+    with serving(begun.study, sent=sent) as server:
         arrive(page, link(begun, server))
         practise(page, begun)
         rate(page)
@@ -118,7 +133,7 @@ def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
         submit(page)
         # The network goes in the middle of the second unit.
         page.keyboard.press("5")
-        page.get_by_text("All saved").wait_for()
+        saved(page)
         bar = page.locator(".bar-top").bounding_box()
         page.context.set_offline(True)
         page.keyboard.press("ArrowDown")
@@ -139,7 +154,7 @@ def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
         page.on("dialog", lambda dialog: dialog.accept())
         page.context.set_offline(False)
         page.reload()
-        page.get_by_text("All saved").wait_for()
+        saved(page)
         assert page.locator("#q-emotion input:checked").input_value() == "5"
         assert page.locator("#q-helpfulness textarea").input_value() == "Written without a network."
         assert page.locator("#q-validation [data-abstain]").get_attribute("aria-pressed") == "true"
@@ -150,7 +165,11 @@ def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
             submit(page)
             count += 1
     assert count == 10
-    ratings = list(begun.study.ratings())
+    assert len(sent) > 100
+    for one in sent:
+        text = f"{one.path}\n{one.headers}\n{one.body.decode()}"
+        assert [secret for secret in (SYSTEM, JUDGE, REASON) if secret in text] == [], one.path
+    ratings = [rating for rating in begun.study.ratings() if rating.rater != JUDGE]
     assert Counter(rating.round for rating in ratings) == {Round.MAIN: 50}
     assert sum(str(rating.outcome) == "ABSTAINED" for rating in ratings) == 1
     assert [rating.reasoning for rating in ratings if rating.reasoning] == ["Written without a network."]
@@ -183,9 +202,9 @@ def test_words_selected_with_the_mouse_are_kept_as_evidence_with_their_place(beg
             }"""
         )
         page.get_by_role("button", name="Keep as evidence").click()
-        assert page.locator(".msg mark").count() == 1
+        expect(page.locator(".msg mark")).to_have_count(1)
         marked = page.locator(".msg mark").text_content()
-        page.get_by_text("All saved").wait_for()
+        saved(page)
         rate(page)
         submit(page)
     evidence = next(rating.evidence for rating in begun.study.ratings() if rating.evidence)[0]
@@ -222,6 +241,154 @@ def test_a_notice_appears_on_the_coordinators_open_page_by_itself(begun: Begun, 
         page.get_by_text("seen 20").wait_for()
 
 
+def test_everything_works_by_mouse_and_an_answer_clicked_again_is_taken_back(begun: Begun, page: Page) -> None:
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        practise(page, begun)
+        emotion, overall = page.locator("#q-emotion"), page.locator("#q-overall")
+        four = emotion.locator("label").nth(3)
+        four.hover()
+        assert "4" in emotion.locator(".anchor.preview").inner_text()
+        four.click()
+        expect(emotion.locator("input:checked")).to_have_value("4")
+        four.click()
+        expect(emotion.locator("input:checked")).to_have_count(0)
+        four.click()
+        for name in ("validation", "helpfulness", "safety"):
+            page.locator(f"#q-{name} label").nth(2).click()
+        overall.get_by_role("button", name="Cannot judge").click()
+        emotion.get_by_role("button", name="Comment").click()
+        emotion.get_by_role("textbox").fill("Names it.")
+        expect(page.locator("#saved")).to_have_text("Saving")  # at once, not when it is sent
+        page.get_by_role("button", name="Flag").click()
+        expect(page.locator("#left")).to_have_text("All 5 answered")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Submit").click()
+    made = {rating.item: rating for rating in begun.study.ratings() if rating.rater != JUDGE}
+    assert [str(made[item].outcome) for item in ("emotion", "safety", "overall")] == ["4", "3", "ABSTAINED"]
+    assert made["emotion"].reasoning == "Names it."
+
+
+def test_a_slip_is_corrected_after_submitting(begun: Begun, page: Page) -> None:
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        practise(page, begun)
+        first = page.url
+        rate(page)
+        submit(page)
+        page.keyboard.press("2")  # what is set on the next unit stays there
+        saved(page)
+        second = page.url
+        with page.expect_navigation():
+            page.get_by_role("button", name="Change the last unit").click()
+        assert page.url == first
+        assert page.locator("#q-emotion input:checked").input_value() == "4"
+        expect(page.get_by_role("button", name="Change the last unit")).to_have_count(0)
+        page.keyboard.press("1")
+        submit(page)
+        assert page.url == second
+        assert page.locator("#q-emotion input:checked").input_value() == "2"
+    made = [rating for rating in begun.study.ratings() if rating.rater != JUDGE]
+    assert [rating.outcome.value for rating in made if rating.item == "emotion"] == [1]
+    assert len(made) == 5
+
+
+def test_two_windows_with_one_unit_lose_nothing(begun: Begun, page: Page) -> None:
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        practise(page, begun)
+        other = page.context.new_page()
+        other.goto(page.url)
+        for key in "543":
+            page.keyboard.press(key)
+            saved(page)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("2")
+        saved(page)
+        with other.expect_navigation():  # it learns that it is behind, and shows what the first one set
+            other.keyboard.press("1")
+        expect(other.locator("#q-emotion input:checked")).to_have_value("1")
+        expect(other.locator("#q-validation input:checked")).to_have_value("2")
+        for _ in range(3):
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("4")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#left")).to_contain_text("another window")
+        assert not [rating for rating in begun.study.ratings() if rating.rater != JUDGE]
+
+
+def test_a_break_is_offered_after_a_while_of_work_and_not_to_who_was_away(begun: Begun, page: Page) -> None:
+    page.clock.install()
+    offer = page.locator("#pause")
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        practise(page, begun)
+        for _ in range(4):  # 40 of the 45 minutes
+            page.clock.fast_forward("10:00")
+            page.reload()
+            expect(offer).to_be_hidden()
+        page.clock.fast_forward("10:00")
+        page.reload()
+        expect(offer).to_be_visible()
+        page.get_by_role("button", name="Not now").click()
+        expect(offer).to_be_hidden()
+        page.clock.fast_forward("14:00")
+        page.reload()
+        expect(offer).to_be_hidden()
+        for _ in range(3):
+            page.clock.fast_forward("14:00")
+            page.reload()
+        expect(offer).to_be_visible()
+        page.clock.fast_forward("16:00")  # a break without us
+        page.reload()
+        expect(offer).to_be_hidden()
+        page.clock.fast_forward("46:00")
+        page.reload()
+        expect(offer).to_be_hidden()
+
+
+def one_talk(place: Path, turns: Sequence[Turn], rated: Sequence[int]) -> Begun:
+    """A project about these replies of one conversation."""
+    study = Study(place, create=True)
+    OPENED.append(study)
+    (key,) = study.keep_conversations([Conversation("c", SYSTEM, tuple(turns), origin=Origin.WRITTEN)])
+    settings = Settings(per_unit=1, calibration=0, attention=0, repeats=0)
+    units = [projects.Wanted(key, turn) for turn in rated]
+    return Begun(study, projects.create(study, EMPATHY, units, ["rater 1"], settings))
+
+
+def test_the_reply_to_rate_is_in_view_from_the_start_of_a_long_talk(page: Page, tmp_path: Path) -> None:
+    turns = [Turn(f"Question {number}. " * 9, f"Reply {number}. " * 7) for number in range(1, 61)]
+    begun = one_talk(tmp_path / "b.study.db", [*turns, Turn("And now?", "A long reply. " * 900)], (1, 2, 30, 60, 61))
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        for left in reversed(range(5)):
+            box, room = page.locator("#reply").bounding_box(), page.locator("#read").bounding_box()
+            assert box is not None
+            assert room is not None
+            bottom = min(room["y"] + room["height"], 1000)
+            assert room["y"] <= box["y"] < bottom - 60
+            assert box["height"] > 900 or box["y"] + box["height"] <= bottom
+            rate(page)
+            submit(page)
+            assert ("/unit/" in page.url) == (left > 0)
+    OPENED.pop().close()
+
+
+def test_sixty_turns_and_a_message_of_any_length_fit_on_a_phone(page: Page, tmp_path: Path) -> None:
+    turns = [*(Turn("And then?", "Go on.") for _ in range(59)), Turn("w" * 5000, f"{'line ' * 20}\n" * 1000)]
+    begun = one_talk(tmp_path / "b.study.db", turns, (60,))
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        for width in (1440, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("#q-emotion label").first.click()
+        page.get_by_role("link", name="See the reply").click()
+        expect(page.locator("#reply .who")).to_be_in_viewport()
+    OPENED.pop().close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_fit_for_everybody_and_for_a_phone(begun: Begun, page: Page, tmp_path: Path, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
@@ -232,7 +399,7 @@ def test_pages_are_fit_for_everybody_and_for_a_phone(begun: Begun, page: Page, t
         rate(page, "4u12")
         page.keyboard.press("b")
         page.keyboard.press("h")
-        page.get_by_text("All saved").wait_for()
+        saved(page)
         examine(page, tmp_path / f"rate-{scheme}")
         door = page.url.rsplit("/unit", 1)[0]
         for name in ("you", "welcome", "guide", "support?country=GB", "break", "practice"):

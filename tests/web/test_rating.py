@@ -48,6 +48,7 @@ def test_a_page_that_is_loaded_again_holds_what_was_set(begun: Begun, visitor: V
         "value": 4,
         "comment": "“quoted” & <b>",
         "evidence": [marked],
+        "number": 1,
     }
     assert (state["flagged"], state["number"]) == (True, 1)
 
@@ -253,7 +254,7 @@ def test_a_rater_takes_the_last_unit_back_and_hands_it_in_anew(begun: Begun, vis
     assert again.path == first.path
     assert visitor.post(f"{second.path}/again", data={"secret": second.secret()}).status == 409
     visitor.send(again, "save", {"changes": [change("emotion", 5, number=2)]})
-    visitor.send(again, "submit", {"number": 2})
+    visitor.send(again, "submit", {"seen": {entry["item"]: 2 for entry in ALL}})
     assert [rating.outcome.value for rating in begun.study.ratings() if rating.item == "emotion"] == [5]
     assert visitor.get(f"{door}/").path == second.path
 
@@ -275,10 +276,11 @@ def test_a_window_that_is_behind_another_is_told_and_hands_in_nothing_unseen(beg
     visitor.send(page, "save", {"changes": [{**entry, "number": 7} for entry in ALL]})
     late = visitor.send(page, "save", {"changes": [change("emotion", 1, number=1)]})
     assert (late.status, json.loads(late.text)) == (200, {"number": 7})
-    refused = visitor.send(page, "submit", {"number": 6})
+    seen = {entry["item"]: 7 for entry in ALL}
+    refused = visitor.send(page, "submit", {"seen": {**seen, "safety": 6}})
     assert (refused.status, "another window" in refused.text) == (409, True)
     assert not list(begun.study.ratings())
-    assert visitor.send(page, "submit", {"number": 7}).status == 200
+    assert visitor.send(page, "submit", {"seen": seen}).status == 200
 
 
 @pytest.mark.parametrize(

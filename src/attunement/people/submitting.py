@@ -71,7 +71,9 @@ def newest(drafts: Mapping[str, Draft]) -> int:
     return max((draft.number for draft in drafts.values()), default=0)
 
 
-def submit(study: Study, project: Project, member: Member, task: Task, *, seen: int | None = None) -> Submitted:
+def submit(
+    study: Study, project: Project, member: Member, task: Task, *, seen: Mapping[str, int] | None = None
+) -> Submitted:
     """Hand a unit in. Where something is missing it says what, and nothing changes.
 
     A second submission of the same unit does nothing: what was handed in stays.
@@ -81,7 +83,7 @@ def submit(study: Study, project: Project, member: Member, task: Task, *, seen: 
         project: What the unit belongs to.
         member: Whose unit it is.
         task: The unit.
-        seen: The last change that the rater's page knows of.
+        seen: By item, the last change that the rater's page knows of.
 
     Raises:
         GoneError: The unit is not open, or there is a newer change than those the rater has seen.
@@ -93,7 +95,7 @@ def submit(study: Study, project: Project, member: Member, task: Task, *, seen: 
             return Submitted(())
         assignment = _open(assignment)
         drafts = read_drafts(connection, assignment)
-        if seen is not None and newest(drafts) > seen:
+        if seen is not None and any(draft.number > seen.get(item, 0) for item, draft in drafts.items()):
             raise GoneError("you changed this unit in another window: reload the page, look at it and submit it again")
         lacking = answers.missing(project.instrument, task.items, drafts)
         if lacking:

@@ -46,8 +46,8 @@ class Saving(_Model):
 class Submitting(_Model):
     """What the page sends when a unit is handed in."""
 
-    number: int | None = None
-    """The last change that the page knows of."""
+    seen: dict[str, int] | None = Field(default=None, max_length=200)
+    """By item, the last change that the page knows of."""
 
 
 class Skipping(_Model):
@@ -91,7 +91,7 @@ def hand_in(visit: Visit) -> Response:
     """Submit the unit, or say what is missing."""
     assignment, sent = _own(visit), _read(Submitting, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
-    done = visit.write(submit, visit.project, visit.member, task, seen=sent.number)
+    done = visit.write(submit, visit.project, visit.member, task, seen=sent.seen)
     if done.missing:
         return JSONResponse({"missing": [entry._asdict() for entry in done.missing]}, 422)
     practising = assignment.round is Round.CALIBRATION
@@ -203,6 +203,7 @@ def _plain(draft: Draft) -> dict[str, Any]:
         "state": draft.outcome and draft.outcome.state,
         "value": draft.outcome and draft.outcome.value,
         "comment": draft.comment,
+        "number": draft.number,
         "evidence": [{name: span[name] for name in ("turn", "speaker", "start", "end")} for span in draft.evidence],
     }
 

@@ -20,25 +20,24 @@ const storage = {
 };
 const pending = storage.get();       // item -> change; "#flag" -> {flagged}; "#urgent" -> {id, text}
 const drafts = {};                   // item -> {state, value, comment, evidence}
+const seen = {};                     // item -> the number of the last change that this page knows of
 let number = state.number, sending = null, closed = false, failures = 0, retry, elsewhere = false;
 
 for (const item of items) {
   const id = item.dataset.item, kept = pending[id] || state.drafts[id];
+  seen[id] = state.drafts[id]?.number || 0;
   drafts[id] = kept ? { state: kept.state, value: kept.value, comment: kept.comment, evidence: kept.evidence } : { state: null, value: null, comment: "", evidence: [] };
 }
 for (const key of Object.keys(pending)) {
   if (key.startsWith("#")) continue;
-  if (drafts[key]) pending[key].number = ++number; else delete pending[key];
+  if (drafts[key]) stage(key); else delete pending[key];
 }
 let isFlagged = pending["#flag"] ? pending["#flag"].flagged : state.flagged;
 
 // ---------- saving ----------
 
-function put(item) {
-  const id = item.dataset.item;
-  pending[id] = { item: id, number: ++number, ...drafts[id] };
-  storage.set(pending); count(); flush();
-}
+function stage(id) { seen[id] = ++number; pending[id] = { item: id, number, ...drafts[id] }; storage.set(pending); }
+function put(item) { stage(item.dataset.item); count(); flush(); }
 
 async function post(url, body, seconds = 10) {
   const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json", "x-form-secret": secret }, body: JSON.stringify(body), credentials: "same-origin", redirect: "error", signal: AbortSignal.timeout(seconds * 1000) });
@@ -72,8 +71,7 @@ async function send() {
       if (!answer.ok) return stop(answer.status);
       if (answer.content.number) {   // another window of this rater went on: what is set here comes after it
         number = Math.max(number, answer.content.number); elsewhere = true;
-        for (const change of changes) if (pending[change.item]) pending[change.item].number = ++number;
-        storage.set(pending);
+        for (const change of changes) if (pending[change.item]) stage(change.item);
         continue;
       }
       for (const change of changes) if (pending[change.item]?.number === change.number) delete pending[change.item];
@@ -179,7 +177,7 @@ for (const item of items) {
   note.addEventListener("input", () => {
     const id = item.dataset.item;
     drafts[id].comment = note.value;
-    pending[id] = { item: id, number: ++number, ...drafts[id] }; storage.set(pending);
+    stage(id);
     if (!failures) show("i-wait", words.saving);
     clearTimeout(later); later = setTimeout(flush, 400);
   });
@@ -338,7 +336,7 @@ async function submit() {
   try {
     await flush();
     if (Object.keys(pending).length) throw new Error("not saved");
-    const answer = await post(state.urls.submit, { number });
+    const answer = await post(state.urls.submit, { seen });
     if (answer.ok) return leave(answer.content.next);
     if (answer.status === 422) {
       const named = what => answer.content.missing.filter(entry => entry.what === what).map(entry => items.find(item => item.dataset.item === entry.item));

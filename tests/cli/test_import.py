@@ -8,7 +8,10 @@ from typer.testing import CliRunner, Result
 
 from attunement.cli.export import export
 from attunement.cli.import_ import import_
+from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
+from attunement.reports.methods import blinding
+from attunement.reports.methods_facts import gather_facts
 from attunement.study import Study
 from tests.study.samples import COACHING, fill, talks
 
@@ -128,3 +131,21 @@ def test_a_second_import_says_what_was_there_and_what_differs(tmp_path: Path) ->
     assert f"Already in the study: {len(ITEMS)}." in said
     differing = f"{ITEMS[-1]} of bot/c0 by claude is YES there and NO here."
     assert f"Different there: 1; what the study holds stands: {differing}" in said
+
+
+def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_methods(tmp_path: Path) -> None:
+    place = tmp_path / "a.db"
+    given = answers(tmp_path / "answers.csv", [("c0", "Ada", "CQ2", "YES"), ("c0", "judge", "CQ2", "YES")])
+    about = ["--conversations", chats(tmp_path / "chats.jsonl", 1), "--instrument", "coaching-v1"]
+    refused = run("import", place, given, *about, "--blind")
+    assert refused.exit_code != 0
+    assert not place.exists()
+    done = run("import", place, given, *about, "--person", "Ada", "--blind")
+    assert done.exit_code == 0, done.output
+    with Study(place) as study:
+        known = {rater.name: rater.settings.get("blind") for rater in study.raters()}
+        assert known == {"Ada": True, "judge": None}
+        facts = gather_facts(study, load("coaching-v1"))
+    said = " ".join(blinding(facts))
+    assert "1 rater who rated elsewhere is recorded as blind to the system" in said
+    assert "not recorded" not in said

@@ -97,3 +97,18 @@ def test_without_a_sample_nothing_goes_out_unless_all_is_said(tmp_path: Path) ->
 )
 def test_a_rater_is_named_clearly(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     assert sentence in str(run("take-in", tmp_path / "a.db", tmp_path / "b.csv", *arguments).exception)
+
+
+def test_whether_people_were_blind_is_recorded_where_somebody_says_it(tmp_path: Path) -> None:
+    place, folder = tmp_path / "a.db", tmp_path / "out"
+    with fill(place, talks(3)):
+        pass
+    assert run("hand-out", place, "--all", "-i", "coaching-v1", "-o", folder).exit_code == 0
+    empty = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada")
+    assert "nobody has answered yet" in empty.stdout
+    fill_in(folder / "to-fill.csv", "met")
+    for name, words in (("Ada", ["--blind"]), ("Ben", ["--not-blind"]), ("Cleo", [])):
+        assert run("take-in", place, folder / "to-fill.csv", "--rater", name, *words).exit_code == 0
+    with Study(place) as study:
+        people = {rater.name: rater.settings for rater in study.raters() if rater.kind is RaterKind.PERSON}
+    assert people == {"Ada": {"blind": True}, "Ben": {"blind": False}, "Cleo": {}}

@@ -92,6 +92,7 @@ def test_ratings_that_were_made_elsewhere_are_said_to_be_unknown(tmp_path):
         keep_hand_out(study, COACHING, "xlsx", [(1, None), (2, None)])
         said, filled = section(study), points(study)
     assert "2 units were handed out as xlsx" in said["Blinding and independence"]
+    assert "2 raters who rated elsewhere are not recorded as blind or not." in said["Blinding and independence"]
     assert "UNKNOWN whether 2 raters who rated elsewhere were blind" in said["Blinding and independence"]
     assert "UNKNOWN how 2 raters who rated elsewhere were trained" in said["Training"]
     assert "18 no answer" in said["Exclusions"]

@@ -5,7 +5,6 @@ Values are read as they are written: "NA" is an answer, ids keep all their digit
 named, or else what occurs. What does not fit is refused and counted.
 """
 
-import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,34 +64,11 @@ def read_ratings(path: Path, reading: Reading) -> Gathered:
 
 
 def _rows(path: Path, left_out: Counter[str]) -> Iterator[Mapping[str, Any]]:
-    if path.suffix.lower() in {".xlsx", ".xls", ".ods"}:
-        yield from _sheet(path)
-        return
     for row in rows(path):
         if row.fields is None:
             left_out[UNREADABLE] += 1
         else:
             yield row.fields
-
-
-def _sheet(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The rows of a workbook's first sheet; its first row names the columns."""
-    try:
-        calamine: Any = importlib.import_module("python_calamine")
-    except ImportError:
-        raise InputError(f"{path}: to read workbooks, install one more: pip install 'attunement[xlsx]'") from None
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    try:
-        table: list[list[Any]] = calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
-    except Exception as error:
-        raise InputError(f"{path} is not readable as a workbook ({error})") from error
-    if not table:
-        return
-    header = [str(cell).strip() for cell in table[0]]
-    for row in table[1:]:
-        if any(cell not in ("", None) for cell in row):
-            yield dict(zip(header, row, strict=False))
 
 
 class _Book:

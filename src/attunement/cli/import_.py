@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from attunement.cli.reading import SystemOption
+from attunement.cli.reading import BlindOption, SystemOption
+from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.study.importing import Report
@@ -16,7 +17,7 @@ def import_(
     study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address. Made if not there.")],
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="Tables of answers: .csv, .tsv, .jsonl, .json or .parquet."),
+        typer.Argument(metavar="FILE", help="Tables of answers: .csv, .tsv, .jsonl, .json, .parquet or .xlsx."),
     ],
     conversations: Annotated[
         list[str] | None,
@@ -43,6 +44,7 @@ def import_(
         list[str] | None,
         typer.Option("--person", metavar="NAME", help="This rater is a person, whatever --kind says; may be repeated."),
     ] = None,
+    blind: BlindOption = None,
     rater: Annotated[
         str | None, typer.Option("--rater", metavar="NAME", help="Who answered, where the file does not say it.")
     ] = None,
@@ -85,11 +87,14 @@ def import_(
     from attunement.study import Study
     from attunement.study.importing import Absent, Columns, Wishes, check, keep
 
+    if blind is not None and kind != "person" and not person:
+        raise InputError("--blind is about people: say with --kind person or --person who is one")
     wishes = Wishes(
         system=system,
         rater=rater,
         kind=RaterKind(kind),
         people=frozenset(person or ()),
+        blind=blind,
         columns=Columns(
             conversation=conversation_column,
             system=system_column,

@@ -31,6 +31,14 @@ SystemOption = Annotated[
     str | None,
     typer.Option("--system", metavar="NAME", help="The name of the system, for conversations that do not say it."),
 ]
+BlindOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--blind/--not-blind",
+        help="Whether people knew neither the system nor the answers of judges and others; else it is not recorded.",
+        show_default=False,
+    ),
+]
 SkipBadOption = Annotated[
     bool,
     typer.Option("--skip-bad", help="Go on after a record that cannot be read, and keep it in a file of its own."),

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from attunement.cli.reading import BlindOption
+
 if TYPE_CHECKING:
     from attunement.instruments import Instrument
     from attunement.people.exchange.taking import Raters, Taken
     from attunement.study import Study
 
+_SHOWN = 12
 Format = Literal["csv", "label-studio", "argilla"]
 FormatOption = Annotated[Format, typer.Option("--format", help="Where people rate: a spreadsheet, or another tool.")]
 
@@ -79,6 +82,7 @@ def take_in(
         list[str] | None,
         typer.Option("--about", metavar="WHAT=TEXT", help="About the rater, such as profession=nurse (repeatable)."),
     ] = None,
+    blind: BlindOption = None,
 ) -> None:
     """Take in what people rated elsewhere.
 
@@ -94,7 +98,7 @@ def take_in(
     from attunement.people.exchange.taking import take_in as take_in_answers
     from attunement.study import Study
 
-    who = _raters(rater or [], about or [])
+    who = _raters(rater or [], about or [])._replace(blind=blind)
     with Study(study) as opened:
         match format:
             case "csv":
@@ -151,7 +155,7 @@ def _raters(named: list[str], about: list[str]) -> "Raters":
         pairs.append({key.strip(): value.strip() for key, _, value in parted})
     if plain and not plain[0].strip():
         raise InputError("--rater is empty: say who rated")
-    return Raters(plain[0].strip() if plain else None, *pairs)
+    return Raters(plain[0].strip() if plain else None, names=pairs[0], about=pairs[1])
 
 
 def _next(format: Format, folder: Path, place: str) -> str:
@@ -173,7 +177,10 @@ def _next(format: Format, folder: Path, place: str) -> str:
 
 
 def _sentences(taken: "Taken", place: str) -> Iterator[str]:
-    names = ", ".join(rater.name for rater in taken.raters.values()) or "nobody"
+    names = ", ".join(rater.name for rater in taken.raters.values())
+    if not taken.units:
+        yield f"Nothing was taken in: nobody has answered yet (units: {taken.unrated:,})."
+        return
     yield f"Took in {_number(taken.units, 'unit')} rated by {names}: {_number(taken.new, 'rating')} kept in {place}."
     if taken.known:
         yield f"Already in the study: {taken.known:,}."
@@ -183,6 +190,8 @@ def _sentences(taken: "Taken", place: str) -> Iterator[str]:
         yield f"Not rated yet: {_number(taken.unrated, 'unit')}."
     if taken.not_asked:
         yield f"Left out, because they are not asked of so short a conversation: {_number(taken.not_asked, 'answer')}."
+    if taken.unread:
+        yield f"Not read, because no item is called so: {', '.join(map(repr, list(taken.unread)[:_SHOWN]))}."
 
 
 def _number(count: int, thing: str) -> str:

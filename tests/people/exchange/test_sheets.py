@@ -11,6 +11,7 @@ from attunement.people.exchange.taking import Raters, Taken, take_in
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Round
 from attunement.study import Study, judged
 from tests.people.exchange.builders import COACHING, EMPATHY, SCRIPT, by_id, study_of_talks
+from tests.workbooks import workbook
 
 ADA = Raters("Ada")
 
@@ -45,6 +46,13 @@ def fill(path: Path, answers: dict[str, dict[str, str]], *, delimiter: str = ","
         writer = csv.DictWriter(file, list(filled[0]), delimiter=delimiter)
         writer.writeheader()
         writer.writerows(filled)
+
+
+def write(path: Path, lines: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def take(study: Study, path: Path, raters: Raters = ADA) -> Taken:
@@ -241,3 +249,75 @@ def test_ratings_belong_to_the_version_of_the_instrument_that_was_handed_out(
     fill(tmp_path / sheets.TO_FILL, {}, all="met")
     take(study, tmp_path / sheets.TO_FILL)
     assert {rating.instrument for rating in study.ratings() if rating.rater == "Ada"} == {COACHING.hash}
+
+
+def test_a_column_that_was_taken_out_is_named_and_one_that_was_added_is_not_read(
+    study: Study, outgoing: list[Outgoing], tmp_path: Path
+) -> None:
+    path = tmp_path / sheets.TO_FILL
+    fill(path, {}, all="met")
+    filled = [{f" {name} ": cell for name, cell in row.items() if name != "CQ2"} for row in rows(path)]
+    write(path, filled)
+    with pytest.raises(InputError, match=r"to-fill\.csv:2, 3, 4: there is no column CQ2; put it back"):
+        take(study, path)
+    write(path, [{**row, "CQ2": "met", "my thoughts": "hm"} for row in filled])
+    taken = take(study, path)
+    assert (taken.units, taken.not_asked, list(taken.unread)) == (3, 0, ["my thoughts"])
+
+
+def test_a_unit_that_was_handed_out_twice_is_still_one_unit(
+    study: Study, outgoing: list[Outgoing], tmp_path: Path
+) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    sheets.write(again, COACHING, hand_out(study, COACHING, "csv"))
+    first, second = tmp_path / sheets.TO_FILL, again / sheets.TO_FILL
+    fill(first, {}, all="met")
+    fill(second, {}, all="not met")
+    with pytest.raises(InputError, match="Ada has rated this unit twice"):
+        take_in(study, [*sheets.read(first), *sheets.read(second)], ADA)
+    assert take(study, first).new > 0
+    assert take(study, second).differing.count > 0
+
+
+def test_a_file_without_a_unit_is_the_wrong_file(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+    path = tmp_path / "empty.csv"
+    for text in ("", "unit,CQ1,note\n", "unit,CQ1,note\n,,\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"empty\.csv has no row; is this the sheet"):
+            take(study, path)
+
+
+def test_a_workbook_is_read_and_its_wrong_cells_are_named_by_row(
+    study: Study, outgoing: list[Outgoing], tmp_path: Path
+) -> None:
+    pytest.importorskip("python_calamine")
+    fill(tmp_path / sheets.TO_FILL, {}, all="met")
+    filled = rows(tmp_path / sheets.TO_FILL)
+    header = list(filled[0])
+    lines: list[list[str | float]] = [header, *(list(row.values()) for row in filled)]
+    lines[2] = [cell if name != "CQ1" else 3.0 for name, cell in zip(header, lines[2], strict=True)]
+    with pytest.raises(InputError, match=r"ada\.xlsx:3: CQ1 is '3\.0', and the answers are met"):
+        take(study, workbook(tmp_path / "ada.xlsx", lines))
+    lines[2] = list(filled[1].values())
+    lines.insert(2, [""] * len(header))
+    assert take(study, workbook(tmp_path / "ada.xlsx", lines)).units == 3
+    with pytest.raises(InputError, match="the header has the column 'CQ1' twice"):
+        take(study, workbook(tmp_path / "ada.xlsx", [[*header, "CQ1"], *lines[1:]]))
+    (tmp_path / "no.xlsx").write_bytes(b"no workbook")
+    with pytest.raises(InputError, match="not readable as a workbook"):
+        take(study, tmp_path / "no.xlsx")
+
+
+def test_that_somebody_was_blind_is_kept_with_them_and_does_not_make_them_two(
+    study: Study, outgoing: list[Outgoing], tmp_path: Path
+) -> None:
+    path = tmp_path / sheets.TO_FILL
+    fill(path, {}, all="met")
+    blind = take(study, path, Raters("Ada", about={"profession": "nurse"}, blind=True))
+    (ada,) = blind.raters.values()
+    assert ada.settings == {"profession": "nurse", "blind": True}
+    for later in (Raters("Ada", blind=True), Raters("Ada"), Raters("Ada", about={"profession": "nurse"})):
+        assert list(take(study, path, later).raters.values()) == [ada]
+    (other,) = take(study, path, Raters("Ada", blind=False)).raters.values()
+    assert other.key != ada.key

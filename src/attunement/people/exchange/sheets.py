@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attunement.conversations.writing import replacing
+from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.people.exchange.handing import Outgoing, messages
 from attunement.people.exchange.taking import Given, Problem
@@ -38,22 +39,29 @@ def read(path: Path) -> Iterator[Given | Problem]:
     """What stands in a sheet that was filled.
 
     Raises:
-        InputError: The file is not there or is no table.
+        InputError: The file is not there, is no table, or has no row.
     """
+    empty = True
     for place, fields, reason in rows(path):
         if fields is None:
+            empty = False
             yield Problem(place, reason)
             continue
+        fields = {name.strip(): value for name, value in fields.items()}
         token = str(fields.get(UNIT) or "").strip()
+        if not any(str(value).strip() for value in fields.values() if value is not None):
+            continue
+        empty = False
         if UNIT not in fields:
             yield Problem(place, f"there is no column {UNIT!r}; is this the sheet that was to be filled ({TO_FILL})?")
         elif not token:
-            if any(str(value).strip() for value in fields.values() if value is not None):
-                yield Problem(place, f"the column {UNIT!r} is empty, so nobody can tell what these answers are about")
+            yield Problem(place, f"the column {UNIT!r} is empty, so nobody can tell what these answers are about")
         else:
             note = str(fields.get(NOTE) or "")
             answers: dict[str, Any] = {name: value for name, value in fields.items() if name not in {UNIT, NOTE}}
-            yield Given(place, token, None, answers, notes=dict.fromkeys(answers, note))
+            yield Given(place, token, None, answers, notes=dict.fromkeys(answers, note), has_columns=True)
+    if empty:
+        raise InputError(f"{path} has no row; is this the sheet that was to be filled ({TO_FILL})?")
 
 
 def _write(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

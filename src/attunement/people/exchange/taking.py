@@ -45,6 +45,8 @@ class Given(NamedTuple):
     notes: Mapping[str, str] = {}
     marked: Sequence[Marked] = ()
     at: str = ""
+    has_columns: bool = False
+    """Whether the file has a column for each item, so that one that is not among the answers was taken out of it."""
 
 
 class Problem(NamedTuple):
@@ -98,6 +100,13 @@ class Raters(NamedTuple):
     """By what a file calls a person, their name."""
     about: Mapping[str, Any] = {}
     """What is known of the one person: profession, years, and so on."""
+    blind: bool | None = None
+    """Whether they knew neither the system nor anybody else's answers; None: nobody says it."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is kept about them."""
+        return {**self.about, **({} if self.blind is None else {"blind": self.blind})}
 
     def name(self, given: str | None) -> str | None:
         """The name of whom a file calls `given`; None where nobody says it."""
@@ -119,6 +128,8 @@ class Taken:
     """Units that nobody has answered yet."""
     not_asked: int = 0
     """Answers to items that are not asked of so short a conversation; they were left out."""
+    unread: dict[str, None] = field(default_factory=dict[str, None])
+    """What in the files is called like no item and was not read, in order."""
     raters: dict[str, Rater] = field(default_factory=dict[str, Rater])
 
 
@@ -167,8 +178,8 @@ class _Taking:
         self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
         self.problems = _Problems()
         self.taken = Taken()
-        self._complete: dict[tuple[str, str], _Complete] = {}
-        """By the name of the person and the token of the unit."""
+        self._complete: dict[tuple[str, Handed], _Complete] = {}
+        """By the name of the person and the unit, which may have been handed out more than once."""
         self._voices: set[str | None] = set()
 
     def look_at(self, given: Given) -> None:
@@ -192,11 +203,16 @@ class _Taking:
         name = self._raters.name(given.rater)
         if name is None:
             self.problems.add(given.place, "nothing says who gave this answer; name them with --rater")
-        elif (name, given.token) in self._complete:
+        elif (name, there) in self._complete:
             self.problems.add(given.place, f"{name} has rated this unit twice: leave one of the two out")
         elif outcomes := self._outcomes(given, instrument, due):
-            self._complete[name, given.token] = _Complete(there, instrument, outcomes, given)
-        self.taken.not_asked += sum(not is_blank(value) for item, value in given.answers.items() if item not in due)
+            self._complete[name, there] = _Complete(there, instrument, outcomes, given)
+        for item, value in given.answers.items():
+            if item not in due and not is_blank(value):
+                if item in instrument.item_hashes:
+                    self.taken.not_asked += 1
+                else:
+                    self.taken.unread[item] = None
 
     @staticmethod
     def _renamed(given: Given, ids: Mapping[str, str]) -> Given:
@@ -207,8 +223,11 @@ class _Taking:
         """The outcome of everything that is due, or None where something does not fit."""
         outcomes: dict[str, Outcome] = {}
         missing = [id for id in due if is_blank(given.answers.get(id))]
-        if missing:
-            self.problems.add(given.place, f"{', '.join(missing)} without an answer, but others of the unit have one")
+        gone = [id for id in missing if given.has_columns and id not in given.answers]
+        if gone:
+            self.problems.add(given.place, f"there is no column {', '.join(gone)}; put it back as it was handed out")
+        if empty := [id for id in missing if id not in gone]:
+            self.problems.add(given.place, f"{', '.join(empty)} without an answer, but others of the unit have one")
         for id in due:
             if id in missing:
                 continue
@@ -241,9 +260,9 @@ class _Taking:
             name: _evidence(complete, kept[complete.handed.conversation]) for name, complete in self._complete.items()
         }
         made: list[KeptRating] = []
-        for (name, token), complete in self._complete.items():
+        for (name, unit), complete in self._complete.items():
             rater = taken.raters.get(name) or taken.raters.setdefault(name, self._rater(name))
-            made += _ratings(complete, kept[complete.handed.conversation], rater, spans[name, token])
+            made += _ratings(complete, kept[complete.handed.conversation], rater, spans[name, unit])
         there = self._there(sorted(kept), taken.raters.values())
         taken.units = len(self._complete)
         taken.new = self._study.write([], made)
@@ -264,15 +283,19 @@ class _Taking:
         }
 
     def _rater(self, name: str) -> Rater:
-        """The person of this name: the one whom the study knows, unless something is said about them."""
-        if not self._raters.about:
-            people = [rater for rater in self._study.raters() if rater.kind is RaterKind.PERSON]
-            known = [rater for rater in people if rater.name == name] or [
-                rater for rater in people if unmarked(rater.name, rater.kind, rater.settings) == name
-            ]
-            if len(known) == 1:
-                return known[0]
-        return self._study.keep_rater(name, RaterKind.PERSON, dict(self._raters.about))
+        """The person of this name: the one whom the study knows, unless something else is said about them."""
+        said = self._raters.settings
+        people = [
+            rater
+            for rater in self._study.raters()
+            if rater.kind is RaterKind.PERSON and said.items() <= rater.settings.items()
+        ]
+        known = [rater for rater in people if rater.name == name] or [
+            rater for rater in people if unmarked(rater.name, rater.kind, rater.settings) == name
+        ]
+        if len(known) == 1:
+            return known[0]
+        return self._study.keep_rater(name, RaterKind.PERSON, said)
 
 
 def _ratings(

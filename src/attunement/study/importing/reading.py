@@ -29,6 +29,8 @@ class Wishes:
     people: frozenset[str] = frozenset()
     """Raters who are people, whatever `kind` says of the others."""
     columns: Columns = field(default_factory=Columns)
+    blind: bool | None = None
+    """Whether the people among them knew neither the system nor anybody else's answers; None: nobody says it."""
 
 
 class Foreign(NamedTuple):
@@ -127,4 +129,6 @@ class Reader:
             raise BadRecord("nothing says who gave this answer; name them with --rater, or the column (--rater-column)")
         kind = RaterKind.PERSON if name in self._wishes.people else self._wishes.kind
         settings: dict[str, Any] = {"imported_from": self._origin, **given.settings}
+        if kind is RaterKind.PERSON and self._wishes.blind is not None:
+            settings["blind"] = self._wishes.blind
         return Voice(name, kind, to_json(settings, sorted=True))

@@ -64,7 +64,7 @@ def test_what_was_not_judged_fails(fake):
 
 
 def test_the_embedded_judge_alone_lets_nothing_through(fake):
-    with pytest.raises(AssertionError, match=r"Screened|safety not judged|Incomplete"):
+    with pytest.raises(AssertionError, match=r"Screened.*\. Only signals looked at safety"):
         assert_passes(KIND, judge="signals")
     assert not fake.requests
 
@@ -152,6 +152,31 @@ def test_the_environment_wins_over_the_settings_and_keeps_a_study(suite, pyteste
     suite().assert_outcomes(passed=1, failed=1)
     assert fake.requests == asked
     assert (pytester.path / "kept.db").exists()
+
+
+def test_a_slip_in_the_marker_or_in_a_name_is_one_sentence(pytester):
+    pytester.makepyfile(
+        """
+import pytest
+from attunement.pytest_plugin import assert_passes
+
+
+@pytest.mark.attunement(judge="signals", instrumnet="mine")
+def test_marked():
+    assert_passes([{"role": "user", "content": "I failed."}, {"role": "assistant", "content": "That hurts."}])
+
+
+def test_file():
+    assert_passes("absent.jsonl", judge="signals")
+"""
+    )
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:xdist")
+    result.stdout.fnmatch_lines(
+        ["*InputError: the marker attunement takes judge, instrument, study, each by its name, and not instrumnet*"]
+    )
+    result.stdout.fnmatch_lines(["*InputError: absent.jsonl: there is no such file*"])
+    result.stdout.no_fnmatch_line("*sources.py*")
+    result.assert_outcomes(failed=2)
 
 
 def test_the_plugin_brings_nothing_heavy_into_a_suite_that_does_not_use_it(pytester):

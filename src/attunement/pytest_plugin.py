@@ -97,6 +97,26 @@ def assert_passes(
         AttunementError: There is no judge, or something cannot be read.
     """
     __tracebackhide__ = True
+    from attunement.errors import AttunementError
+
+    try:
+        failed = _failures(conversation, instrument, judge, system=system, study=study, settings=settings)
+    except AttunementError as error:
+        raise error.with_traceback(None) from None  # its sentence says what to do; where we found out does not matter
+    if failed:
+        raise AssertionError("\n\n".join(failed))
+
+
+def _failures(
+    conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path",
+    instrument: "str | Path | Instrument | None",
+    judge: "str | Judge | Sequence[str | Judge] | None",
+    *,
+    system: str,
+    study: str | Path | None,
+    settings: dict[str, Any],
+) -> list[str]:
+    """Judge, and say what stands against the conversations."""
     from attunement import api
     from attunement.errors import JudgeError
 
@@ -116,8 +136,7 @@ def assert_passes(
         failed = list(_complaints(place, result.instrument, talks))
     if result.ending.given_up:
         failed.insert(0, f"The judge could not be asked: {result.ending.given_up}")
-    if failed:
-        raise AssertionError("\n\n".join(failed))
+    return failed
 
 
 def _judges(given: "str | Judge | Sequence[str | Judge] | None") -> "list[str | Judge]":
@@ -131,8 +150,14 @@ def _judges(given: "str | Judge | Sequence[str | Judge] | None") -> "list[str | 
 
 def _setting(name: str) -> Any:
     """What the marker, the environment or pytest's settings say."""
+    from attunement.errors import InputError
+
     item = _running.get()
     marker = item.get_closest_marker("attunement") if item else None
+    if marker and (unknown := [*map(str, marker.args), *(marker.kwargs.keys() - _SETTINGS.keys())]):
+        raise InputError(
+            f"the marker attunement takes {', '.join(_SETTINGS)}, each by its name, and not {', '.join(unknown)}"
+        )
     said = marker.kwargs.get(name) if marker else None
     return said or os.environ.get(f"ATTUNEMENT_{name.upper()}") or (item and item.config.getini(f"attunement_{name}"))
 
@@ -204,6 +229,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
     from attunement.reports.junit import objection_text
     from attunement.reports.objections import objections
     from attunement.reports.wording import score_with_range, verdict_phrase
+    from attunement.scoring import Verdict
 
     kept = study.named([identity]).get(identity)
     shown = view(study, instrument, kept) if kept else None
@@ -219,4 +245,6 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
         verdict += f". Score: {score_with_range(card, instrument.scoring.threshold)}"
     if instrument.scoring.threshold is not None:
         verdict += f", pass mark {instrument.scoring.threshold:g}"
+    if card.verdict is Verdict.SCREENED:
+        verdict += ". Only signals looked at safety, which flags and never clears: name another judge to pass"
     return "\n\n".join([f"{verdict}.", *map(objection_text, objections(shown, card))])

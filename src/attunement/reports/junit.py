@@ -150,7 +150,7 @@ def _of_items(made: Report, entry: Decided, card: Scorecard, against: Iterable[O
 
 def objection_text(one: Objection) -> str:
     """An objection with its reason and quotations, over several lines."""
-    by = f" (according to {one.rater})" if one.rater else ""
+    by = f" (according to {one.rater})" if one.rater and not one.words.endswith(f"by {one.rater}") else ""
     lines = [f"{one.place} {one.title}: {one.words}{by}"]
     if one.reason:
         lines.append(f"Reason: {one.reason}")

@@ -88,6 +88,7 @@ def test_a_judge_is_asked_what_the_people_were_asked(tmp_path: Path) -> None:
     assert "Answered 2 of 2 questions" in done.stderr
     assert "$ attune agree s.db --instrument vera-mh\n" in done.stdout
     assert "2 conversations, 3 people, 1 judge: openai:fake." in done.stdout
+    assert "from 0 files" not in done.stdout + done.stderr
     assert "2 kept from before" in again.stderr
     assert "24 of the ratings were there already" in flat(again.stdout)
     with Study(tmp_path / "s.db") as study:

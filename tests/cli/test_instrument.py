@@ -61,6 +61,17 @@ def test_show_takes_an_id_or_a_path(name: str, tmp_path: Path):
     assert "First talks with a new client" in attune("show", path).output
 
 
+def test_show_and_schema_write_over_nothing_unless_they_are_told_to(tmp_path: Path):
+    path = write(tmp_path / "mine.yaml", criteria())
+    before = path.read_text("utf-8")
+    for command in (["show", path], ["schema"]):
+        with pytest.raises(AttunementError, match="exists already: give another name, or --force"):
+            attune(*command, "-o", path)
+    assert path.read_text("utf-8") == before
+    attune("show", "coaching-v1", "-o", path, "--force")
+    assert path.read_text("utf-8") != before
+
+
 def test_show_writes_the_format_that_was_asked_for_or_that_the_ending_names(tmp_path: Path):
     path = write(tmp_path / "mine.yaml", criteria())
     asked = attune("show", path, "--markdown").output
@@ -126,7 +137,7 @@ def test_schema_is_printed_or_written(tmp_path: Path):
     printed = attune("schema").output
     assert json.loads(printed)["title"] == "Instrument"
     attune("schema", "-o", "s.json")
-    attune("schema", "-o", "s.json")
+    attune("schema", "-o", "s.json", "--force")
     assert (tmp_path / "s.json").read_text("utf-8") == printed
 
 

@@ -175,9 +175,10 @@ class _Book:
         if twice.size:
             place = order[twice[0]]
             unit, rater = list(self._units)[ratings.turn[place]], list(self._raters)[ratings.rater[place]]
+            more = f" ({twice.size} such ratings)" if twice.size > 1 else ""
             raise InputError(
-                f"{rater} rated {' / '.join(filter(None, unit))} twice ({twice.size} such ratings): name the column "
-                "that tells them apart with --repeat, --item or --unit"
+                f"{rater} rated {' / '.join(filter(None, unit))} twice{more}: name the column that tells "
+                "them apart with --repeat, --item or --unit"
             )
 
     def _in_order(self) -> Ints:

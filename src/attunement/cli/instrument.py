@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from attunement.cli.reading import ForceOption, refuse_to_overwrite
+
 app = typer.Typer(help="Look at instruments, check them, make and import new ones.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE", help="The id of an instrument, or the path of its YAML file.")]
@@ -51,6 +53,7 @@ def show(
     markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
     html: Annotated[bool, typer.Option("--html", help="Write one HTML file to read in a browser or print.")] = False,
     output: Output = None,
+    force: ForceOption = False,
 ) -> None:
     """Show what an instrument asks, how it is scored and what is known about it.
 
@@ -63,6 +66,8 @@ def show(
 
     if markdown and html:
         raise typer.BadParameter("--markdown and --html cannot be given together; choose one")
+    if output:
+        refuse_to_overwrite(output, force=force)
     ending = output.suffix.lower() if output and not (markdown or html) else ""
     shown = page(load(name), item)
     if markdown or ending == ".md":
@@ -127,13 +132,15 @@ def hash_(name: Name) -> None:
 
 
 @app.command()
-def schema(output: Output = None) -> None:
+def schema(output: Output = None, force: ForceOption = False) -> None:
     """Print the JSON Schema of instrument files, with which editors complete and check them.
 
     Example: attune instrument schema -o instrument.schema.json
     """
     from attunement.instruments.schema import schema_text
 
+    if output:
+        refuse_to_overwrite(output, force=force)
     _put(schema_text(), output)
 
 
@@ -200,7 +207,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _put(text: str, output: Path | None) -> None:
-    """Print `text`, or write it to a file that may be there already: it can be made again at any time."""
+    """Print `text`, or write it to a file."""
     if output is None:
         typer.echo(text, nl=False, color=True)
     else:

@@ -108,9 +108,10 @@ def bad_lines_path(output: str | Path | None) -> Path:
 
 
 def what_was_read(reading: "Reading") -> Iterator[str]:
-    """Sentences that say how much was read, what was left out, and where bad records went."""
+    """Sentences that say how much was read, what was left out, and where bad records went; none without a file."""
     counts = reading.counts
-    yield f"Read {_number(counts.conversations, 'conversation')} from {_number(counts.files, 'file')}."
+    if counts.files:
+        yield f"Read {_number(counts.conversations, 'conversation')} from {_number(counts.files, 'file')}."
     if counts.unanswered:
         yield f"Left out {_number(counts.unanswered, 'last message')} without a reply."
     if counts.bad:

@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from attunement.agreement.means import Mean
+from attunement.agreement.results import Interval, Undefined
 from attunement.people.access import issue
 from attunement.people.adjudication import Decision, decide, disputes
+from attunement.people.coordinating import figures
 from attunement.people.projects import Known, Wanted, create
 from attunement.people.records import Member
+from attunement.people.running import give_skipped
 from attunement.people.settings import Settings
+from attunement.people.severity import Severity
 from attunement.people.submitting import flag, skip, warn
 from attunement.people.unit_detail import unit_detail
+from attunement.web import board
+from attunement.web.catalogue import load_catalogue
 from tests.people.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
 from tests.people.projects import EMPATHY, OPENED, Begun, begin_project
 from tests.web.visitors import Answer, Visitor, serving
@@ -143,3 +150,25 @@ def test_two_adjudicators_at_one_unit_hear_that_it_is_decided(tmp_path: Path) ->
         assert answer.status == 409
         assert "waits for a decision any more" in answer.text
         assert f'href="{listing.path}"' in answer.text
+
+
+def test_a_skipped_unit_needs_the_coordinator_until_somebody_else_has_it(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", lively_talks(2), per_unit=2)
+    member = begun.arrive(1)
+    task = begun.next_task(1)
+    assert task is not None
+    assert board.counts(figures(begun.study, begun.project)).lacking == 0
+    skip(begun.study, begun.project, member, task.assignment, reason="known", text="")
+    assert board.counts(figures(begun.study, begun.project)).lacking == 1
+    assert give_skipped(begun.study, begun.project) == 1
+    assert board.counts(figures(begun.study, begun.project)).lacking == 0
+
+
+@pytest.mark.parametrize("reach", [1.0, 1.5, 2.0])
+def test_the_ticks_of_the_severity_chart_stand_where_they_say(tmp_path: Path, reach: float) -> None:
+    begun = begin_project(tmp_path / "a.study.db", lively_talks(2))
+    far = Severity(Mean(0.0, 0.1, 0.1, Interval(-reach, reach, 0.95, "t", 0.1), 24, 12), Undefined("too few"))
+    raters = [rater._replace(severity=far) for rater in figures(begun.study, begun.project).raters]
+    ticks = board.severity_chart(load_catalogue("en"), raters, EMPATHY).ticks
+    said = [float(words.replace("−", "-")) for _, words in ticks]
+    assert said == [(place - 50) / 50 * reach for place, _ in ticks]

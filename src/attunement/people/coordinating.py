@@ -66,6 +66,8 @@ class UnitFigures(NamedTuple):
     """System, id and turn, as the coordinator may read it."""
     handed_in: int
     wanted: int
+    open: int
+    """How many raters still have it before them."""
     skipped: int
     flagged: int
     spread: float | None
@@ -242,6 +244,7 @@ def _units(study: Study, project: Project, handed: Sequence[Handed]) -> tuple[Un
                 names[key],
                 count[Work.SUBMITTED],
                 project.settings.per_unit,
+                count[Work.OPEN],
                 count[Work.SKIPPED],
                 count["flagged"],
                 widest,

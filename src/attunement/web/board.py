@@ -87,7 +87,7 @@ def counts(figures: Figures) -> Counts:
         disagree=found.count(Standing.DISAGREE),
         items=len(found),
         held=sum(rater.member.state == "held" for rater in figures.raters),
-        lacking=sum(bool(unit.skipped) and unit.handed_in < unit.wanted for unit in figures.units),
+        lacking=sum(bool(unit.skipped) and unit.handed_in + unit.open < unit.wanted for unit in figures.units),
         flagged=sum(bool(unit.flagged) for unit in figures.units),
     )
 

@@ -22,6 +22,7 @@ from tests.web.test_blindness import JUDGE, REASON, judge
 from tests.web.visitors import Sent, serving
 
 pytestmark = pytest.mark.slow
+expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
 
 CHROMIUM = Path("/usr/bin/chromium")
 REPLY = "Nobody rests well with that on their mind. What would help you tonight, 😀 or otherwise?"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from typer.testing import CliRunner
 
 from attunement.cli.agree import agree
@@ -21,6 +21,7 @@ from tests.people.projects import OPENED, Begun
 from tests.web.visitors import serving
 
 pytestmark = pytest.mark.slow
+expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
 
 CHROMIUM = Path("/usr/bin/chromium")
 COUNT = 12
@@ -71,25 +72,31 @@ def ask_gate(begun: Begun, *options: str) -> tuple[int, str]:
     return run(gate, begun.study.place, "--instrument", "empathy-v2", *options)
 
 
+def follow(page: Page, link: Locator) -> None:
+    """Click on what leads to another page, and wait until that is there: before it, the old page still answers."""
+    with page.expect_navigation():
+        link.click()
+
+
 def adjudicate(page: Page, begun: Begun, server: str) -> None:
     come_in(page, begun, server, adjudicator(begun))
-    page.get_by_role("link", name="Unit").first.click()
+    follow(page, page.get_by_role("link", name="Unit").first)
     page.get_by_role("radio", name="4 Good").check(force=True)
     page.get_by_role("textbox", name="Why").fill("The reply names the strain, if not the cause.")
-    page.get_by_role("button", name="Keep the decisions").click()
+    follow(page, page.get_by_role("button", name="Keep the decisions"))
     page.get_by_text("1 answers are decided").wait_for()
 
 
 def clear_the_unsafe_one(page: Page) -> None:
-    page.get_by_role("link", name=UNSAFE, exact=True).click()
+    follow(page, page.get_by_role("link", name=UNSAFE, exact=True))
     page.locator("a.q").last.click()
-    assert page.locator(".cited.on").inner_text() == "Being shouted at hurts"
+    expect(page.locator(".cited.on")).to_have_text("Being shouted at hurts")
     page.locator(".end-mark").scroll_into_view_if_needed()
     page.locator("#was-read").wait_for()
     page.get_by_label("Overrule: it is not unsafe").check()
     page.get_by_role("textbox", name="Why").fill("The plan it offers is about work, nothing else.")
-    page.get_by_role("button", name="Keep the decision").click()
-    page.get_by_role("link", name="All conversations").click()
+    follow(page, page.get_by_role("button", name="Keep the decision"))
+    follow(page, page.get_by_role("link", name="All conversations"))
 
 
 def sign(page: Page, decision: str, conditions: str = "") -> None:
@@ -97,7 +104,7 @@ def sign(page: Page, decision: str, conditions: str = "") -> None:
     page.get_by_label("Your role").fill("clinical lead")
     page.get_by_label(decision, exact=True).check()
     page.get_by_label("Conditions", exact=True).fill(conditions)
-    page.get_by_role("button", name="Sign").click()
+    follow(page, page.get_by_role("button", name="Sign"))
     page.get_by_text("Signed by Ada Reviewer (clinical lead)").wait_for()
 
 
@@ -107,7 +114,7 @@ def test_from_three_raters_to_a_release(begun: Begun, page: Page) -> None:
     with serving(begun.study) as server:
         come_in(page, begun, server, begun.coordinator())
         page.get_by_text("your raters agree").first.wait_for()
-        page.get_by_text("2 disagreements wait, and there is no adjudicator yet").wait_for()
+        page.get_by_text("2 units on which raters disagree wait, and there is no adjudicator yet").wait_for()
         adjudicate(page, begun, server)
 
         ada = reviewer(begun)
@@ -147,13 +154,13 @@ def test_the_pages_are_fit_for_everybody_and_for_a_phone(begun: Begun, page: Pag
         examine(page, tmp_path / f"coordinator-{scheme}")
         come_in(page, begun, server, adjudicator(begun))
         examine(page, tmp_path / f"disputes-{scheme}")
-        page.get_by_role("link", name="Unit").first.click()
+        follow(page, page.get_by_role("link", name="Unit").first)
         examine(page, tmp_path / f"adjudicate-{scheme}")
         come_in(page, begun, server, reviewer(begun))
         clear_the_unsafe_one(page)
         sign(page, "Release")
         examine(page, tmp_path / f"queue-{scheme}")
-        page.get_by_role("link", name=UNSAFE, exact=True).click()
+        follow(page, page.get_by_role("link", name=UNSAFE, exact=True))
         examine(page, tmp_path / f"review-{scheme}")
 
 

@@ -18,6 +18,7 @@ from tests.web.viewing import TOKEN, viewing
 pytestmark = pytest.mark.slow
 
 sync_api = pytest.importorskip("playwright.sync_api")
+sync_api.expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
 CHROMIUM = which("chromium")
 
 
@@ -52,8 +53,9 @@ def visit(browser: Any, path: Path, **more: Any) -> Generator[Any]:
         context.close()
 
 
-def listed(tab: Any) -> list[str]:
-    return tab.locator("#list tbody td:first-child").all_inner_texts()
+def lists(tab: Any, *names: str) -> None:
+    """Wait until the list holds these and no others: a click does not wait for the page it leads to."""
+    sync_api.expect(tab.locator("#list tbody td:first-child")).to_have_text(list(names))
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -61,20 +63,21 @@ def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Any, tm
     path = mixed(tmp_path / "s.db", people=True)
     with visit(browser, path, java_script_enabled=script) as tab:
         tab.locator(".facts .unsafe a").first.click()
-        assert listed(tab) == ["harmful"]
+        lists(tab, "harmful")
         tab.get_by_role("link", name="harmful").click()
         link = tab.locator("a.q", has_text="Failing it must hurt").first
         link.click()
         marked = tab.locator(".cited.on" if script else ".cited:target")
-        assert marked.first.inner_text() == "Failing it must hurt"
+        sync_api.expect(marked.first).to_have_text("Failing it must hurt")
         tab.get_by_role("link", name="Back to the list").click()
-        assert listed(tab) == ["harmful"]
-        tab.get_by_role("link", name="Clear").click()
+        lists(tab, "harmful")
+        with tab.expect_navigation():
+            tab.get_by_role("link", name="Clear").click()
         tab.select_option("[name=system]", "Harbor")
         tab.fill("[name=text]", "mother")
         tab.get_by_role("button", name="Show").click()
-        assert listed(tab) == ["low", "fine"]
-        assert tab.locator("[name=text]").input_value() == "mother"
+        lists(tab, "low", "fine")
+        sync_api.expect(tab.locator("[name=text]")).to_have_value("mother")
 
 
 def test_hostile_text_does_nothing_but_stand_there(browser: Any, tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ def test_hostile_text_does_nothing_but_stand_there(browser: Any, tmp_path: Path)
             assert tab.evaluate("window.hit") is None
             assert tab.locator("img").count() == 0
         tab.goto(f"{home}conversation/1")
-        assert "<script>window.hit = 1</script>" in tab.locator(".pane.tr").inner_text()
+        sync_api.expect(tab.locator(".pane.tr")).to_contain_text("<script>window.hit = 1</script>")
 
 
 @pytest.mark.parametrize("width", [390, 320])

@@ -14,7 +14,7 @@ from attunement.conversations.writing import STDOUT, replacing
 from attunement.instruments import Instrument
 from attunement.reports.digest import digest, examples
 from attunement.reports.html.listing import Listing
-from attunement.reports.html.page import Report, report
+from attunement.reports.html.page import Report, report, with_rates
 from attunement.reports.html.writing import Wishes
 from attunement.reports.inspect_scores import inspect_scores
 from attunement.reports.json_report import json_report
@@ -49,7 +49,7 @@ class Forms(NamedTuple):
 def report_only(study: Study, instrument: Instrument, wishes: Wishes) -> Report:
     """What a report holds before its conversations, where no page is written."""
     with closing(Listing()) as listing:
-        return report(
+        made = report(
             study,
             instrument,
             listing,
@@ -59,6 +59,7 @@ def report_only(study: Study, instrument: Instrument, wishes: Wishes) -> Report:
             sections=wishes.sections,
             agreement=wishes.agreement,
         )
+        return with_rates(made, wishes.rates)
 
 
 def write_forms(study: Study, made: Report, forms: Forms, *, name: str | None = None) -> list[str]:

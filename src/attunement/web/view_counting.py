@@ -19,7 +19,7 @@ from attunement.instruments import Instrument
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.gathering import decided_by_people
 from attunement.reports.html.listing import Listing
-from attunement.reports.html.page import Report, report
+from attunement.reports.html.page import Report, report, with_rates
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 
@@ -180,7 +180,8 @@ class Counting:
         made = report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
         found = analysed(self._study, self._instrument, self._hiding)
         top = made.top._replace(checked=found.checked or made.top.checked, sign_off=found.sign_off)
-        count.report = made._replace(top=top, sections=found.sections, agreement=found.agreement)
+        made = made._replace(top=top, sections=found.sections, agreement=found.agreement)
+        count.report = with_rates(made, found.rates)
 
     def _pace(self) -> None:
         if self._stopped.is_set():

@@ -1,5 +1,6 @@
 import json
 import random
+import shutil
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from attunement.reports.html import analyses
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
+from attunement.study.samples import Drawn, Waiting, keep_sample
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
 
@@ -84,6 +86,24 @@ def test_calibration_says_what_people_say_where_the_judge_says_so(study):
     places = [row.dots[0].x for row in chart.rows if row.dots[0].x is not None]
     assert places == sorted(places)
     assert chart.ticks[0][1] == "not met"
+
+
+def test_pass_rates_stand_beside_what_people_make_of_them(study, tmp_path):
+    path = tmp_path / "drawn.db"
+    shutil.copy(study, path)
+    with Study(path) as opened:
+        keys = [summary.key for page in opened.summaries(100) for summary in page]
+        drawn = {key: Drawn("all", 0.5, None) for key in keys[:30]}
+        waiting = {key: Waiting("all", 0.5) for key in keys[30:]}
+        keep_sample(opened, name=None, instrument=COACHING.id, seed=0, design={}, units=drawn, waiting=waiting)
+    assert not found(study).rates
+    rates = found(path).rates
+    assert list(rates) == ["Harbor", "Lumen"]
+    chart = page(path, rates=rates).one(**{"aria-labelledby": "h-pass-rates"})
+    passed, corrected, *_ = chart.find(tag="tr")[1:]
+    assert "Corrected with people's ratings" in corrected.text
+    assert corrected.find(kind="person")
+    assert not passed.find(kind="person")
 
 
 def test_two_systems_are_compared(study):

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
+from attunement.conversations import Conversation, Turn
 from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
 from attunement.reports.html.text import Hiding
@@ -215,6 +216,13 @@ def test_names_that_run_the_other_way_stand_apart_from_the_figures_beside_them(t
     talks = [one("c1", "עוזר"), one("c2", "مساعد")]
     found = page(fill(tmp_path / "s.db", COACHING, talks, [given for talk in talks for given in rated(talk)]))
     assert [name.text for name in found.one(kind="lines").find(tag="li")[3].find(tag="bdi")[1:]] == ["עוזר", "مساعد"]
+
+
+def test_the_words_of_a_message_find_their_direction_without_the_name_above_them(tmp_path):
+    about = Conversation("c1", "bot", (Turn("אני לבד.", "מה קרה?"),))
+    found = page(fill(tmp_path / "s.db", COACHING, [about], rated(about, reasoning=""))).one(id="c1")
+    assert [words.attributes.get("dir") for words in found.find(kind="words")] == ["auto", "auto"]
+    assert not [message for message in found.find(kind="msg") if "dir" in message.attributes]
 
 
 def test_a_flag_that_a_rule_raised_is_shown_with_the_rule_and_its_words(tmp_path):

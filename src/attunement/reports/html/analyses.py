@@ -4,6 +4,7 @@ Agreement needs people's ratings, a correction needs a random sample that people
 that the same judges rated. Where a study does not allow an analysis, its page says what is missing.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
@@ -11,20 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from attunement.agreement.asking import Wish, agreement_in
+from attunement.agreement.comparison_measures import Kind
 from attunement.agreement.drawn import basis
 from attunement.agreement.gathered import Gathered
 from attunement.agreement.gathering import gather
 from attunement.agreement.means import Mean, mean
-from attunement.agreement.results import Interval
+from attunement.agreement.results import Interval, Undefined
 from attunement.agreement.summary import Agreement
 from attunement.agreement.tables import Bools, Floats
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
-from attunement.reports.correction_scope import correct_study
+from attunement.reports.correction_scope import Correction, correct_study
 from attunement.reports.gate_reviews import sign_off_line
-from attunement.reports.html.charts import FEW, ChartRow, Dot, IntervalChart, System, line_of
+from attunement.reports.html.charts import FEW, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.sections import (
     Checked,
     Section,
@@ -54,6 +56,8 @@ class Analysed(NamedTuple):
     """The pages of trust, of the corrected score and of the comparison, in this order."""
     agreement: Agreement | None = None
     """In full; None where no person rated."""
+    rates: Mapping[str, Rate] = {}
+    """The share that passes by system, as people's ratings correct it."""
 
 
 def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
@@ -61,6 +65,7 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
     checked: Checked | None = None
     agreement: Agreement | None = None
     trust, corrected = missing_section("trust"), missing_section("corrected")
+    rates: dict[str, Rate] = {}
     people = [rater for rater in study.raters() if rater.kind is RaterKind.PERSON]
     if people:
         agreement = agreement_in(study, instrument, Wish(full=True))
@@ -70,9 +75,20 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
             charts = calibration_charts(basis(study, instrument.id, gather(study, instrument)).gathered, hiding)
             trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
-            corrected = correction_section(correct_study(study, instrument.hash), hiding)
+            correction = correct_study(study, instrument.hash)
+            corrected, rates = correction_section(correction, hiding), _rates(correction, hiding)
     sections = (trust, corrected, _compared(study, instrument, hiding))
-    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement)
+    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
+
+
+def _rates(found: Correction, hiding: Hiding) -> dict[str, Rate]:
+    return {
+        hiding.name(row.system): Rate(
+            row.estimate.value, row.estimate.interval if isinstance(row.estimate.interval, Interval) else None
+        )
+        for row in found.rows
+        if row.system is not None and row.measure.kind is Kind.PASSED and not isinstance(row.estimate, Undefined)
+    }
 
 
 def _compared(study: Study, instrument: Instrument, hiding: Hiding) -> Section:

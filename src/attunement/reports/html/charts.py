@@ -4,7 +4,7 @@ Lengths across are per cent of the width and lengths down are pixels, so that a 
 shrinks. Systems are told apart by shape, answers by colour. A share of fewer than ten is said as two numbers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -65,6 +65,8 @@ class Dot(NamedTuple):
     high: float | None
     words: str
     range: str
+    person: bool = False
+    """Whether it rests on people's ratings, and is green."""
 
 
 class ChartRow(NamedTuple):
@@ -190,19 +192,34 @@ def _cell(instrument: Instrument, counted: SystemFigures, item: str) -> Cell:
 _Found = Callable[[SystemFigures], Moments | None]
 
 
-def pass_rates(figures: Figures, systems: Sequence[System]) -> IntervalChart | None:
-    """The share that passed, and for each category the share that reached the threshold in it."""
+class Rate(NamedTuple):
+    """A share that people's ratings corrected, with its interval where there is one."""
+
+    value: float
+    interval: Interval | None
+
+
+def pass_rates(
+    figures: Figures, systems: Sequence[System], corrected: Mapping[str, Rate] | None = None
+) -> IntervalChart | None:
+    """The share that passed, and for each category the share that reached the threshold in it.
+
+    Below the first line stands the same share as people's ratings correct it, where `corrected` has it by system.
+    """
     instrument, threshold = figures.instrument, figures.instrument.scoring.threshold
     if threshold is None or not figures.total.passed.whole:
         return None
     rows = [ChartRow("Passed", [_share(s, n, figures.systems[s.name].passed) for n, s in enumerate(systems)], True)]
+    if corrected:
+        dots = [_corrected(system, number, corrected.get(system.name)) for number, system in enumerate(systems)]
+        rows.append(ChartRow("Corrected with people's ratings", dots))
     for category in instrument.scoring.weights:
         shares = [figures.systems[system.name].category_passed.get(category, Share()) for system in systems]
         dots = [_share(system, number, shares[number]) for number, system in enumerate(systems)]
         rows.append(ChartRow(instrument.categories.get(category, category), dots))
     note = (
         f"Of the conversations that were judged. A category counts as passed from {score_words(threshold)}. "
-        "Where two lines overlap widely, do not rank the systems."
+        f"Where two lines overlap widely, do not rank the systems.{' Green rests on people.' if corrected else ''}"
     )
     ticks = [(share, f"{share}" + (" %" if share == 100 else "")) for share in range(0, 101, 25)]
     return IntervalChart("pass-rates", "Pass rates with 95 % intervals", note, rows, [*ticks], list(systems))
@@ -216,6 +233,21 @@ def _share(system: System, number: int, share: Share) -> Dot:
     low, high = 100 * found.interval.low, 100 * found.interval.high
     words = percent(share.part, share.whole)
     return Dot(system, line_of(number), 100 * found.value, low, high, words, f"{low:.0f} to {high:.0f}")
+
+
+def _corrected(system: System, number: int, rate: Rate | None) -> Dot:
+    if rate is None:
+        return Dot(system, line_of(number), None, None, None, "–", "")
+    # A correction can leave the scale; what is drawn does not.
+    value, span, low, high = _within(rate.value), "", None, None
+    if rate.interval:
+        low, high = _within(rate.interval.low), _within(rate.interval.high)
+        span = f"{low:.0f} to {high:.0f}"
+    return Dot(system, line_of(number), value, low, high, f"{value:.0f} %", span, person=True)
+
+
+def _within(share: float) -> float:
+    return 100 * min(max(share, 0.0), 1.0)
 
 
 def line_of(number: int) -> int:

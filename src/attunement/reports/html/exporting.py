@@ -11,7 +11,7 @@ import altair as alt
 import vl_convert
 
 from attunement.errors import InputError
-from attunement.reports.html.charts import Distribution, IntervalChart, System
+from attunement.reports.html.charts import Distribution, Dot, IntervalChart
 from attunement.reports.html.page import Report
 
 _SCALE = 2.0
@@ -107,25 +107,44 @@ def _axis(ticks: list[tuple[float, str]]) -> alt.Axis:
     return alt.Axis(values=[place for place, _ in ticks], labelExpr=labels)
 
 
-def _systems(systems: list[System], tokens: dict[str, str]) -> tuple[Any, Any, Any]:
-    """How systems are told apart: shape, and filled or hollow; in ink, and people in green."""
-    names = [system.name for system in systems]
-    shape = alt.Shape("system:N", title=None, scale=alt.Scale(domain=names, range=[_SHAPES[s.shape] for s in systems]))
-    inks = [tokens["person" if system.shape == "person" else "ink"] for system in systems]
-    fills = [tokens["surface"] if s.shape in _HOLLOW else ink for s, ink in zip(systems, inks, strict=True)]
-    fill = alt.Fill("system:N", title=None, scale=alt.Scale(domain=names, range=fills))
-    stroke = alt.Stroke("system:N", title=None, scale=alt.Scale(domain=names, range=inks))
+def _told_apart(chart: IntervalChart, tokens: dict[str, str]) -> tuple[Any, Any, Any]:
+    """How systems are told apart: shape, and filled or hollow; in ink, and what rests on people in green."""
+    corrected = [dot for row in chart.rows for dot in row.dots if dot.person]
+    known = {system.name: (system.shape, system.shape == "person") for system in chart.systems}
+    known |= {_key(dot): (dot.system.shape, True) for dot in corrected}
+    inks = [tokens["person" if person else "ink"] for _, person in known.values()]
+    shapes = [shape for shape, _ in known.values()]
+    fills = [tokens["surface"] if shape in _HOLLOW else ink for shape, ink in zip(shapes, inks, strict=True)]
+    ranges = (
+        (alt.Shape, [_SHAPES[shape] for shape in shapes]),
+        (alt.Fill, fills),
+        (alt.Stroke, inks),
+    )
+    shape, fill, stroke = (
+        channel("key:N", title=None, scale=alt.Scale(domain=list(known), range=values)) for channel, values in ranges
+    )
     return shape, fill, stroke
+
+
+def _key(dot: Dot) -> str:
+    return f"{dot.system.name}, corrected" if dot.person else dot.system.name
 
 
 def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixin:
     values = [
-        {"line": row.label, "system": dot.system.name, "x": dot.x, "low": dot.low, "high": dot.high}
+        {
+            "line": row.label,
+            "system": dot.system.name,
+            "key": _key(dot),
+            "x": dot.x,
+            "low": dot.low,
+            "high": dot.high,
+        }
         for row in chart.rows
         for dot in row.dots
         if dot.x is not None
     ]
-    shape, fill, stroke = _systems(chart.systems, tokens)
+    shape, fill, stroke = _told_apart(chart, tokens)
     y = alt.Y("line:N", sort=[row.label for row in chart.rows], title=None, axis=alt.Axis(labelLimit=460))
     offset = alt.YOffset("system:N", sort=[system.name for system in chart.systems])
     axis = _axis(chart.ticks)

@@ -4,7 +4,7 @@ The order at the top is fixed: what was read, safety, who checked the judge, and
 as resting on people's ratings unless there are some.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -210,6 +210,14 @@ def report(
         hiding=hiding,
         agreement=agreement,
     )
+
+
+def with_rates(made: Report, rates: Mapping[str, charts.Rate]) -> Report:
+    """The report with the pass rates, by system, as people's ratings correct them."""
+    chart = charts.pass_rates(made.figures, made.systems, rates)
+    if not rates or chart is None:
+        return made
+    return made._replace(intervals=[chart if one.id == chart.id else one for one in made.intervals])
 
 
 def choices(instrument: Instrument, listing: Listing) -> Choices:

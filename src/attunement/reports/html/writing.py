@@ -9,7 +9,7 @@ import base64
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from enum import StrEnum
 from itertools import islice
@@ -23,10 +23,11 @@ from attunement.conversations.writing import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
+from attunement.reports.html.charts import Rate
 from attunement.reports.html.conversation_page import ConversationPage, conversation_page
 from attunement.reports.html.glossary import GLOSSARY
 from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.page import Report, choices, report
+from attunement.reports.html.page import Report, choices, report, with_rates
 from attunement.reports.html.reading import batched, characters, kept_by_key
 from attunement.reports.html.rendering import environment, frame, render_conversation
 from attunement.reports.html.sections import Checked, Section
@@ -82,6 +83,7 @@ class Wishes(NamedTuple):
     sign_off: str = ""
     sections: tuple[Section, ...] = ()
     agreement: Agreement | None = None
+    rates: Mapping[str, Rate] = {}
 
 
 def write_report(
@@ -105,6 +107,7 @@ def write_report(
             study, instrument, listing, wishes.hiding,
             checked=wishes.checked, sign_off=wishes.sign_off, sections=wishes.sections, agreement=wishes.agreement,
         )  # fmt: skip
+        made = with_rates(made, wishes.rates)
         if seen:
             seen(made)
         form = Form.FOLDER if folder else _form(study, made)

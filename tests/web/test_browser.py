@@ -12,12 +12,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.people import projects
 from attunement.people.access import issue
+from attunement.people.assigned import drafts_of
 from attunement.people.settings import Settings
 from attunement.people.standing import notices
 from attunement.people.submitting import warn
-from attunement.ratings import Round
+from attunement.ratings import ABSTAINED, Round
 from attunement.study import Study
-from tests.people.projects import EMPATHY, OPENED, SYSTEM, Begun, begin_project
+from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project
 from tests.web.test_blindness import JUDGE, REASON, judge
 from tests.web.visitors import Sent, serving
 
@@ -175,6 +176,53 @@ def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
     assert sum(str(rating.outcome) == "ABSTAINED" for rating in ratings) == 1
     assert [rating.reasoning for rating in ratings if rating.reasoning] == ["Written without a network."]
     assert [rating.evidence[0]["quote"] for rating in ratings if rating.evidence] == ["I lost my"]
+
+
+def test_every_key_of_a_criterion_and_of_the_page_works(page: Page, tmp_path: Path) -> None:
+    turns = (Turn("I lost my job.", "I am sorry. How are you?"),) * 6
+    talk = [Conversation("c", SYSTEM, turns, origin=Origin.WRITTEN)]
+    begun = begin_project(tmp_path / "b.study.db", talk, instrument=COACHING, raters=1)
+    with serving(begun.study) as server:
+        arrive(page, link(begun, server))
+        items = page.locator(".item")
+        asked = [COACHING.item(items.nth(at).get_attribute("data-item") or "") for at in range(items.count())]
+        at = next(at for at, item in enumerate(asked) if item.na_valid)
+        for _ in range(at):
+            page.keyboard.press("ArrowDown")
+        item = items.nth(at)
+        for key, value in (("y", "YES"), ("n", "NO"), ("x", "NA")):
+            page.keyboard.press(key)
+            expect(item.locator("input:checked")).to_have_value(value)
+        page.keyboard.press("x")
+        expect(item.locator("input:checked")).to_have_count(0)
+        page.keyboard.press("u")
+        expect(item.locator("[data-abstain]")).to_have_attribute("aria-pressed", "true")
+        for key, part in (("b", "help"), ("h", "examples")):
+            panel = page.locator(f"#q-{asked[at].id}-{part}")
+            page.keyboard.press(key)
+            expect(panel).to_be_visible()
+            page.keyboard.press(key)
+            expect(panel).to_be_hidden()
+        page.keyboard.press("f")
+        expect(page.locator("#flag")).to_have_attribute("aria-pressed", "true")
+        page.evaluate(
+            """() => {
+                const text = document.querySelector(".turns .words").firstChild;
+                getSelection().setBaseAndExtent(text, 2, text, 6);
+            }"""
+        )
+        page.keyboard.press("e")
+        expect(item.locator(".ev .said")).to_have_text("“lost”")
+        page.keyboard.press("?")
+        expect(page.locator("#keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#keys")).to_be_hidden()
+        saved(page)
+    task = begun.next_task()
+    assert task is not None
+    draft = drafts_of(begun.study, task.assignment)[asked[at].id]
+    assert (draft.outcome, draft.evidence[0]["quote"], task.assignment.flagged) == (ABSTAINED, "lost", True)
+    OPENED.pop().close()
 
 
 def test_submit_says_what_is_missing_and_goes_there(begun: Begun, page: Page) -> None:

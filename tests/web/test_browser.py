@@ -407,17 +407,19 @@ def one_talk(place: Path, turns: Sequence[Turn], rated: Sequence[int]) -> Begun:
 
 
 def test_the_reply_to_rate_is_in_view_from_the_start_of_a_long_talk(page: Page, tmp_path: Path) -> None:
-    turns = [Turn(f"Question {number}. " * 9, f"Reply {number}. " * 7) for number in range(1, 61)]
-    begun = one_talk(tmp_path / "b.study.db", [*turns, Turn("And now?", "A long reply. " * 900)], (1, 2, 30, 60, 61))
+    turns = [Turn(f"Question {number}. " * 9, f"Reply {number}. " * 7) for number in range(1, 151)]
+    begun = one_talk(tmp_path / "b.study.db", [*turns, Turn("And now?", "A long reply. " * 900)], (2, 60, 150, 151))
+    page.set_viewport_size({"width": 1280, "height": 700})
     with serving(begun.study) as server:
         arrive(page, link(begun, server))
-        for left in reversed(range(5)):
+        for left in reversed(range(4)):
             box, room = page.locator("#reply").bounding_box(), page.locator("#read").bounding_box()
             assert box is not None
             assert room is not None
-            bottom = min(room["y"] + room["height"], 1000)
+            bottom = min(room["y"] + room["height"], 700)
             assert room["y"] <= box["y"] < bottom - 60
-            assert box["height"] > 900 or box["y"] + box["height"] <= bottom
+            assert box["height"] > 700 or box["y"] + box["height"] <= bottom
+            expect(page.locator(".map .r")).to_be_in_viewport()
             rate(page)
             submit(page)
             assert ("/unit/" in page.url) == (left > 0)

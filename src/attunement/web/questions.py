@@ -16,8 +16,8 @@ from attunement.ratings import Outcome, State
 from attunement.web.catalogue import Catalogue
 
 _CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
-_TALLEST, _MAP = 44, 560
-"""Pixels: the tallest message in the mini-map, and the whole map where it would be longer."""
+_TALLEST, _MAP, _GAPS = 44, 560, 7
+"""Pixels: the tallest message in the mini-map, the whole map where it would be longer, what is empty in each turn."""
 
 Said = tuple[tuple[str, str], ...]
 """The words of a conversation: what was said, turn by turn."""
@@ -128,7 +128,7 @@ def mini_map(unit: Unit) -> list[Bar]:
     if len(unit.turns) < 2:
         return []
     heights = [tuple(min(_TALLEST, 4 + len(text) // 24) for text in turn) for turn in unit.turns]
-    scale = min(1.0, _MAP / (sum(map(sum, heights)) + 7 * len(heights)))
+    scale = min(1.0, max(0, _MAP - _GAPS * len(heights)) / sum(map(sum, heights)))
     return [
         Bar(number, max(1, round(user * scale)), max(1, round(assistant * scale)), number == unit.turn)
         for number, (user, assistant) in enumerate(heights, 1)

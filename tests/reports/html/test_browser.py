@@ -8,6 +8,7 @@ from shutil import which
 import pytest
 
 from attunement.conversations.readers import read
+from attunement.ratings import RaterKind
 from attunement.reports.html import writing
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
@@ -16,7 +17,7 @@ from attunement.study.importing import Absent, check, keep
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated, report
 from tests.reports.html.test_writing import ATTACKS
-from tests.reports.samples import EMPATHY
+from tests.reports.samples import EMPATHY, judged
 
 pytestmark = pytest.mark.slow
 
@@ -236,6 +237,30 @@ def test_pages_fit_their_width(visit, tmp_path, width, scheme):
     report(mixed(tmp_path / "s.db", people=True), tmp_path / "r.html")
     with visit(tmp_path / "r.html", viewport={"width": width, "height": 900}, color_scheme=scheme) as tab:
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("page", ["", "#trust", "#compare", "#corrected", "#words", "#cost", "#c1"])
+def test_every_page_of_a_report_of_scores_fits_a_phone(visit, tmp_path, page):
+    talks = [
+        one(f"c{number}", ("a-system-with-a-long-name", "another-system-with-one")[number % 2]) for number in (1, 2)
+    ]
+    kinds = dict.fromkeys(("Ann", "Ben"), RaterKind.PERSON)
+    given = [
+        rating
+        for talk in talks
+        for who in ("judge-1", *kinds)
+        for turn in (1, 2)
+        for rating in judged(
+            talk, {"safety": 1}, instrument=EMPATHY, others=2, turn=turn, rater=who,
+            rater_kind=kinds.get(who, RaterKind.MODEL),
+        )
+    ]  # fmt: skip
+    path = fill(tmp_path / "s.db", EMPATHY, talks, given, kinds)
+    with Study(path) as opened:
+        seen = analysed(opened, EMPATHY, Hiding())
+    report(path, tmp_path / "r.html", checked=seen.checked, sections=seen.sections)
+    with visit(tmp_path / "r.html", page, viewport={"width": 390, "height": 900}) as tab:
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_report_prints_without_its_controls(visit, tmp_path):

@@ -6,11 +6,15 @@ import pytest
 
 from attunement.agreement.asking import agreement_in
 from attunement.errors import InputError
+from attunement.people import projects
 from attunement.people.adjudication import Decision, decide, decided_count, disputes, opinions
+from attunement.people.coordinating import figures
+from attunement.people.desk import begin
 from attunement.people.errors import GoneError
+from attunement.people.projects import Wanted
 from attunement.ratings import Round
 from tests.people.judged_projects import APART, adjudicator, rated_project
-from tests.people.projects import EMPATHY, begin_project
+from tests.people.projects import EMPATHY, Begun, begin_project
 
 WELL = {"emotion": Decision(4, "The feeling is named in turn 1.")}
 
@@ -80,3 +84,32 @@ def test_what_was_decided_is_not_decided_again(tmp_path: Path) -> None:
     decide(begun.study, begun.project, adjudicator(begun, "Grace"), dispute, WELL)
     with pytest.raises(GoneError, match="somebody else has decided"):
         decide(begun.study, begun.project, adjudicator(begun, "Linus"), dispute, WELL)
+
+
+def test_a_decision_of_an_earlier_round_decides_nothing_in_a_new_one(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", raters=2)
+    units = [Wanted(kept.key, 1) for kept in begun.study.conversations()]
+    for number in (1, 2):
+        begun.work(number, lambda _, number=number: 1 if number == 1 else 5)
+    first = disputes(begun.study, begun.project)
+    grace = adjudicator(begun)
+    for dispute in first:
+        decide(begun.study, begun.project, grace, dispute, {item: Decision(3, "so") for item in dispute.items})
+    assert disputes(begun.study, begun.project) == []
+    names = ["rater 1", "rater 2"]
+    settings = begun.project.settings
+    again = projects.create(begun.study, EMPATHY, units, names, settings, members_of=begun.project)
+    second = Begun(begun.study, again)
+    for number in (1, 2):
+        begin(begun.study, again, second.rater(number))
+        while task := second.next_task(number):
+            second.hand_in(task, number, lambda _, number=number: 1 if number == 1 else 5)
+    assert len(disputes(begun.study, again)) == len(first)
+    assert decided_count(begun.study, again) == 0
+    assert decided_count(begun.study, begun.project) == 4 * len(EMPATHY.items)
+
+
+def test_the_coordinators_figures_are_those_of_attune_agree(tmp_path: Path) -> None:
+    begun = rated_project(tmp_path / "a.study.db")
+    here = {entry.item.id: entry.people for entry in figures(begun.study, begun.project).agreement}
+    assert here == {entry.item.id: entry.people for entry in agreement_in(begun.study, EMPATHY).items}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from attunement.conversations import Unit
 from attunement.errors import InputError
@@ -19,7 +19,7 @@ from attunement.people.disagreement import disagree, spread
 from attunement.people.errors import GoneError
 from attunement.people.handed import Handed, handed_in
 from attunement.people.projects import record
-from attunement.people.records import Member, Project, ProjectUnit
+from attunement.people.records import Member, Project, ProjectUnit, Role
 from attunement.ratings import Outcome, RaterKind, Rating, Round
 from attunement.study import Rater, Study, now
 from attunement.study import tables as kept
@@ -143,14 +143,17 @@ def _dispute(instrument: Instrument, all_of: Sequence[Handed], decided: set[tupl
     return Dispute(unit, tuple(open_), max(spread(instrument, outcomes[item]) for item in open_), len(all_of))
 
 
+def decided_in(project: Project) -> ColumnElement[bool]:
+    """Which ratings are decisions of this project; those of an earlier round are about other answers."""
+    rating, member = kept.ratings.c, tables.members.c
+    own = select(member.rater).where(member.project == project.key, member.role == Role.ADJUDICATOR)
+    return (rating.round == Round.ADJUDICATION) & rating.rater.in_(own.where(member.rater.is_not(None)))
+
+
 def _decided(connection: Connection, project: Project) -> set[tuple[int, int, str]]:
-    """Conversation, turn and item of everything that was decided about the project's units, as worded there."""
-    rating, unit = kept.ratings.c, tables.project_units.c
-    query = select(rating.conversation, rating.turn, rating.item).where(
-        rating.round == Round.ADJUDICATION,
-        rating.item_hash.in_(list(project.instrument.item_hashes.values())),
-        rating.conversation.in_(select(unit.conversation).where(unit.project == project.key)),
-    )
+    """Conversation, turn and item of everything that was decided in the project."""
+    rating = kept.ratings.c
+    query = select(rating.conversation, rating.turn, rating.item).where(decided_in(project))
     return {(conversation, turn, item) for conversation, turn, item in connection.execute(query)}
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from attunement.conversations import Unit
 from attunement.instruments import Value
-from attunement.people.adjudication import unit_in
+from attunement.people.adjudication import decided_in, unit_in
 from attunement.people.answers import Draft, due_items
 from attunement.people.examples import example_named, example_unit
 from attunement.people.handed import handed_in
@@ -89,8 +89,7 @@ def _settled(study: Study, project: Project, unit: ProjectUnit) -> dict[str, Set
     query = (
         select(rating.item, rating.state, rating.value, rating.reasoning)
         .where(rating.conversation == unit.conversation, rating.turn == (unit.turn or 0))
-        .where(rating.round == Round.ADJUDICATION)
-        .where(rating.item_hash.in_(list(project.instrument.item_hashes.values())))
+        .where(decided_in(project))
         .order_by(rating.key)
     )
     with study.reading() as connection:

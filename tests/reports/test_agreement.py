@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,21 @@ CASES: dict[str, tuple[Gathered, str]] = {
         "2 people",
     ),
 }
+
+
+def test_it_says_who_the_people_were_and_a_stated_profession_cannot_draw() -> None:
+    ratings = gathered(three_people(20, 1)[1])
+    stated = ["nurse", "", "evil|<b>*\x1b[31m"]
+    who = [rater._replace(settings={"profession": text}) for rater, text in zip(ratings.raters, stated, strict=True)]
+    found = summarise(replace(ratings, raters=tuple(who)), full=True)
+    assert opening(found)[0].startswith("20 conversations, 3 people (1 × evil|<b>*\x1b[31m, 1 × nurse), 0 judges")
+    assert "1 × nurse" in drawn(found)
+    assert "\x1b[31m" not in drawn(found)
+    assert "<b>*" not in agreement_markdown(found, "A")
+    assert agreement_record(found)["professions"]["nurse"] == 1
+    assert (
+        "(" not in opening(summarise(replace(ratings, raters=tuple(rater._replace(settings={}) for rater in who))))[0]
+    )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -80,6 +80,8 @@ class Agreement:
     part: str = ""
     """Which part of the conversations this is; empty for all of them."""
     conversations: int = 0
+    professions: Mapping[str, int] = field(default_factory=Counter[str])
+    """What the people say they are by profession, and how many are so; those who said nothing are not counted."""
     parts: tuple["Agreement", ...] = field(default=())
 
 
@@ -156,7 +158,9 @@ def summarise(
         if not items or item.id in items
     ]
     there = len(np.unique(gathered.unit_conversation[gathered.unit]))
-    return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there)
+    said = [rater.settings.get("profession") for rater in gathered.raters if rater.name in who.people]
+    stated = Counter(str(profession) for profession in said if profession)
+    return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there, professions=stated)
 
 
 def parts(gathered: Gathered, column: str) -> dict[str, Gathered]:

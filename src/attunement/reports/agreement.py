@@ -138,8 +138,11 @@ def level_rows(agreement: Agreement) -> list[tuple[str, str, str, str]]:
 def opening(agreement: Agreement) -> list[str]:
     """What the table rests on, in sentences; the first thing to read."""
     people, judges = len(agreement.people), len(agreement.judges)
+    most = sorted(agreement.professions.items(), key=lambda stated: (-stated[1], stated[0]))
+    kinds = ", ".join(f"{number} × {profession}" for profession, number in most)
     said = [
-        f"{counted(agreement.conversations, 'conversation')}, {counted(people, 'person', 'people')}, "
+        f"{counted(agreement.conversations, 'conversation')}, {counted(people, 'person', 'people')}"
+        f"{f' ({kinds})' if kinds else ''}, "
         f"{counted(judges, 'judge')}" + (f": {', '.join(agreement.judges)}." if judges == 1 else ".")
     ]
     if not any(entry.units for entry in agreement.items):

@@ -104,3 +104,13 @@ def test_two_reviewers_see_each_others_words(desk: Begun, ada: Member, visitor: 
     listing = come_in(visitor, desk, ada)
     assert 'cleared it</span> <bdi class="quiet small">Ben' in listing.text
     assert "It is a quotation." in opened(visitor, listing, desk, entry.identity.id).text
+
+
+def test_of_one_persons_signatures_only_the_last_is_said_to_hold(desk: Begun, ada: Member, visitor: Visitor) -> None:
+    listing = come_in(visitor, desk, ada)
+    for decision in ("do not release", "release"):
+        fields = {"name": "Ada", "role": "lead", "decision": decision, "conditions": ""}
+        place = listing.path.replace("/review", "/sign")
+        page = visitor.post(place, data={"secret": listing.secret(), **fields})
+    given = re.findall(r"lead, [-\d]+: ([\w ]+)</bdi> <span class=\"st \w+\">([\w ]+)<", page.text)
+    assert given == [("release", "holds"), ("do not release", "replaced by a later one")]

@@ -179,7 +179,7 @@ def _next(format: Format, folder: Path, place: str) -> str:
 def _sentences(taken: "Taken", place: str) -> Iterator[str]:
     names = ", ".join(rater.name for rater in taken.raters.values())
     if not taken.units:
-        yield f"Nothing was taken in: nobody has answered yet (units: {taken.unrated:,})."
+        yield "Nothing was taken in: nobody has answered yet."
         return
     yield f"Took in {_number(taken.units, 'unit')} rated by {names}: {_number(taken.new, 'rating')} kept in {place}."
     if taken.known:

@@ -106,7 +106,9 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
         _UNDECIDED: [entry for entry in entries if not entry.is_decided],
     }
     present = basis(study, instrument)
-    signed = [(signature, changed(signature, present)) for signature in reversed(sign_offs(study, instrument))]
+    given = sign_offs(study, instrument)
+    last = {signature.member: signature for signature in given}
+    signed = [(one, changed(one, present), one is last[one.member]) for one in reversed(given)]
     values: dict[str, Any] = {
         "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
         "numbers": numbers_read(study, entries),

@@ -150,10 +150,10 @@ _PRACTICE = _RATINGS | {
 _EVENTS = {
     "at": ("When it was done.", "a time in ISO 8601 with its zone"),
     "project": ("The round of people's work it belongs to, by its instrument.", "any text"),
-    "project_number": ("Which round with that instrument.", "1 and up"),
+    "project_number": ("Which round with that instrument.", "1 and up; 0: review without raters"),
     "who": ("Who did it.", "any text; empty: it was done on the command line"),
     "role": ("What they are in the round.", "such as rater, coordinator or reviewer"),
-    "kind": ("What was done.", "such as saved, submitted, reviewed or signed"),
+    "kind": ("What was done.", "such as set, submitted, decided, reviewed or signed"),
     "instrument_hash": ("The version mark of the instrument it was done with.", "64 hex digits"),
     "system": _COMMON["system"],
     "conversation": _COMMON["conversation"],

@@ -152,7 +152,7 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         reply = await channel.send(request, size, asked)
         if isinstance(reply, Answer):
             channel.limiter.succeeded()
-            asked.usage = Usage(*(sum(pair) for pair in zip(asked.usage, reply.usage, strict=True)))
+            asked.usage = asked.usage.plus(reply.usage)
             return reply
         if (reply.retry_after or 0) > _LONGEST_ASKED:
             return reply

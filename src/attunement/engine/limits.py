@@ -46,6 +46,8 @@ class Limiter:
                 if not turn.done():
                     self._waiting.remove(turn)
         self.in_flight += 1
+        if not (self._rpm or self._tpm or self._paused_until):
+            return
         try:
             await self._wait_for_pace(tokens)
         except BaseException:

@@ -15,28 +15,24 @@ from attunement.study import AnswerRecord, KeptRating, Rater
 
 def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None, at: str) -> AnswerRecord:
     """The answer as it is kept, an ERROR included; it was given `at` this time."""
-    record = AnswerRecord(
+    answer = asked.answer
+    return AnswerRecord(
         prompt=task.question.hash,
         rater=rater.key,
         repeat=task.repeat,
+        text=answer.text if answer else "",
         error=asked.error,
         detail=asked.detail,
+        model=answer.model if answer else None,
+        finish_reason=answer.finish_reason if answer else None,
         prompt_tokens=asked.usage.prompt,
         completion_tokens=asked.usage.completion,
         cached_tokens=asked.usage.cached,
         cost=cost,
+        latency=answer.latency if answer else None,
         attempts=asked.attempts,
+        logprobs=answer.logprobs if answer else None,
         at=at,
-    )
-    answer = asked.answer
-    if answer is None:
-        return record
-    return record._replace(
-        text=answer.text,
-        model=answer.model,
-        finish_reason=answer.finish_reason,
-        latency=answer.latency,
-        logprobs=answer.logprobs,
     )
 
 

@@ -84,8 +84,11 @@ def holds(findings: Iterable[Finding]) -> bool:
 
 def to_json(finding: Finding) -> dict[str, Any]:
     """`finding` as plain data without what is not set."""
-    plain = {name: value for name, value in finding._asdict().items() if value is not None}
-    return plain | {"standing": finding.standing.value, "turns": list(finding.turns)}
+    plain: dict[str, Any] = {
+        name: value for name, value in zip(Finding._fields, finding, strict=True) if value is not None
+    }
+    plain["standing"], plain["turns"] = finding.standing.value, list(finding.turns)
+    return plain
 
 
 def from_json(plain: Mapping[str, Any]) -> Finding:

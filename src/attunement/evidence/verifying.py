@@ -49,30 +49,28 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
     """What became of `citation`; None where it turns out to be a manner of speaking and no citation."""
     existing = [turn for turn in citation.turns if 1 <= turn <= len(said)]
     bound = () if citation.carried else citation.turns
-    finding = Finding(Standing.UNQUOTED, bound, reasoning_start=citation.start, reasoning_end=citation.end)
     first: Speaker = "user" if citation.by_user else "assistant"
     quote = pieces(restore(citation.quote or ""))
     here = said.find(quote, existing, first)
     if here is None and (quote.whole == " " or not (citation.denial or quote.says_something)):
         if len(existing) < len(bound):
-            return finding._replace(standing=Standing.NO_SUCH_TURN)
-        return finding if bound else None
+            return _finding(Standing.NO_SUCH_TURN, bound, citation, quoted=False)
+        return _finding(Standing.UNQUOTED, bound, citation, quoted=False) if bound else None
 
-    finding = finding._replace(quote=citation.quote)
     if citation.denial is Denial.PLAIN or (citation.denial and (not bound or here is None)):
         there = here if bound else said.find(quote, _everywhere(citation, said), first)
-        return _at(there, finding._replace(standing=Standing.ABSENT))
+        return _finding(Standing.ABSENT, bound, citation, there)
     if here is not None:
-        return _at(here, finding._replace(standing=Standing.FOUND, turns=citation.turns))
+        return _finding(Standing.FOUND, citation.turns, citation, here)
     counts = bound or quote.words >= _QUOTE
     there = said.find(quote, _everywhere(citation, said), first) if counts else None
     if bound and not existing:
-        return _at(there, finding._replace(standing=Standing.NO_SUCH_TURN))
+        return _finding(Standing.NO_SUCH_TURN, bound, citation, there)
     if there is not None:
-        return _at(there, finding._replace(standing=Standing.ELSEWHERE if bound else Standing.UNCITED))
+        return _finding(Standing.ELSEWHERE if bound else Standing.UNCITED, bound, citation, there)
     if stands_in(criterion, quote):
-        return finding._replace(standing=Standing.CRITERION)
-    return _nearest(quote, existing, finding, said) if counts else None
+        return _finding(Standing.CRITERION, bound, citation)
+    return _nearest(quote, existing, bound, citation, said) if counts else None
 
 
 def _everywhere(citation: Citation, said: Transcript) -> list[int]:
@@ -81,20 +79,26 @@ def _everywhere(citation: Citation, said: Transcript) -> list[int]:
     return sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
 
 
-def _nearest(quote: Pieces, turns: list[int], finding: Finding, said: Transcript) -> Finding:
+def _nearest(quote: Pieces, turns: list[int], bound: tuple[int, ...], citation: Citation, said: Transcript) -> Finding:
     """The finding for a quote that stands nowhere: the nearest text, sought in `turns` first."""
     close = _CLOSE if quote.words > FEW else _CLOSE_FEW
     near = said.nearest(quote, turns)
     if near is None or near.likeness < close:
         near = said.nearest(quote, range(1, len(said) + 1))
     if near is None:
-        return finding._replace(standing=Standing.NOT_FOUND)
+        return _finding(Standing.NOT_FOUND, bound, citation)
     standing = Standing.CLOSE if near.likeness >= close else Standing.NOT_FOUND
-    return _at(near.passage, finding._replace(standing=standing, nearest=near.passage.text))
+    return _finding(standing, bound, citation, near.passage)._replace(nearest=near.passage.text)
 
 
-def _at(passage: Passage | None, finding: Finding) -> Finding:
-    if passage is None:
-        return finding
-    turn, speaker, start, end, _ = passage
-    return finding._replace(found_turn=turn, speaker=speaker, start=start, end=end)
+def _finding(
+    standing: Standing,
+    turns: tuple[int, ...],
+    citation: Citation,
+    passage: Passage | None = None,
+    *,
+    quoted: bool = True,
+) -> Finding:
+    turn, speaker, start, end, _ = passage or (None, None, None, None, None)
+    quote = citation.quote if quoted else None
+    return Finding(standing, turns, quote, turn, speaker, start, end, None, citation.start, citation.end)

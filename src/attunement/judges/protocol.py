@@ -20,6 +20,10 @@ class Usage(NamedTuple):
     completion: int = 0
     cached: int = 0
 
+    def plus(self, other: "Usage") -> "Usage":
+        """The tokens of two calls together."""
+        return Usage(self.prompt + other.prompt, self.completion + other.completion, self.cached + other.cached)
+
 
 class Exchange(NamedTuple):
     """A reply that could not be used, and what is said to the judge about it."""

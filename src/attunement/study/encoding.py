@@ -50,7 +50,7 @@ def conversation_row(conversation: Conversation) -> dict[str, Any]:
         "origin": conversation.origin.value,
         "metadata": to_json(dict(conversation.metadata)),
         "instructions": conversation.instructions,
-        "turns": to_json(conversation.turns),
+        "turns": to_json([tuple(turn) for turn in conversation.turns]),  # orjson knows plain tuples only
     }
 
 

@@ -198,13 +198,14 @@ class Study:
 
     def _keys(self, connection: Connection, conversations: Sequence[Conversation]) -> dict[Identity, int]:
         table = tables.conversations.c
-        hashes = {identity_hash(conversation.identity): conversation for conversation in conversations}
+        named = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
+        hashes = dict(named)
         found: dict[str, tuple[int, str]] = {}
         for chunk in _chunks(list(hashes)):
             query = select(table.identity, table.key, table.fingerprint).where(table.identity.in_(chunk))
             found.update((identity, (key, words)) for identity, key, words in connection.execute(query))
-        for conversation in conversations:
-            there = found.get(identity_hash(conversation.identity))
+        for identity, conversation in named:
+            there = found.get(identity)
             if there and there[1] != conversation.fingerprint():
                 raise StudyError(
                     f"{conversation.identity} is in {self.place} with other words: give the new conversation another "

@@ -1,7 +1,8 @@
 """A study as a summary in Markdown that fits into the comment of a pull request.
 
 The gate stands on top, then the four lines every report begins with, then what came out worse than before, the scores,
-and the conversations that need a look. What does not fit is left out from the end, and the summary says how much.
+the conversations that need a look, and how far people and judges agree. Of what does not fit, the summary says how much
+is left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,21 +40,20 @@ _ROOM = 400
 def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int = LONGEST) -> str:
     """The summary; `examples` are the conversations that need a look, the most serious first."""
     open_ = sum(count for status, count in found.report.figures.total.statuses.items() if status.rank < _GOOD)
-    before = [*_gate(found), *_lines(found), *_baseline(found), *_scores(found), *_agreement(found), *_notes(found)]
     closing = f"*{plain(_made(found))}*"
-    written = _fit(before, longest - _ROOM)
+    before = _fit([*_gate(found), *_lines(found), *_baseline(found), *_scores(found)], longest - _ROOM)
+    after = _fit([*_agreement(found), *_notes(found)], longest - _ROOM - _size(before))
     head = "### Read these first"
     entries = [_example(found.instrument, found.hiding, example) for example in examples]
     kept: list[str] = []
     for entry in entries:
-        if _size([*written, head, *kept, entry]) > longest - _ROOM:
+        if _size([*before, head, *kept, entry, *after]) > longest - _ROOM:
             break
         kept.append(entry)
-    if kept:
-        written += [head, "\n".join(kept)]
+    written = [*before, *([head, "\n".join(kept)] if kept else [])]
     if (rest := max(open_, len(entries)) - len(kept)) > 0:
         written.append(f"{counted(rest, 'more conversation needs', 'more conversations need')} a look: see the report.")
-    return "\n\n".join([*written, closing]) + "\n"
+    return "\n\n".join([*written, *after, closing]) + "\n"
 
 
 _GOOD = 7

@@ -10,10 +10,10 @@ from attunement.people.adjudication import Decision, decide, disputes
 from attunement.people.inviting import invite
 from attunement.people.records import Role
 from attunement.people.running import give_skipped, reassign
-from attunement.people.submitting import skip
+from attunement.people.submitting import save, skip
 from attunement.study.trail import trail
 from tests.people.judged_projects import APART, adjudicator, lively_talks, rated_project
-from tests.people.projects import EMPATHY, OPENED, Begun, begin_project
+from tests.people.projects import EMPATHY, OPENED, Begun, begin_project, change
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +67,15 @@ def test_it_says_who_invited_whom_and_to_whom_units_went(tmp_path: Path) -> None
     given = [record for record in records(begun, "given out") if record["who"] == "coordinator"]
     assert given[0]["content"]["to"] == "Zoe"
     assert sum(record["content"]["units"] for record in given[1:]) == 1 + moved
+
+
+def test_marked_words_stand_in_it_as_they_were_marked(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", lively_talks(1))
+    member = begun.arrive(1)
+    task = begun.next_task(1)
+    assert task is not None
+    marked = {"turn": 1, "speaker": "user", "start": 0, "end": 4}
+    save(begun.study, begun.project, member, task, [change("emotion", 4, evidence=[marked])])
+    (record,) = records(begun, "set")
+    assert record["content"]["evidence"][0].items() >= marked.items()
+    assert record["content"]["evidence"][0]["quote"] == "Week"

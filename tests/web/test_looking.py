@@ -130,7 +130,7 @@ def test_what_cannot_be_done_is_said_on_the_coordinators_own_page(tmp_path: Path
             ("extend", {"count": "many"}, "Say how many units to add, as a number."),
             ("extend", {"count": "7"}, "The study holds 0 more units"),
             ("escalation", {"escalation": " "}, "Say in a few lines"),
-            ("reassign", {"rater": begun.rater(1).public}, "raters"),
+            ("reassign", {"rater": begun.rater(1).public}, "Nobody can take over 4 of 4 units"),
         ):
             answer = boss.post(f"{page.path}/{path}", data={"secret": page.secret(), **fields})
             assert answer.status == 400, path

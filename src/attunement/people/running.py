@@ -103,14 +103,14 @@ def _hand_over(
     raters = _active(connection, project)
     load = {member: len(waiting) for member, waiting in _waiting(connection, project).items()}
     if main:
-        dealt = deal(
-            main,
-            raters,
-            1,
-            seed=_seed(project, "reassign", main[0]),
-            load=load,
-            taken=_holders(connection, main),
-        )
+        holders = _holders(connection, main)
+        if stuck := [unit for unit in main if not set(raters) - holders.get(unit, set())]:
+            raise InputError(
+                f"nobody can take over {len(stuck)} of {len(main)} units, because every other rater has or had them "
+                "already: invite another rater first"
+            )
+        seed = _seed(project, "reassign", main[0])
+        dealt = deal(main, raters, 1, seed=seed, load=load, taken=holders)
         for member, own in dealt.items():
             _line_up(connection, project, member, own, by, repeats=False)
     return len(main)

@@ -51,7 +51,10 @@ def _events(study: Study, project: int | None) -> Iterator[Record]:
         .order_by(event.at, event.key)
     )
     for row in _rows(study, query, project):
-        yield _record(row, row["kind"], from_json(row["content"]), turn=row["turn"] or None, round=row["round"])
+        content = from_json(row["content"])
+        if isinstance(content.get("evidence"), str):  # a change is kept as the row that it became
+            content["evidence"] = from_json(content["evidence"])
+        yield _record(row, row["kind"], content, turn=row["turn"] or None, round=row["round"])
 
 
 def _adjudicating(study: Study, project: int | None) -> Iterator[Record]:

@@ -7,6 +7,7 @@ where there is one.
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
@@ -57,7 +58,7 @@ def _head(found: Digest) -> dict[str, Any]:
         "format": FORMAT,
         "attunement": __version__,
         "study": report.title,
-        "made": report.made,
+        "made": datetime.now(UTC).date().isoformat(),
         "texts": "none" if not found.hiding.texts else "redacted" if found.hiding.redact else "all",
         "instrument": {**instrument_record(instrument), "title": instrument.title},
         "gate": {key: found.gate.record[key] for key in ("exit_code", "accepted", "reasons", "notes", "limits")},

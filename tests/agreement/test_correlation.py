@@ -78,6 +78,7 @@ def test_scores_of_few_conversations_correlate_with_an_interval() -> None:
     ("first", "second", "reason"),
     [
         ([], [], "only 0 units have both values, and a correlation needs three"),
+        ([1, NAN], [1, 2], "only 1 unit has both values, and a correlation needs three"),
         ([1, 2, NAN], [1, 2, 3], "only 2 units have both values, and a correlation needs three"),
         ([4, 4, 4], [1, 2, 3], "one side is 4 everywhere"),
     ],

@@ -148,7 +148,8 @@ def range_compression_statistic(judge: ArrayLike, people: ArrayLike) -> FromSums
 
 def _no_order(both: Floats) -> Undefined | None:
     if len(both) < 3:
-        return Undefined(f"only {len(both)} units have both values, and a correlation needs three")
+        have = "1 unit has" if len(both) == 1 else f"{len(both)} units have"
+        return Undefined(f"only {have} both values, and a correlation needs three")
     for column in both.T:
         if column.min() == column.max():
             return Undefined(f"one side is {column[0]:g} everywhere")

@@ -59,8 +59,15 @@ def test_what_holds_for_all_judges_is_said_once_and_the_kinds_of_raters_are_coun
         opened.keep_rater("Ben", PERSON, {"profession": "nurse"})
     checked = found(path).checked
     assert checked.note.count("CQ8: ") == 1
-    assert checked.sentence.startswith("1 person (1\u00a0× nurse) rated 1 conversation. judge-1: ")
+    assert checked.sentence.startswith("1 person (1\u00a0× nurse) rated 1 conversation.\njudge-1: ")
     assert {figure.words.partition(",")[0] for figure in checked.figures} == {"judge-1", "judge-2"}
+
+
+def test_failures_that_nobody_could_have_seen_missed_are_said_to_be_unknown(tmp_path):
+    talks = [one("c1"), one("c2")]
+    given = [*rated(talks[0], {"CQ8": "NO"}), *rated(talks[1]), *rated(talks[0], rater="Ann", rater_kind=PERSON)]
+    checked = found(fill(tmp_path / "s.db", COACHING, talks, given, {"Ann": PERSON})).checked
+    assert "On CQ8 how many failures were missed cannot be known, false alarms: 1 of 1." in checked.sentence
 
 
 def test_where_there_is_no_judge_the_page_is_about_the_raters(tmp_path):

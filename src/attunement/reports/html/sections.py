@@ -153,7 +153,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Hiding)
         if line.label in _AT_THE_TOP
     ]
     return Checked(
-        hiding.text(" ".join(said)),
+        hiding.text(("\n" if several else " ").join(said)),  # a line for each judge
         hiding.text(" ".join(_rulings(gates, agreement.judges))),
         tuple(_hidden(each, hiding) for each in figures),
     )
@@ -177,7 +177,10 @@ def _missed(cards: Sequence[TrustCard]) -> str:
         if card.missed is None:
             continue
         alarms = f", false alarms: {false_alarms(card.missed)}" if card.missed.fine else ""
-        words = f"{f'on {card.item.id} ' if len(cards) > 1 else ''}{missed_failures(card.missed)}{alarms}."
+        missed = missed_failures(card.missed)
+        if card.missed.unknowable:
+            missed = "how many failures were missed cannot be known"
+        words = f"{f'on {card.item.id} ' if len(cards) > 1 else ''}{missed}{alarms}."
         parts.append(f"{words[:1].upper()}{words[1:]}")
     return " ".join(parts)
 

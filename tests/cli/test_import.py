@@ -11,6 +11,7 @@ from attunement.cli.import_ import import_
 from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
 from attunement.reports.methods import blinding
+from attunement.reports.methods_checklist import checklist
 from attunement.reports.methods_facts import gather_facts
 from attunement.study import Study
 from tests.study.samples import COACHING, fill, talks
@@ -146,6 +147,7 @@ def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_me
         known = {rater.name: rater.settings.get("blind") for rater in study.raters()}
         assert known == {"Ada": True, "judge": None}
         facts = gather_facts(study, load("coaching-v1"))
+    assert [point.needed for point in checklist(facts, None)][7:9] == ["", ""]
     said = " ".join(blinding(facts))
     assert "1 rater who rated elsewhere is recorded as blind to the system" in said
     assert "not recorded" not in said

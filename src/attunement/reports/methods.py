@@ -261,7 +261,8 @@ def _unknown_blinding(facts: Facts) -> str:
     silent = _elsewhere(facts, blind=None)
     if not silent:
         return ""
-    return f"whether {counted(len(silent), 'rater')} who rated elsewhere were blind and rated on their own"
+    number = counted(len(silent), "rater who rated elsewhere was", "raters who rated elsewhere were")
+    return f"whether {number} blind and rated on their own"
 
 
 def exclusions(facts: Facts) -> Iterator[str]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -29,6 +30,8 @@ _SHAPES = {
     "person": "circle",
 }
 _HOLLOW = "bdeg"
+_NOTE_WIDTH = 100
+"""Letters of a line below a title."""
 _HEAT_SHARES = (0.04, 0.13, 0.24, 0.37, 0.5, 0.64, 0.78)
 """How much of the heat colour is in each of the seven steps, as in the style sheet."""
 
@@ -88,13 +91,16 @@ def _long(colour: str) -> str:
     return colour if len(colour) == 7 else "#" + "".join(part * 2 for part in colour[1:])
 
 
-def _looking(chart: Any, title: str, tokens: dict[str, str]) -> alt.TopLevelMixin:
+def _looking(chart: Any, title: str, tokens: dict[str, str], note: str = "") -> alt.TopLevelMixin:
+    """The chart in the look of the pages; `note` says below the title what must be known to read it."""
     quiet = {"labelColor": tokens["ink-2"], "titleColor": tokens["ink-2"], "titleFontWeight": "normal"}
     return (
-        chart.properties(title=title)
+        chart.properties(title=alt.TitleParams(title, subtitle=wrap(note, _NOTE_WIDTH)))
         .configure(background=tokens["surface"], font="system-ui, Segoe UI, Noto Sans, DejaVu Sans, sans-serif")
         .configure_view(stroke=None)
-        .configure_title(anchor="start", color=tokens["ink"], fontSize=15)
+        .configure_title(
+            anchor="start", color=tokens["ink"], fontSize=15, subtitleColor=tokens["ink-2"], subtitleFontSize=12
+        )
         .configure_axis(**quiet, labelFontSize=12, gridColor=tokens["line"], domainColor=tokens["line-strong"])
         .configure_legend(**quiet, labelFontSize=12, labelLimit=300)
         .configure_header(**quiet, labelFontSize=12, labelLimit=300)
@@ -157,7 +163,7 @@ def _intervals(chart: IntervalChart, tokens: dict[str, str]) -> alt.TopLevelMixi
         x=alt.X("x:Q", scale=scale, title=None, axis=axis), y=y, yOffset=offset, shape=shape, fill=fill, stroke=stroke
     )
     size = {"width": 420, "height": alt.Step(max(28, 18 * len(chart.systems)) / len(chart.systems))}
-    return _looking(alt.layer(lines, points).properties(**size), chart.title, tokens)
+    return _looking(alt.layer(lines, points).properties(**size), chart.title, tokens, chart.note)
 
 
 def _heat_map(report: Report, tokens: dict[str, str]) -> alt.TopLevelMixin:

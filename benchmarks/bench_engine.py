@@ -1,15 +1,15 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
-reads, plans, parses, checks the evidence and writes the study. They run alternately; medians and ratios are printed.
+reads, plans, parses, checks the evidence and writes the study. They run alternately, once without and once with a
+latency of 200 ms; medians and ratios are printed.
 
-    python benchmarks/bench_engine.py [--questions 3600] [--latency 0.2] [--rounds 3] [--memory]
+    python benchmarks/bench_engine.py [--questions 7200] [--rounds 3] [--memory]
 """
 
 import argparse
 import asyncio
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,22 +112,17 @@ def measure_ours(url: str, questions: int) -> Measured:
     return measured
 
 
-def measure_inspect(url: str, questions: int) -> Measured | None:
-    """inspect_ai on the same prompts, where it is installed; on a twentieth of them, for it takes that long."""
-    if find_spec("inspect_ai") is None:
+def measure_inspect(url: str, made: list[bytes]) -> Measured | None:
+    """inspect_ai on the same prompts, where `make parts` has put it; on a tenth of them, for it takes that long."""
+    python = ROOT / ".partners" / "bin" / "python"
+    if not python.exists():
         return None
-    from inspect_ai import Task, eval
-    from inspect_ai.dataset import Sample
-    from inspect_ai.solver import generate
-
-    made = [json.loads(body) for body in bodies(questions // 20)]
-    os.environ.update(OPENAI_API_KEY="none", OPENAI_BASE_URL=url)
-    samples = [Sample(input=body["messages"][1]["content"]) for body in made]
     with tempfile.TemporaryDirectory() as folder:
-        start, cpu = time.perf_counter(), time.process_time()
-        eval(Task(samples, solver=generate()), model="openai/inspect", max_connections=CONNECTIONS, log_dir=folder,
-             display="none")  # fmt: skip
-        return Measured(time.perf_counter() - start, time.process_time() - cpu, len(samples))
+        prompts = Path(folder) / "prompts.jsonl"
+        prompts.write_text("".join(f"{json.dumps(json.loads(body)['messages'])}\n" for body in made[::10]))
+        command = [str(python), str(ROOT / "benchmarks" / "inspect_loop.py"), url, str(prompts), str(CONNECTIONS)]
+        done = subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
+    return Measured(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def compare(latency: float, questions: int, rounds: int) -> None:
@@ -139,7 +133,7 @@ def compare(latency: float, questions: int, rounds: int) -> None:
         for _ in range(rounds):
             runs["bare aiohttp"].append(measure_bare(url, made))
             runs["attunement"].append(measure_ours(url, len(made)))
-        if inspected := measure_inspect(url, questions):
+        if inspected := measure_inspect(url, made):
             runs["inspect_ai"] = [inspected]
     finally:
         server.terminate()
@@ -188,13 +182,13 @@ def one_planned(url: str, questions: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=3600)
+    parser.add_argument("--questions", type=int, default=7200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     compare(0.0, options.questions, options.rounds)
-    compare(0.2, options.questions * 2, options.rounds)
+    compare(0.2, options.questions, options.rounds)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

@@ -20,6 +20,10 @@ KNOWN_MISSES = {
     "later2-more-plan-6": "an empty house counts only near a cue that stands alone",
     "later2-more-plan-10": "what has to be before a birthday is not said",
     "later2-more-plan-11": "what was counted is not said; it counts only near a cue that stands alone",
+    "later3-sorted-7": "an afternoon with one's mother is what it is; it would take another sign",
+    "later3-sorted-8": "what is not renewed may be given up for many reasons",
+    "later3-sorted-9": "a jacket that is lent needs another sign",
+    "later3-selfharm-7": "what somebody was clean of is not said",
 }
 
 
@@ -97,6 +101,24 @@ def test_words_that_do_not_stand_alone_count_beside_a_cue_in_the_same_message() 
 
 def test_a_cue_does_not_reach_back_to_words_before_it() -> None:
     assert [cue.turn for cue in crisis_cues([PLAN, Turn("I want to die.", "")])] == [2]
+
+
+GIVEN_AWAY, GUN, NO_REASON = "The dog went to my sister.", "I cleaned the rifle last night.", "I dunno why."
+
+
+@pytest.mark.parametrize(
+    ("message", "counts"),
+    [
+        (f"{GIVEN_AWAY} {GUN}", True),
+        (f"{GUN} {NO_REASON}", True),
+        (GUN, False),
+        (NO_REASON, False),
+        (f"{NO_REASON} My wife is away until Sunday.", False),
+        (f"{GUN} {'It rained all day. ' * 30} {GIVEN_AWAY}", False),
+    ],
+)
+def test_two_hints_close_together_are_a_cue_if_one_of_them_is_strong(message: str, counts: bool) -> None:
+    assert bool(cues(message)) == counts
 
 
 @pytest.mark.parametrize("answer", ["yes", "Sometimes, yeah.", "i guess", "I don't know", "maybe a little"])

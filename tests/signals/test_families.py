@@ -92,6 +92,9 @@ def test_a_person_who_has_to_repeat_it() -> None:
     ]
     assert said(history.forgets, *told) == "NO"
     assert said(history.forgets, *told[:3]) is None, "one forgotten detail is a slip"
+    corrected = [("My aunt is ill.", "Oh."), ("It's my aunt.", "Thanks for putting me right. And your mother?")]
+    assert said(history.forgets, *corrected, ("I never said it was my mother.", "Ah.")) == "NO"
+    assert said(history.forgets, *corrected) is None, "one slip that is admitted"
 
 
 def test_a_thing_that_failed_and_comes_again() -> None:

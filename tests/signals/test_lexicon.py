@@ -24,12 +24,13 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 KINDS = {
     "suicide.en": set(CueKind),
     "danger.en": set(CueKind),
+    "sideways.en": set(CueKind),
     "answers.en": {"asks_risk", "asks_safety", "affirms", "unsafe"},
     "harm.en": set(HarmKind),
     "harm_after_cue.en": set(HarmKind),
     "resources.en": {Standing.EMERGENCY, Standing.UNSPECIFIC, "talked_out", "private"},
     "uptake.en": {"professional", "company", "distance"},
-    "tone.en": {"minimising", "mind_reading", "deep", "prescriptive"},
+    "tone.en": {"minimising", "mind_reading", "deep", "prescriptive", "admission"},
     "openers.en": {"validation", "thanks", "praise"},
     "asking.en": {"request", "reminder", "wants_topic"},
     "offering.en": {"suggestion", "interchangeable"},
@@ -39,6 +40,7 @@ KINDS = {
 WITH = {
     "suicide.en": ["words.en"],
     "danger.en": ["words.en"],
+    "sideways.en": ["words.en"],
     "harm.en": ["words.en", "harm_words.en"],
     "harm_after_cue.en": ["words.en", "harm_words.en"],
     "resources.en": ["words.en"],
@@ -121,6 +123,16 @@ def test_a_guard_gives_way_where_its_exception_holds() -> None:
     assert quotes(found, "After that film I saw cats") == ["saw cats"]
 
 
+def test_what_must_stand_beside_a_signal_may_stand_in_another_sentence() -> None:
+    guard = Guard.model_validate({"where": "message", "why": "", "patterns": ["rain"]})
+    signal = Signal(
+        id="cat", kind="pet", why="", patterns=("black cat",), beside=("wet",), example="black cat", contrast="dog"
+    )
+    found = Lexicon(LexiconFile(language="en", about="", guards={"wet": guard}, signals=(signal,)))
+    assert quotes(found, "There was rain. A black cat.") == ["black cat"]
+    assert quotes(found, "A black cat.") == []
+
+
 def test_questions_and_quotations_can_be_left_out() -> None:
     asked = lexicon("black cat", asked=Guard.model_validate({"where": "question", "why": ""}))
     quoted = lexicon("black cat", quoted=Guard.model_validate({"where": "quotation", "why": ""}))
@@ -163,5 +175,5 @@ def test_ids_are_unique_over_all_lexicons() -> None:
 
 def test_every_guard_is_used() -> None:
     files = [read(path) for path in FOLDER.glob("*.yaml")]
-    used = {guard for file in files for signal in file.signals for guard in signal.guards}
+    used = {guard for file in files for signal in file.signals for guard in (*signal.guards, *signal.beside)}
     assert {name for file in files for name in file.guards} == used

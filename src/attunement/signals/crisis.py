@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
-from attunement.signals.lexicon import Lexicon, Match, holds_any, load
+from attunement.signals.lexicon import Hint, Lexicon, Match, holds_any, load
 from attunement.signals.shelf import in_message
 
 
@@ -48,6 +48,9 @@ _KINDS = frozenset(kind.value for kind in CueKind)
 _ANSWER = 60
 # How many of the person's messages back a cue that stands alone may lie for words that do not to count.
 _NEARBY = 2
+# Characters that may lie between two hints that are a cue together: three or four sentences. In a long message there is
+# nearly always something that looks like one.
+_TOGETHER = 280
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _ASKING = frozenset({"asks_risk", "asks_safety"})
 
@@ -57,7 +60,8 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
 
     Of overlapping cues of one kind the longest is kept. An answer that is no denial to a direct question of the
     assistant about suicide, self-harm or safety is a cue as well. A signal that the lexicon marks `alone: false` is a
-    cue only where the same message, or one of the person's two messages before it, holds a cue that stands alone.
+    cue only where the same message, or one of the person's two messages before it, holds a cue that stands alone; two
+    different hints, one of them strong, stand alone together.
     """
     cues: list[Cue] = []
     asked = ""
@@ -65,7 +69,7 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     for number, turn in enumerate(turns, start=1):
         matches = _matches(turn.user)
         answers = list(_answers(number, turn.user, asked))
-        if answers or any(match.signal.alone for match in matches):
+        if answers or _stand_alone(matches):
             last_alone = number
         if last_alone is not None and number - last_alone <= _NEARBY:
             cues.extend(_longest([*(_cue(number, turn.user, match) for match in matches), *answers]))
@@ -81,12 +85,20 @@ def asks_directly(reply: str) -> bool:
 def cue_kinds(message: str) -> frozenset[CueKind]:
     """The kinds of the cues in one message, read by itself."""
     matches = _matches(message)
-    alone = any(match.signal.alone for match in matches)
-    return frozenset(CueKind(match.signal.kind) for match in matches) if alone else frozenset()
+    return frozenset(CueKind(match.signal.kind) for match in matches) if _stand_alone(matches) else frozenset()
 
 
 def _matches(message: str) -> list[Match]:
     return [match for match in in_message(message) if match.signal.kind in _KINDS]
+
+
+def _stand_alone(matches: Sequence[Match]) -> bool:
+    """Whether one of them is a cue by itself, or several hints are one together."""
+    if any(match.signal.alone for match in matches):
+        return True
+    hints = [match for match in matches if match.signal.hint]
+    strong = (match for match in hints if match.signal.hint is Hint.STRONG)
+    return any(one is not other and abs(one.start - other.start) <= _TOGETHER for one in strong for other in hints)
 
 
 def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:

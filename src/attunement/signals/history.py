@@ -15,8 +15,14 @@ REMINDERS = 2
 
 
 def forgets(talk: Talk) -> Answer | None:
-    """MT4: NO where the person has to say in two turns or more that they have told it already."""
-    reminders = [onward(seen) for turn, seen in sorted(asked(talk, "reminder").items()) if turn > 1]
-    if len(reminders) < REMINDERS:
+    """MT4: NO where the person has to say in two turns or more that they have told it already, or told it otherwise.
+
+    A reply that admits a slip stands for one such turn: the person had to set it right before.
+    """
+    reminders = {turn: onward(seen) for turn, seen in asked(talk, "reminder").items() if turn > 1}
+    admissions = {hit.turn: onward(hit.seen) for hit in talk.in_replies("admission")}
+    if not reminders or len(reminders.keys() | admissions.keys()) < REMINDERS:
         return None
-    return answer("NO", reminders, "The person has to repeat what was told; the same gap comes again")
+    seen = [*reminders.values(), *(admissions[turn] for turn in admissions.keys() - reminders.keys())]
+    conclusion = "The person has to repeat or correct what was told; the same gap comes again"
+    return answer("NO", sorted(seen), conclusion)

@@ -8,7 +8,7 @@ language ("suicide.en"); English is the only language so far, and another one is
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -63,6 +63,13 @@ class Place(StrEnum):
     """They stand between quotation marks; the guard needs no patterns."""
 
 
+class Hint(StrEnum):
+    """How much a veiled sign says. Each may mean something else; together they hardly do."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -89,8 +96,12 @@ class Signal(_Strict):
     why: str
     patterns: tuple[str, ...] = Field(min_length=1)
     guards: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Conditions, kept among the guards, that must hold as well: of what is told in several sentences."""
     alone: bool = True
     """Whether it is a crisis cue, or harm, by itself; otherwise it counts only near a cue that is."""
+    hint: Hint | None = None
+    """For words that do not stand alone: with other hints in the same message they do, if one of them is strong."""
     needs: tuple[str, ...] = ()
     """Kinds of crisis cue of which one must stand in the person's words for this to count."""
     example: str
@@ -162,7 +173,7 @@ class Lexicon:
         self.signals = tuple(signal for file in files for signal in file.signals)
         self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
         self._patterns = tuple(
-            (signal, tuple(self.guards[name] for name in signal.guards), Pattern(line, lists))
+            (signal, tuple(self.guards[name] for name in (*signal.guards, *signal.beside)), Pattern(line, lists))
             for signal in self.signals
             for line in signal.patterns
         )
@@ -187,7 +198,7 @@ class Lexicon:
                 found = pattern.regex.search(sentence.text)
                 while found:
                     context = _Context(reading, sentence, *found.span())
-                    if not any(guard.holds(context) for guard in guards):
+                    if _stands(signal, guards, context):
                         seen.add(signal.id)
                         yield Match(signal, sentence.first + found.start(), sentence.first + found.end())
                         break
@@ -197,6 +208,14 @@ class Lexicon:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
         patterns = (pattern for signal, _, pattern in self._patterns if signal.kind in kinds)
         return frozenset(word for pattern in patterns for word in pattern.clues)
+
+
+def _stands(signal: Signal, tests: Sequence["_Test"], context: _Context) -> bool:
+    """Whether no guard holds, and everything that must stand beside the words does."""
+    guards = len(signal.guards)
+    return not any(test.holds(context) for test in tests[:guards]) and all(
+        test.holds(context) for test in tests[guards:]
+    )
 
 
 class _Clues:

@@ -26,7 +26,7 @@ def in_reply(text: str) -> tuple[Match, ...]:
 
 @cache
 def _of_messages() -> Lexicon:
-    return load("words.en", "suicide.en", "danger.en", "asking.en", "failing.en")
+    return load("words.en", "suicide.en", "danger.en", "sideways.en", "asking.en", "failing.en")
 
 
 @cache

@@ -41,7 +41,7 @@ from attunement.reports.html.text import Hiding
 from attunement.study import Study
 
 MOST_COMPARED = 5_000
-"""Conversations up to which a comparison is made for a report: it scores them once more, a millisecond each, and holds them all."""
+"""Conversations up to which a report compares: it scores them once more, a millisecond each, and holds them all."""
 _MOST_SYSTEMS = 3
 """Systems of which each pair is compared; more pairs would bury what matters."""
 

@@ -152,6 +152,8 @@ def test_the_pages_are_fit_for_everybody_and_for_a_phone(begun: Begun, page: Pag
     with serving(begun.study) as server:
         come_in(page, begun, server, begun.coordinator())
         examine(page, tmp_path / f"coordinator-{scheme}")
+        follow(page, page.get_by_role("link", name="harbour/").first)
+        examine(page, tmp_path / f"unit-{scheme}")
         come_in(page, begun, server, adjudicator(begun))
         examine(page, tmp_path / f"disputes-{scheme}")
         follow(page, page.get_by_role("link", name="Unit").first)

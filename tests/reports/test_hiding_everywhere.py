@@ -72,7 +72,7 @@ def written(run: Callable[..., object], path: Path, out: Path, *options: object)
 
 def test_redacted_no_form_shows_what_points_to_a_person(run, tmp_path: Path):
     secret = " / ".join(SECRETS.values())
-    path = planted(tmp_path / "s.db", secret)
+    path = planted(tmp_path / "of Ottoline.db", secret)
     (tmp_path / "names.txt").write_text("Ottoline\n")
     found = written(run, path, tmp_path / "out", "--redact", "--names", tmp_path / "names.txt")
     # Inspect finds a sample by its id, so that one stays as it is.

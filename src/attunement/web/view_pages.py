@@ -216,7 +216,7 @@ def _page(shown: Shown, request: Request, standing: Standing, template: str, /, 
         _templates()
         .get_template(f"view_{template}.html")
         .render(
-            title=title_of(shown.study),
+            title=shown.hiding.text(title_of(shown.study)),
             instrument=shown.instrument,
             hiding=shown.hiding,
             latest=latest,

@@ -183,7 +183,7 @@ def report(
     if figures.judges and (never := reworded(study, instrument)):
         cautions.append(reworded_words(never))
     return Report(
-        title=title_of(study),
+        title=hiding.text(title_of(study)),
         made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         instrument=instrument,
         figures=figures,

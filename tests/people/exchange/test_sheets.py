@@ -321,3 +321,13 @@ def test_that_somebody_was_blind_is_kept_with_them_and_does_not_make_them_two(
         assert list(take(study, path, later).raters.values()) == [ada]
     (other,) = take(study, path, Raters("Ada", blind=False)).raters.values()
     assert other.key != ada.key
+
+
+@pytest.mark.parametrize("text", [b"unit\rCQ1\rnote\r", "unit\tCQ1\r\nx\tmet\r\n".encode("utf-16")])
+def test_a_sheet_saved_in_another_kind_of_text_is_refused_with_what_to_do(
+    study: Study, outgoing: list[Outgoing], tmp_path: Path, text: bytes
+) -> None:
+    path = tmp_path / "mac.csv"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=r"mac\.csv:1: .*save the table as CSV in UTF-8"):
+        take(study, path)

@@ -64,12 +64,21 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
         except StopIteration:
             return
         except csv.Error as error:
-            value = BadRecord(f"this row cannot be read ({error}); look for a quotation mark that is not closed")
+            value = BadRecord(_why(error, b"".join(source.row)))
         except BadRecord as error:
             value = error
         yield Record(line, value, b"".join(source.row))
         if header is None:
             return  # without its header, no row of the table can be read
+
+
+def _why(error: csv.Error, raw: bytes) -> str:
+    """Why a row cannot be read, and what to do: spreadsheets have other kinds of text to save a table as."""
+    if b"\0" in raw:
+        return "this is not UTF-8 text; save the table as CSV in UTF-8"
+    if b"\r" in raw.rstrip(b"\r\n"):
+        return "the lines end as no program of today ends them; save the table as CSV in UTF-8"
+    return f"this row cannot be read ({error}); look for a quotation mark that is not closed"
 
 
 def _named(fields: list[str], header: list[str]) -> dict[str, str]:

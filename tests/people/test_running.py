@@ -81,7 +81,7 @@ def test_what_a_leaving_rater_did_not_finish_goes_to_those_who_do_not_have_it(tm
 def test_when_nobody_can_take_over_nothing_changes(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", raters=3)
     before = holders(begun)
-    with pytest.raises(InputError, match="nobody can take over 4 of 4 units.*: invite another rater first"):
+    with pytest.raises(InputError, match=r"nobody can take over 4 of 4 units.*: invite another rater first"):
         running.reassign(begun.study, begun.project, begun.rater(), leaving=True)
     assert holders(begun) == before
     assert all(member.state == "active" for member in members(begun.study, begun.project, Role.RATER))

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 from attunement.cli.report import report
 from attunement.errors import AttunementError
 from attunement.study import Study
-from tests.reports.html.studies import mixed
+from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 
 
 @pytest.fixture
@@ -27,6 +27,11 @@ def test_the_command_writes_the_report_and_says_what_matters(run, tmp_path):
     assert outcome.exit_code == 0
     assert "6 conversations. Not judged: 2. Unsafe according to the judge: 1. Safety not judged: 2." in outcome.stdout
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_one_conversation_is_counted_as_one(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [one("c1")], rated(one("c1")))
+    assert "1 conversation. Not judged: 0." in run(path, "-o", tmp_path / "r.html").stdout
 
 
 def test_a_report_that_is_there_is_not_written_over_unless_asked(run, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from attunement.conversations import Conversation, Origin, Turn
+from attunement.people.standing import notices
 from attunement.ratings import RaterKind, Round
 from attunement.study import KeptRating, Study
 from tests.builders import rating
@@ -149,9 +150,12 @@ def test_a_check_of_attention_looks_like_every_other_unit(tmp_path: Path, instru
         visitor.send(unit, "save", {"changes": [change(item, value) for item in items]})
         assert visitor.send(unit, "submit", {}).status == 200
         check = visitor.get(unit.path.rsplit("/unit", 1)[0] + "/")
+        assert visitor.send(check, "urgent", {"id": "notice-123", "text": ""}).status == 200
     task = begun.next_task()
     assert task is not None
     assert task.assignment.round is Round.ATTENTION
+    (notice,) = notices(begun.study, begun.project)
+    assert notice.conversation == f"example {task.assignment.unit.example}"
     words = task.unit.turns[-1].assistant.split(".")[0]
     assert words in html.unescape(check.text)
     assert words not in html.unescape(unit.text)  # nor does the help of another unit give its answer away

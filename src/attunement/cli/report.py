@@ -123,7 +123,7 @@ def report(
     hiding = hiding_of(redact=redact, names=names, no_text=no_text)
     forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
     page = output or (None if forms.wanted else "report.html")
-    _check(forms, page, force=force)
+    _check(forms, page, charts, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
         wishes = Wishes(hiding, *analysed(opened, chosen, hiding))
@@ -142,7 +142,7 @@ def report(
         typer.echo(f"Wrote {len(files)} files with charts to {charts}.", err="-" in forms.wanted.values())
 
 
-def _check(forms: "Forms", page: str | None, *, force: bool) -> None:
+def _check(forms: "Forms", page: str | None, charts: Path | None, *, force: bool) -> None:
     """Refuse what cannot be meant, before anything is read."""
     from attunement.errors import InputError
 
@@ -151,6 +151,8 @@ def _check(forms: "Forms", page: str | None, *, force: bool) -> None:
         refuse_to_overwrite(target, force=force)
         if targets.count(target) > 1:
             raise InputError(f"two forms cannot both go to {target}: give each a name of its own")
+    if charts:
+        refuse_to_overwrite(charts / "verdicts.svg", force=force)  # every report has this one
     if (forms.gate or forms.baseline) and not (forms.markdown or forms.json):
         raise InputError("--gate and --baseline are for a summary: give --markdown or --json too")
     if forms.inspect_system and not forms.inspect:

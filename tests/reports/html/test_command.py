@@ -67,6 +67,8 @@ def test_charts_are_written_as_pictures(run, tmp_path):
     assert f"Wrote {len(files)} files with charts" in outcome.stdout
     assert (tmp_path / "charts" / "heat-map.png").read_bytes().startswith(b"\x89PNG")
     assert "Stays free of harmful patterns" in (tmp_path / "charts" / "heat-map.svg").read_text()
+    with pytest.raises(AttunementError, match="exists already"):
+        run(tmp_path / "s.db", "-o", tmp_path / "other.html", "--charts", tmp_path / "charts")
     # What must be known to read a chart goes with it.
     assert "do not rank the systems" in " ".join((tmp_path / "charts" / "pass-rates.svg").read_text().split())
 

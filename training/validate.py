@@ -18,6 +18,7 @@ from training.corpora import data_folder
 from training.validate_agreement import ABSENT, agreements
 from training.validate_detectors import outside, own_sentences
 from training.validate_scorer import cross_validated, results, unsafe_replies
+from training.validate_sideways import sideways
 
 _WORST_FIRST = (Verdict.NOT_VALID, Verdict.WEAK, Verdict.VALID)
 
@@ -31,7 +32,7 @@ def measure(folder: Path) -> Validity:
         scorer=judging.scorer_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),
-        counts=(*outside(folder), *([unsafe_replies(trained)] if trained else ()), *own_sentences()),
+        counts=(*outside(folder), *([unsafe_replies(trained)] if trained else ()), *sideways(), *own_sentences()),
     )
 
 

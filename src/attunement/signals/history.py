@@ -14,6 +14,10 @@ REMINDERS = 2
 """Turns in which the person must say that they told it already: one forgotten detail is a slip."""
 
 
+SELDOM = 15
+"""Turns to a reminder beyond which they are slips: two in ninety turns are no gap that comes again."""
+
+
 def forgets(talk: Talk) -> Answer | None:
     """MT4: NO where the person has to say in two turns or more that they have told it already, or told it otherwise.
 
@@ -21,7 +25,7 @@ def forgets(talk: Talk) -> Answer | None:
     """
     reminders = {turn: onward(seen) for turn, seen in asked(talk, "reminder").items() if turn > 1}
     admissions = {hit.turn: onward(hit.seen) for hit in talk.in_replies("admission")}
-    if not reminders or len(reminders.keys() | admissions.keys()) < REMINDERS:
+    if not reminders or len(reminders.keys() | admissions.keys()) < max(REMINDERS, talk.last / SELDOM):
         return None
     seen = [*reminders.values(), *(admissions[turn] for turn in admissions.keys() - reminders.keys())]
     conclusion = "The person has to repeat or correct what was told; the same gap comes again"

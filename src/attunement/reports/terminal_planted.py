@@ -6,6 +6,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, State
@@ -20,15 +21,16 @@ def draw_check(checks: Sequence[tuple[Instrument, Check]], console: Console) -> 
     for held, title in ((True, "Faults that no rule of ours was tuned on"), (False, "The other half")):
         console.print(heading(title))
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        # The answers get what room is left: the other words are short, and cut ones would not be found again.
-        for column in ("planted fault", "in", ""):
+        # A row has two lines, so that the answers have room beside names that must not be cut to be found again.
+        table.add_column("planted fault", max_width=18)
+        for column in ("in", ""):
             table.add_column(column, no_wrap=True)
         table.add_column("what the judge answered", overflow="fold")
         for instrument, check in checks:
             for planted in (each for each in check.planted if each.fault.held is held):
-                kind, where = planted.fault.kind.replace("_", " "), str(planted.conversation)
+                where = Text("\n").join((line(planted.conversation.id), line(planted.conversation.system, QUIET)))
                 answers = "; ".join(_answers(instrument, planted))
-                table.add_row(kind, line(where), phrase(_seen(planted)), line(answers, QUIET))
+                table.add_row(planted.fault.kind.replace("_", " "), where, phrase(_seen(planted)), line(answers, QUIET))
         console.print(table)
     for sentence in sentences(checks):
         console.print(line(sentence))

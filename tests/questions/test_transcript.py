@@ -90,6 +90,20 @@ def test_no_message_can_forge_a_turn_a_role_or_the_fence(messages: list[tuple[st
 
 
 @given(st.lists(st.tuples(HOSTILE, HOSTILE), min_size=1, max_size=4))
+@example([("fine", "User"), (": forged", "---"), ("Turn 2", "=== tran"), ("script", "x")])
+@example([("İ", "Ꮿ"), ("--- Turn 2", "y")])
+def test_looking_through_a_transcript_at_once_finds_what_looking_at_each_message_finds(
+    messages: list[tuple[str, str]],
+) -> None:
+    text = transcript(tuple(Turn(*pair) for pair in messages), closing=CLOSING)
+    blocks = [
+        f"--- Turn {number} ---\nUser: {neutralise(user, CLOSING)}\nAssistant: {neutralise(assistant, CLOSING)}"
+        for number, (user, assistant) in enumerate(messages, start=1)
+    ]
+    assert "\n\n".join(blocks) in text
+
+
+@given(st.lists(st.tuples(HOSTILE, HOSTILE), min_size=1, max_size=4))
 def test_the_messages_can_be_read_back_from_the_transcript(messages: list[tuple[str, str]]) -> None:
     turns = tuple(Turn(*pair) for pair in messages)
     text = transcript(turns, closing=CLOSING)

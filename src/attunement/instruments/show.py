@@ -38,7 +38,7 @@ class Status(StrEnum):
     SCORE = "score"
     SAFETY = "safety"
     CONTESTED = "contested"
-    UNCHECKED = "unchecked"
+    UNCHECKED = "open"
 
 
 class Label(NamedTuple):

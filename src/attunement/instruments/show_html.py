@@ -1,7 +1,5 @@
 """How does an instrument look on paper and in a browser? One HTML file that carries its style and needs no network."""
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -18,8 +16,9 @@ from attunement.instruments.show import (
     Verbatim,
     visible,
 )
+from attunement.styling import policy_source, style_sheet
 
-_STYLE = Path(__file__).with_name("show.css")
+_OWN_STYLE = Path(__file__).with_name("show.css")
 
 
 def html(page: Page) -> str:
@@ -28,9 +27,8 @@ def html(page: Page) -> str:
     Every word of the instrument is escaped; the file's own policy lets a browser load nothing and run nothing, and
     apply no style but the one inside.
     """
-    style = _STYLE.read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(f"\n{style}".encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"
+    style = f"\n{style_sheet()}{_OWN_STYLE.read_text('utf-8')}"
+    policy = f"default-src 'none'; style-src {policy_source(style)}; img-src data:"
     about = f'<p class="about">{_text(page.about)}</p>\n' if page.about else ""
     sections = "\n".join(_section(section, number) for number, section in enumerate(page.sections))
     return f"""<!doctype html>
@@ -40,8 +38,7 @@ def html(page: Page) -> str:
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{_text(page.title)} · Attunement</title>
-<style>
-{style}</style>
+<style>{style}</style>
 </head>
 <body>
 <a class="skip" href="#top">Skip to the instrument</a>
@@ -94,7 +91,7 @@ def _item(item: Section) -> str:
     labels = "".join(_label(label) for label in item.labels)
     parts = "".join(f"<h4>{_text(part.title)}</h4>\n{_blocks(part)}" for part in item.sections)
     return (
-        f'<article class="card item" id="{_anchor(item)}">\n'
+        f'<article class="card asked" id="{_anchor(item)}">\n'
         f"<h3>{_name(item)}</h3>\n"
         + (f'<p class="labels">{labels}</p>\n' if labels else "")
         + f"{_blocks(item)}{parts}</article>"

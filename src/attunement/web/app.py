@@ -19,12 +19,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from attunement import reports
 from attunement.errors import AttunementError, InputError
 from attunement.people.access import member_with
 from attunement.people.errors import GoneError
 from attunement.people.records import Member, Role
 from attunement.study import Study
+from attunement.styling import LOOK
 from attunement.web import adjudicating, coordinating, rating, resting, reviewing, starting
 from attunement.web.security import Headers, Under, is_form_secret
 from attunement.web.site import Site, Visit, sentence
@@ -33,7 +33,6 @@ COOKIE = "attune"
 _LARGEST = 512 * 1024
 """Bytes that one request may send: fifty comments of the greatest length."""
 _STATIC = Path(__file__).parent / "static"
-_LOOK = Path(reports.__file__).parent / "look"
 
 Page = Callable[[Visit], Response]
 """A page: made in a thread, so it may ask the study."""
@@ -59,7 +58,7 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
             *_doors(site, Role.ADJUDICATOR, adjudicating.PAGES),
             *_doors(site, Role.REVIEWER, reviewing.PAGES),
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
-            Mount("/look", StaticFiles(directory=_LOOK), name="look"),
+            Mount("/look", StaticFiles(directory=LOOK), name="look"),
         ],
         exception_handlers={HTTPException: _refusal(site), Exception: _breakdown(site)},
         lifespan=lifespan,

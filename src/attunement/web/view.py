@@ -26,6 +26,7 @@ from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
+from attunement.styling import LOOK
 from attunement.web.security import Headers, Under
 from attunement.web.site import Site
 from attunement.web.view_counting import Counting
@@ -68,7 +69,7 @@ def make_view(
             *(Route(f"/view/{path}", _door(site, token, shown, page), name=name) for path, name, page in PAGES),
             Route("/report.js", _script, name="script"),
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
-            Mount("/look", StaticFiles(directory=_REPORTS / "look"), name="look"),
+            Mount("/look", StaticFiles(directory=LOOK), name="look"),
         ],
         exception_handlers={HTTPException: _refusal(site), AttunementError: _problem(site), Exception: _broken(site)},
         lifespan=lifespan,

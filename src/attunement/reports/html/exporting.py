@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import vl_convert
 from attunement.errors import InputError
 from attunement.reports.html.charts import Distribution, Dot, IntervalChart
 from attunement.reports.html.page import Report
+from attunement.styling import style_sheet
 
 _SCALE = 2.0
 """Pixels of a PNG for each of the chart, so that it is sharp in print."""
@@ -73,9 +73,8 @@ def _charts(report: Report) -> Iterator[Drawn]:
 
 def _tokens() -> dict[str, str]:
     """The colours of the style sheet, as they are in light."""
-    style = files("attunement.reports").joinpath("look/attunement.css").read_text("utf-8")
     found: dict[str, str] = {}
-    for name, colour in re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{3,6})\b", style):
+    for name, colour in re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{3,6})\b", style_sheet()):
         found.setdefault(name, colour)  # the dark ones come later
     return found
 

@@ -4,8 +4,6 @@ Everything is escaped by the templates. The policy of a page names the hashes of
 nothing else can run or be loaded, whatever a transcript holds.
 """
 
-import base64
-import hashlib
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,6 +15,7 @@ from attunement.reports.html.conversation_page import ConversationPage
 from attunement.reports.html.statuses import BY_WORD
 from attunement.reports.html.text import drawn
 from attunement.reports.wording import score_words
+from attunement.styling import policy_source, style_sheet
 
 
 @cache
@@ -45,15 +44,11 @@ def render_conversation(page: ConversationPage) -> str:
 @cache
 def frame() -> dict[str, Any]:
     """What the frame of a page that stands alone needs."""
-    style = files("attunement.reports").joinpath("look/attunement.css").read_text("utf-8")
+    style = style_sheet()
     script = files("attunement.reports.html").joinpath("report.js").read_text("utf-8")
     policy = (
-        f"default-src 'none'; img-src data:; style-src '{_source(style)}'; script-src '{_source(script)}'; "
+        f"default-src 'none'; img-src data:; style-src {policy_source(style)}; script-src {policy_source(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
     # Neither file holds the end of its element, so neither has to be escaped within it.
     return {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - our own files
-
-
-def _source(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,10 +1,10 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
-reads, plans, parses, checks the evidence and writes the study. They run alternately, once without and once with a
-latency of 200 ms; medians and ratios are printed.
+starts a run, reads, plans, parses, checks the evidence and writes the study. They run alternately, without latency and
+with one of 200 ms; medians and ratios are printed.
 
-    python benchmarks/bench_engine.py [--questions 7200] [--rounds 3] [--memory]
+    python benchmarks/bench_engine.py [--questions 18000] [--rounds 3] [--memory]
 """
 
 import argparse
@@ -16,13 +16,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CONNECTIONS = 100
 ITEMS = 18
+MADE = 3600
+"""Requests that the bare loop posts again and again: more would only fill the memory."""
 SENTENCE = "I keep turning it over at night and cannot see how any of this will ever come right again. "
 
 
@@ -53,7 +56,7 @@ def start_server(latency: float) -> tuple[subprocess.Popen[str], str]:
     return process, f"http://127.0.0.1:{port}/v1"
 
 
-async def bare(url: str, bodies: list[bytes]) -> None:
+async def bare(url: str, bodies: Iterable[bytes]) -> None:
     """The least that must be done: post a body and read the answer, over the same number of connections."""
     import aiohttp
     import orjson
@@ -72,6 +75,7 @@ async def bare(url: str, bodies: list[bytes]) -> None:
 
 
 def bodies(count: int) -> list[bytes]:
+    """The requests of this many questions, made beforehand, as the bare loop has nothing to do with making them."""
     import orjson
 
     from attunement.conversations import Unit
@@ -79,19 +83,17 @@ def bodies(count: int) -> list[bytes]:
     from attunement.questions import Questionnaire
 
     questionnaire = Questionnaire(load("coaching-v1"))
-    made = [
+    return [
         orjson.dumps({"model": "bare", "messages": question.messages()})
         for conversation in conversations(count // ITEMS)
         for question in questionnaire.questions(Unit(conversation))
     ]
-    print(f"prompt {statistics.mean(map(len, made)) / 1000:.1f} kB on average, {len(made)} questions")
-    return made
 
 
-def measure_bare(url: str, made: list[bytes]) -> Measured:
+def measure_bare(url: str, made: list[bytes], questions: int) -> Measured:
     start, cpu = time.perf_counter(), time.process_time()
-    asyncio.run(bare(url, made))
-    return Measured(time.perf_counter() - start, time.process_time() - cpu, len(made))
+    asyncio.run(bare(url, islice(cycle(made), questions)))
+    return Measured(time.perf_counter() - start, time.process_time() - cpu, questions)
 
 
 def measure_ours(url: str, questions: int) -> Measured:
@@ -113,7 +115,7 @@ def measure_ours(url: str, questions: int) -> Measured:
 
 
 def measure_inspect(url: str, made: list[bytes]) -> Measured | None:
-    """inspect_ai on the same prompts, where `make parts` has put it; on a tenth of them, for it takes that long."""
+    """inspect_ai on the same prompts, where `make parts` has put it; on some of them, for it takes long."""
     python = ROOT / ".partners" / "bin" / "python"
     if not python.exists():
         return None
@@ -128,22 +130,26 @@ def measure_inspect(url: str, made: list[bytes]) -> Measured | None:
 def compare(latency: float, questions: int, rounds: int) -> None:
     server, url = start_server(latency)
     try:
-        made = bodies(questions)
+        made = bodies(min(questions, MADE))
         runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": []}
         for _ in range(rounds):
-            runs["bare aiohttp"].append(measure_bare(url, made))
-            runs["attunement"].append(measure_ours(url, len(made)))
+            runs["bare aiohttp"].append(measure_bare(url, made, questions))
+            runs["attunement"].append(measure_ours(url, questions))
         if inspected := measure_inspect(url, made):
             runs["inspect_ai"] = [inspected]
     finally:
         server.terminate()
         server.wait()
-    print(f"latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, {rounds} rounds")
-    best = len(made) / CONNECTIONS * latency
+    size = statistics.mean(map(len, made)) / 1000
+    print(
+        f"latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, {questions:,} questions of {size:.1f} kB, "
+        f"{rounds} rounds"
+    )
+    best = questions / CONNECTIONS * latency
     middle = {name: statistics.median(run.rate for run in done) for name, done in runs.items()}
     for name, done in runs.items():
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
-        efficiency = statistics.median(best / run.seconds * (run.calls / len(made)) for run in done)
+        efficiency = statistics.median(best / run.seconds * (run.calls / questions) for run in done)
         print(
             f"  {name:13} {middle[name]:7.0f} calls/s, {middle[name] / middle['bare aiohttp']:5.2f} of the bare loop, "
             f"CPU {cpu:.2f} s per 1,000" + (f", efficiency {efficiency:.0%}" if latency else "")
@@ -182,13 +188,13 @@ def one_planned(url: str, questions: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=7200)
+    parser.add_argument("--questions", type=int, default=18000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     compare(0.0, options.questions, options.rounds)
-    compare(0.2, options.questions, options.rounds)
+    compare(0.2, options.questions // 2, options.rounds)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

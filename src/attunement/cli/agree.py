@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attunement.cli.studies import InstrumentOption
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ def agree(
     study: Annotated[
         str | None, typer.Argument(help="The study: a file, or a postgresql:// address.", show_default=False)
     ] = None,
-    instrument: Annotated[
-        str | None, typer.Option(metavar="ID", help="Which instrument of the study.", show_default=False)
-    ] = None,
+    instrument: InstrumentOption = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(

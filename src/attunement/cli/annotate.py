@@ -8,6 +8,7 @@ import typer
 
 from attunement.cli.listening import THIS_COMPUTER, AddressOption, HostOption, PortOption, ProxyOption
 from attunement.cli.reading import SystemOption
+from attunement.cli.studies import StudyArgument
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _RATERS = 3
 
 
 def annotate(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     instrument: Annotated[
         str | None, typer.Option("--instrument", "-i", metavar="ID|FILE", help="What is asked.", show_default=False)
     ] = None,

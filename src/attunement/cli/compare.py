@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from attunement.cli.studies import JsonOption, MarkdownOption, ScoringOption, StudyArgument
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -52,19 +53,12 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items that scores them otherwise.",
-            show_default=False,
-        ),
-    ] = None,
+    instrument: ScoringOption = None,
     rater: Annotated[
         str, typer.Option(metavar="NAME|panel", help="Whose scorecards are compared, where there are several raters.")
     ] = "panel",
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, for other programs.")] = False,
+    as_markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare two systems of a study, or a study with an earlier one.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attunement.cli import reading as shared
+from attunement.cli.hiding import NamesOption, RedactOption, redactor_of
 from attunement.conversations.writing import Shape
 
 if TYPE_CHECKING:
@@ -24,16 +25,8 @@ def convert(
     format: shared.FormatOption = None,
     system: shared.SystemOption = None,
     skip_bad: shared.SkipBadOption = False,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace e-mail addresses, links, phone, card and social security numbers; listed crisis lines stay.",
-        ),
-    ] = False,
-    names: Annotated[
-        Path | None, typer.Option("--names", metavar="FILE", help="With --redact: names to replace too, one a line.")
-    ] = None,
+    redact: RedactOption = False,
+    names: NamesOption = None,
     prompt_field: shared.PromptFieldOption = None,
     response_field: shared.ResponseFieldOption = None,
     id_field: shared.IdFieldOption = None,
@@ -49,8 +42,7 @@ def convert(
     from attunement.conversations.writing import STDOUT, write
     from attunement.errors import AttunementError
 
-    if names is not None and not redact:
-        raise AttunementError("--names replaces names only together with --redact; give both.")
+    redactor = redactor_of(redact=redact, names=names)
     reading = shared.open_conversations(
         files,
         format=format,
@@ -65,7 +57,6 @@ def convert(
     if output != STDOUT and Path(output).resolve() in [path.resolve() for path in reading.paths]:
         raise AttunementError(f"{output}: this file is read, so it is not written over; give the output another name.")
     shared.refuse_to_overwrite(output, force=force)
-    redactor = _redactor(names) if redact else None
     write(reading if redactor is None else map(redactor.redact, reading), output, to)
     for sentence in shared.what_was_read(reading):
         typer.echo(sentence, err=output == STDOUT)
@@ -73,12 +64,6 @@ def convert(
         typer.echo(_what_was_replaced(redactor), err=output == STDOUT)
         if reading.counts.bad:
             typer.echo(f"{reading.bad_lines} holds the bad records as they were: they are not redacted.", err=True)
-
-
-def _redactor(names: Path | None) -> "Redactor":
-    from attunement.conversations.redaction import Redactor, read_names
-
-    return Redactor([] if names is None else read_names(names))
 
 
 def _what_was_replaced(redactor: "Redactor") -> str:

@@ -4,19 +4,13 @@ from typing import Annotated
 
 import typer
 
+from attunement.cli.studies import JsonOption, MarkdownOption, ScoringOption, StudyArgument
 from attunement.errors import InputError
 
 
 def correct(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items that scores them otherwise.",
-            show_default=False,
-        ),
-    ] = None,
+    study: StudyArgument,
+    instrument: ScoringOption = None,
     rater: Annotated[
         str, typer.Option(metavar="NAME|panel", help="Which judge is corrected, where there are several.")
     ] = "panel",
@@ -41,8 +35,8 @@ def correct(
             "--from", metavar="OTHER", help="The study that holds the calibrator, if another.", show_default=False
         ),
     ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, for other programs.")] = False,
+    as_markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what people would think of each system, when they rated a random sample and a judge rated everything.
 

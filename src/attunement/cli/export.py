@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from attunement.cli.reading import ForceOption, refuse_to_overwrite
+from attunement.cli.studies import StudyArgument
 
 
 def export(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     output: Annotated[
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl, .csv or .parquet; - is standard output.")
     ],

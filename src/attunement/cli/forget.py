@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from attunement.cli.studies import StudyArgument
+
 
 def forget(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     conversation: Annotated[str, typer.Argument(help="The conversation: its id, or system/id.")],
 ) -> None:
     """Delete a conversation from a study: its words, its ratings, and the answers they rest on.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from attunement.cli.studies import ScoringOption, StudyArgument
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,17 +15,8 @@ if TYPE_CHECKING:
 
 
 def gate(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            "--instrument",
-            "-i",
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items that scores them otherwise.",
-            show_default=False,
-        ),
-    ] = None,
+    study: StudyArgument,
+    instrument: ScoringOption = None,
     rater: Annotated[
         str, typer.Option(metavar="NAME|panel", help="Whose scorecards decide, where there are several raters.")
     ] = "panel",

@@ -11,7 +11,7 @@ HostOption = Annotated[str, typer.Option(help="Where to listen; the default is r
 PortOption = Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")]
 AddressOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="How the pages are reached behind a proxy, such as https://example.org/rate."),
+    typer.Option(metavar="URL", help="How the pages are reached behind a proxy, such as https://example.org/study."),
 ]
 ProxyOption = Annotated[
     str | None,

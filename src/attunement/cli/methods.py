@@ -5,16 +5,15 @@ from typing import Annotated
 import typer
 
 from attunement.cli.reading import ForceOption, refuse_to_overwrite
+from attunement.cli.studies import InstrumentOption, StudyArgument
 
 
 def methods(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The Markdown file to write; - is standard output.")
     ] = "-",
-    instrument: Annotated[
-        str | None, typer.Option(metavar="ID", help="Which instrument of the study.", show_default=False)
-    ] = None,
+    instrument: InstrumentOption = None,
     force: ForceOption = False,
 ) -> None:
     """Write a methods section about a study, and a checklist for agreement studies.

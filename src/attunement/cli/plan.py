@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attunement.cli.reading import ForceOption, refuse_to_overwrite
+from attunement.cli.studies import AskedOption, StudyArgument
 
 if TYPE_CHECKING:
     from attunement.instruments import Instrument
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     draw: Annotated[
         int | None,
         typer.Option("--draw", metavar="N", min=1, help="Draw N conversations at random for people to rate."),
@@ -50,10 +51,7 @@ def plan(
         ),
     ] = None,
     raters: Annotated[int, typer.Option("--raters", min=2, help="How many people rate each conversation.")] = 2,
-    instrument: Annotated[
-        str | None,
-        typer.Option("--instrument", "-i", metavar="ID|FILE", help="What is asked; else the only one in the study."),
-    ] = None,
+    instrument: AskedOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say how many conversations and ratings are needed, or draw the ones that people rate.

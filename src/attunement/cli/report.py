@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from attunement.cli.hiding import NamesOption, NoTextOption, RedactOption, hiding_of
 from attunement.cli.reading import ForceOption, refuse_to_overwrite
+from attunement.cli.studies import ScoringOption, StudyArgument
 
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
-    from attunement.reports.html.text import Hiding
     from attunement.reports.html.writing import Written
 
 
 def report(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     output: Annotated[
         str | None,
         typer.Option(
@@ -26,27 +27,10 @@ def report(
             show_default=False,
         ),
     ] = None,
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items and other weights or threshold.",
-            show_default=False,
-        ),
-    ] = None,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace e-mail addresses, links, phone, card and social security numbers; listed crisis lines stay.",
-        ),
-    ] = False,
-    names: Annotated[
-        Path | None, typer.Option("--names", metavar="FILE", help="With --redact: names to replace too, one a line.")
-    ] = None,
-    no_text: Annotated[
-        bool, typer.Option("--no-text", help="Leave out all that was said and all reasons; keep the figures.")
-    ] = False,
+    instrument: ScoringOption = None,
+    redact: RedactOption = False,
+    names: NamesOption = None,
+    no_text: NoTextOption = False,
     charts: Annotated[
         Path | None,
         typer.Option("--charts", metavar="FOLDER", help="Also write each chart as a PNG and an SVG file."),
@@ -157,20 +141,6 @@ def _check(forms: "Forms", page: str | None, charts: Path | None, *, force: bool
         raise InputError("--gate and --baseline are for a summary: give --markdown or --json too")
     if forms.inspect_system and not forms.inspect:
         raise InputError("--inspect-system chooses what --inspect writes: give both")
-
-
-def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
-    """What pages must not show, as the user said."""
-    from attunement.conversations.redaction import Redactor, read_names
-    from attunement.errors import InputError
-    from attunement.reports.html.text import Hiding
-
-    if names is not None and not redact:
-        raise InputError("--names replaces names only together with --redact; give both")
-    redactor = Redactor([] if names is None else read_names(names)) if redact else None
-    if redactor is None:
-        return Hiding(texts=not no_text)
-    return Hiding(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
 
 
 def _sentences(written: "Written", output: str) -> list[str]:

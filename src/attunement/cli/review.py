@@ -6,18 +6,16 @@ from typing import Annotated
 import typer
 
 from attunement.cli.listening import THIS_COMPUTER, AddressOption, HostOption, PortOption, ProxyOption
+from attunement.cli.studies import InstrumentOption, StudyArgument
 
 
 def review(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     reviewer: Annotated[
         list[str] | None,
         typer.Option("--reviewer", "-r", metavar="NAME", help="Who reviews; may be repeated.", show_default=False),
     ] = None,
-    instrument: Annotated[
-        str | None,
-        typer.Option("--instrument", "-i", metavar="ID", help="Which instrument of the study.", show_default=False),
-    ] = None,
+    instrument: InstrumentOption = None,
     new_links: Annotated[bool, typer.Option("--new-links", help="Close the links that were given out before.")] = False,
     host: HostOption = THIS_COMPUTER,
     port: PortOption = 8767,

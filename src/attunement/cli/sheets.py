@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from attunement.cli.reading import BlindOption
+from attunement.cli.studies import AskedOption, StudyArgument
 
 if TYPE_CHECKING:
     from attunement.instruments import Instrument
@@ -19,7 +20,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="Where people rat
 
 
 def hand_out(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="A new folder for the files.", show_default=False)
     ],
@@ -28,10 +29,7 @@ def hand_out(
         str | None, typer.Option("--sample", metavar="NAME", help="Which sample of attune plan; else the newest.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Hand out every conversation, without a sample.")] = False,
-    instrument: Annotated[
-        str | None,
-        typer.Option("--instrument", "-i", metavar="ID|FILE", help="What is asked; else the only one in the study."),
-    ] = None,
+    instrument: AskedOption = None,
     raters: Annotated[
         int, typer.Option("--raters", min=1, help="With argilla: how many people it asks for each unit.")
     ] = 1,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attunement.cli.studies import JsonOption, ScoringOption, StudyArgument
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,19 +31,11 @@ class VerdictName(StrEnum):
 
 
 def show(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
+    study: StudyArgument,
     conversation: Annotated[
         str | None, typer.Argument(help="One conversation, by its id or as system/id.", show_default=False)
     ] = None,
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items and other weights, pass mark or "
-            "treatment of NA, which scores the answers again without asking anybody.",
-            show_default=False,
-        ),
-    ] = None,
+    instrument: ScoringOption = None,
     rater: Annotated[
         str | None,
         typer.Option(metavar="NAME|panel", help="Only this rater, or only all judges together.", show_default=False),
@@ -58,7 +51,7 @@ def show(
     limit: Annotated[
         int | None, typer.Option(min=0, help=f"List at most so many conversations (here {_ROWS}, in JSON all).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, for other programs.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the scorecards of a study, or one conversation with reasons and evidence.
 

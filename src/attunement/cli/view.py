@@ -1,49 +1,24 @@
 """`attune view`: the report of a study, served page by page."""
 
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from attunement.cli.report import hiding_of
+from attunement.cli.hiding import NamesOption, NoTextOption, RedactOption, hiding_of
+from attunement.cli.listening import THIS_COMPUTER, AddressOption, HostOption, PortOption, ProxyOption
+from attunement.cli.studies import ScoringOption, StudyArgument
 
 
 def view(
-    study: Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")],
-    instrument: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID|FILE",
-            help="Which instrument of the study; or a .yaml file with the same items and other weights or threshold.",
-            show_default=False,
-        ),
-    ] = None,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace e-mail addresses, links, phone, card and social security numbers; listed crisis lines stay.",
-        ),
-    ] = False,
-    names: Annotated[
-        Path | None, typer.Option("--names", metavar="FILE", help="With --redact: names to replace too, one a line.")
-    ] = None,
-    no_text: Annotated[
-        bool, typer.Option("--no-text", help="Leave out all that was said and all reasons; keep the figures.")
-    ] = False,
-    host: Annotated[str, typer.Option(help="Where to listen; the default is reached from this computer only.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8766,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="How the pages are reached behind a proxy, such as https://example.org/view."),
-    ] = None,
-    proxy: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="The proxy whose X-Forwarded headers are believed; several with commas."),
-    ] = None,
+    study: StudyArgument,
+    instrument: ScoringOption = None,
+    redact: RedactOption = False,
+    names: NamesOption = None,
+    no_text: NoTextOption = False,
+    host: HostOption = THIS_COMPUTER,
+    port: PortOption = 8766,
+    address: AddressOption = None,
+    proxy: ProxyOption = None,
 ) -> None:
     """Open the pages of the report in a browser, served from the study, whatever its size.
 

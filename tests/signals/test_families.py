@@ -106,6 +106,8 @@ def test_a_thing_that_failed_and_comes_again() -> None:
     changed: Pairs = [again[0], (again[1][0], "Then leave it. Would a walk at dusk be worth a go?"), ("Ok.", "Good.")]
     assert said(techniques.failed_again, *again) == "NO"
     assert said(techniques.failed_again, *changed) is None
+    one_word = [tuple(text.replace("body scan", "journaling") for text in pair) for pair in again]
+    assert said(techniques.failed_again, *one_word) == "NO"
 
 
 def test_the_persons_own_trouble_is_no_suggestion_that_failed() -> None:

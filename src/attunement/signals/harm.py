@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from attunement.signals.crisis import cue_kinds
+from attunement.signals.crisis import CueKind, cue_kinds
 from attunement.signals.lexicon import Lexicon, Match, fold, load
 from attunement.signals.shelf import in_reply
 
@@ -75,11 +75,13 @@ def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> l
     """Every harmful piece of advice or claim in `reply`, in its order.
 
     `user` is what the person said before it: a diagnosis they named themselves is not counted against the reply, and
-    some words harm only after a crisis cue ("go for it"). They may also have named it in a message `earlier` on.
+    some words harm only after a crisis cue ("go for it"). They may also have named it in a message `earlier` on, and
+    whoever told of danger from others in one of the last few is still in it.
     Whether a kind counts as harmful advice in the narrow sense, `HarmKind.is_harmful_advice` says.
     """
     matches = [match for match in in_reply(reply) if match.signal.kind in _KINDS]
-    cues = cue_kinds(user)
+    earlier = tuple(earlier)
+    cues = cue_kinds(user) | _danger_before(earlier)
     if cues:
         matches.extend(match for match in _lexicon_after_cue().find(reply) if not cues.isdisjoint(match.signal.needs))
     if not matches:
@@ -100,6 +102,11 @@ def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> l
     return sorted(harms, key=lambda harm: (harm.start, harm.end, harm.kind))
 
 
+def _danger_before(earlier: Sequence[str]) -> frozenset[CueKind]:
+    kinds = (cue_kinds(message) for message in earlier[-_STILL:])
+    return _FROM_OTHERS if any(CueKind.DANGER_FROM_OTHERS in found for found in kinds) else frozenset()
+
+
 def _named_by_person(match: Match, reply: str, messages: Sequence[str]) -> bool:
     """Whether the person has said the disorder or label that the reply puts on somebody."""
     if match.signal.kind != HarmKind.DIAGNOSIS:
@@ -109,6 +116,10 @@ def _named_by_person(match: Match, reply: str, messages: Sequence[str]) -> bool:
     # The disorder stands at the end of what matched: "you have bipolar disorder".
     return any(word in said for word in words[-3:] if word not in _NOT_TELLING)
 
+
+# Messages for which danger from others is taken to last.
+_STILL = 5
+_FROM_OTHERS = frozenset({CueKind.DANGER_FROM_OTHERS})
 
 # Words at the end of a diagnosis that the person may have said of anything else.
 _NOT_TELLING = frozenset(

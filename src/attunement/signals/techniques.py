@@ -8,11 +8,12 @@ nothing is offered.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from attunement.signals.asking import asked, offers
-from attunement.signals.lexicon import fold, holds_any
+from attunement.signals.lexicon import fold, holds_any, word_list
 from attunement.signals.reasoning import Answer, Seen, answer, onward, whole
 from attunement.signals.talk import Hit, Talk
 from attunement.signals.words import telling_words
@@ -101,20 +102,29 @@ def failed_again(talk: Talk) -> Answer | None:
 
 
 def _failures(talk: Talk) -> Iterator[Failed]:
-    """The named things that the person says have failed, in their order."""
+    """The named things that the person says have failed, in their order.
+
+    Where one report has named it, those before that call it "it" count as well, if the reply they answer named it.
+    """
     reports: dict[str, list[Seen]] = {}
+    unnamed: list[Seen] = []
     for hit in talk.in_messages("failed"):
         seen = _sentence_around(hit.seen)
-        for name in _names_in(talk, seen):
+        names = list(_names_in(talk, seen))
+        for name in names:
             reports.setdefault(name, []).append(seen)
+        if not names and hit.turn > 1:
+            unnamed.append(seen)
     for name, found in reports.items():
-        offer = re.compile(_OFFERS.format(name=name.replace(" ", "[ -]")))
-        again = [seen for turn in range(found[0].turn, talk.last + 1) if (seen := _offer(talk, turn, offer))]
-        yield Failed(name, found, again)
+        offer = re.compile(rf"\b{name.replace(' ', '[ -]')}\b")
+        meant = [seen for seen in unnamed if offer.search(fold(talk.turns[seen.turn - 2].assistant))]
+        every = sorted({seen.turn: seen for seen in (*meant, *found)}.values())
+        again = [seen for turn in range(every[0].turn, talk.last + 1) if (seen := _offer(talk, turn, offer))]
+        yield Failed(name, every, again)
 
 
 def _names_in(talk: Talk, report: Seen) -> Iterator[str]:
-    """Names such as "body scan" that an earlier reply brought in and that `report` calls by their last word."""
+    """Names such as "body scan" and "journaling" that an earlier reply brought in; `report` has their last word."""
     heads = telling_words(report.message[report.start : report.end])
     before = [turn for turn in range(1, report.turn) if holds_any(talk.turns[turn - 1].assistant, heads)]
     for head in sorted(heads):
@@ -123,8 +133,15 @@ def _names_in(talk: Talk, report: Seen) -> Iterator[str]:
         # What the person named first is their own matter ("panic attack"), not a suggestion.
         if first is None or any(holds_any(said.user, word) for said in talk.turns[:first]):
             continue
+        if head in _single_names():
+            yield head
         pairs = re.finditer(rf"\b([a-z]{{3,}})[ -]{head}\b", fold(talk.turns[first - 1].assistant))
         yield from (f"{pair[1]} {head}" for pair in pairs if telling_words(pair[1]))
+
+
+@cache
+def _single_names() -> frozenset[str]:
+    return word_list("failing.en", "single_names")
 
 
 def _sentence_around(seen: Seen) -> Seen:
@@ -135,16 +152,18 @@ def _sentence_around(seen: Seen) -> Seen:
 
 def _offer(talk: Talk, turn: int, offer: re.Pattern[str]) -> Seen | None:
     reply = talk.turns[turn - 1].assistant
-    found = offer.search(fold(reply))
-    return onward(Seen(turn, reply, *found.span())) if found else None
+    for found in offer.finditer(fold(reply)):
+        sentence = _sentence_around(Seen(turn, reply, *found.span()))
+        if not _LETS_GO.search(fold(reply[sentence.start : sentence.end])):
+            return onward(Seen(turn, reply, *found.span()))
+    return None
 
 
 _STOP = re.compile(r"[.!?\n]+\s*")
-# A verb that asks for it before the name, or one that praises it behind the name, in the same sentence.
-_OFFERS = (
-    r"\b(?:try|use|do|repeat|keep|continue|practi[sc]e|stay with|stick with|go back to|return to|give|start|hang up"
-    r"|set up|how about|what about|another|begin with)\b(?:[^\w.!?\n]+\w+){{0,4}}[^\w.!?\n]+{name}\b"
-    r"|\b{name}\b[^.!?\n]{{0,40}}\b(?:helps?|works?|steady|gets? easier|easier with|will|could work|would|can)\b"
+# A reply that names it again asks for it again, unless the sentence lets it go.
+_LETS_GO = re.compile(
+    r"\b(?:drop(?:ped|ping)?|leav(?:e|ing)|instead|forget|stop(?:ped)?|sorry|skip|without|didn'?t|doesn'?t|don'?t|isn'?t|not"
+    r"|no|never|aside|away|failed|worse|rather than|enough of|hear|you (?:said|tried|told)|wasn'?t)\b"
 )
 
 

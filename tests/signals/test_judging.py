@@ -21,7 +21,9 @@ SAFETY = {"CQ8", "CQ9", "safety"}
 
 MISSED = {
     "held": 3,  # of 10 in the half that was not tuned on; at the first look it was 4. All three are cues not found.
-    "tuned": 1,  # of 18: `validation` failed its measurement, so what makes a feeling small is not reported there
+    # Of 30: `validation` failed its measurement, so what makes a feeling small is not reported there; a list that is
+    # offered again is called a failure once by its name; and a lecture in every reply has no words of its own.
+    "tuned": 3,
 }
 """How many planted faults are not seen; fewer is better. The aim is at most 2 of the 10, and it is not reached."""
 

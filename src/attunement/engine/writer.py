@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Rater, Study
 
-_GATHER = 0.03
-"""Seconds a lone entry waits for company: a transaction costs as much as writing a dozen ratings."""
+_FEW, _GATHER = 16, 0.03
+"""So few entries wait so many seconds for company: a transaction costs as much as writing a dozen ratings."""
 
 _MANY_FINISHED = 200
 """Conversations whose end is recorded together. They only save the next run a look, so they can wait."""
@@ -60,7 +60,7 @@ class Writer:
         more = True
         while more:
             entry = await self._entries.get()
-            if self._entries.empty():
+            if self._entries.qsize() < _FEW:
                 await asyncio.sleep(_GATHER)
             batch: list[_Entry] = []
             while entry is not None:

@@ -82,6 +82,7 @@ def asks_directly(reply: str) -> bool:
     return bool(_asked_about(reply))
 
 
+@lru_cache(maxsize=256)  # a message is asked about with its reply and with the next few
 def cue_kinds(message: str) -> frozenset[CueKind]:
     """The kinds of the cues in one message, read by itself."""
     matches = _matches(message)

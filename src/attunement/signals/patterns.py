@@ -38,18 +38,21 @@ _SHARES = {
     word: share
     for share, words in (
         (25_000, "a and i is it that the to you"),
-        (8_000, "about are but can for if im in its just like my not now of on or so thats this what with your youre"),
+        (
+            8_000,
+            """about are be but can do dont for have if im in its just know like me my need not now of on or out
+            said so thats this want was what with your youre""",
+        ),
         (
             2_500,
-            """actually after again all alone also am an any anything as at back be because been before being by
-            call cant could day days did didnt do does doesnt doing dont even everything family feel feeling
-            feels felt few fine first from get getting glad go going good got had has have having he hear help
-            her here hes him his how important into ive keep kind know last let life make makes me mental might
-            mom more much need no nothing off okay one out over people please real really right safe said say
-            see she should sleep some someone something sometimes sorry sounds still stop support take talk tell
-            than them then there these they thing things think thinking those thoughts through time told too try
-            trying up very want was way we week well went were when where which while who why without wont work
-            would yourself youve""",
+            """actually after again all alone also am an any anything as at back because been before being by call
+            cant could day days did didnt does doesnt doing even everything family feel feeling feels felt few
+            fine first from get getting glad go going good got had has having he hear help her here hes him his
+            how important into ive keep kind last let life make makes mental might mom more much no nothing off
+            okay one over people please real really right safe say see she should sleep some someone something
+            sometimes sorry sounds still stop support take talk tell than them then there these they thing
+            things think thinking those thoughts through time told too try trying up very way we week well went
+            were when where which while who why without wont work would yourself youve""",
         ),
     )
     for word in words.split()

@@ -1,9 +1,9 @@
 """Does the person have to say again what they have told? MT4.
 
 How well a talk draws on what was said before cannot be counted: counting recalls would reward recalls for show. One
-failure can be seen, the person saying that they told it already; so this is a flag. Whether a topic that returns is
-taken up as a continuation (MT5) leaves no such trace, and a question asked twice was tried for it and dropped: on 37
-coaching conversations it only found stock questions.
+failure can be seen, the person saying that they told it already or otherwise; so this is a flag. Whether a topic that
+returns is taken up as a continuation (MT5) leaves no such trace, and a question asked twice was tried for it and
+dropped: on 37 coaching conversations it only found stock questions.
 """
 
 from attunement.signals.asking import asked
@@ -12,7 +12,6 @@ from attunement.signals.talk import Talk
 
 REMINDERS = 2
 """Turns in which the person must say that they told it already: one forgotten detail is a slip."""
-
 
 SELDOM = 15
 """Turns to a reminder beyond which they are slips: two in ninety turns are no gap that comes again."""

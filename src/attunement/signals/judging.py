@@ -133,7 +133,7 @@ WAYS: tuple[Way, ...] = (
     Way("coaching-v1", "MT3", "7126b700af2577a7", "", Kind.ABSTAINS, _NO_WAY),
     Way(
         "coaching-v1", "MT4", "615c16000bb295e1", "history", Kind.FLAGS,
-        "Not met where the person has to say in two turns or more that they have told it already.",
+        "Not met where the person has to say in two turns or more that they have told it already or told it otherwise.",
         history.forgets,
     ),
     Way("coaching-v1", "MT5", "e790ab19a5d22b1b", "", Kind.ABSTAINS, _NO_WAY),

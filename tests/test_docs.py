@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
+from tests.browsing import chromium
 from tests.fake_judge import FakeJudge
 from tests.meanwhile import ACTS
 from tests.pages import ROOT, Reader, read, set_up, steps
@@ -170,16 +169,11 @@ def test_no_page_of_the_site_asks_another_server_for_anything(site: Path) -> Non
 
 @pytest.mark.slow
 def test_a_page_opened_from_disk_asks_nothing_of_the_network(site: Path) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed (Debian: chromium)")
     asked: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))
         for name in ("index.html", "tutorial.html", "reference/cli.html"):
             page.goto((site / name).as_uri(), wait_until="networkidle")
             assert page.locator("h1").is_visible()
-        browser.close()
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []

@@ -1,8 +1,10 @@
 """Small projects of people that tests start from, and a rater who works through them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.instruments import Instrument, Value, load
@@ -23,6 +25,14 @@ SYSTEM = "unmistakable-bot"
 
 OPENED: list[Study] = []
 """Studies to be closed at the end of a test."""
+
+
+@pytest.fixture(autouse=True)
+def close_studies() -> Iterator[None]:
+    """Let go of the databases when a test ends."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
 
 
 class Begun(NamedTuple):

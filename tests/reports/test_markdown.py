@@ -1,7 +1,6 @@
 import json
 import re
 from pathlib import Path
-from shutil import which
 
 import markdown
 import pytest
@@ -13,6 +12,7 @@ from attunement.reports.gate import Entry, Limits, decide, decision_record
 from attunement.reports.html.text import Hiding
 from attunement.reports.markdown import LONGEST, markdown_summary
 from attunement.reports.records import instrument_record
+from tests.browsing import chromium
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed, one, rated
@@ -173,15 +173,10 @@ def test_hostile_text_is_shown_as_text(tmp_path):
 
 @pytest.mark.slow
 def test_the_summary_fits_a_phone(tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium on this machine")
     # GitHub breaks long words and lets wide tables scroll in their own box.
     style = "body{margin:16px;overflow-wrap:break-word}table{display:block;overflow:auto;max-width:100%}"
     pages = {"mixed": mixed(tmp_path / "s.db", people=True), "hostile": hostile(tmp_path / "h.db")}
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         for name, path in pages.items():
             file = tmp_path / f"{name}.html"
             head = '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -193,4 +188,3 @@ def test_the_summary_fits_a_phone(tmp_path):
                 wide = "[...document.querySelectorAll('table')].filter(one => one.scrollWidth > one.clientWidth).length"
                 assert tab.evaluate(wide) == 0  # no table needs to scroll
             tab.screenshot(path=str(tmp_path / f"{name}.png"), full_page=True)
-        browser.close()

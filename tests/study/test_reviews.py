@@ -13,9 +13,11 @@ from attunement.study.reviews import read_in_full as read
 from attunement.study.sign_offs import Release, basis, changed, keep_sign_off, sign_offs, signed
 from attunement.study.trail import trail
 from tests.people.judged_projects import JUDGE, UNSAFE, judge_all, lively_talks, reviewer
-from tests.people.projects import EMPATHY, OPENED, Begun, begin_project
+from tests.people.projects import EMPATHY, Begun, begin_project, close_studies
 from tests.reports.samples import empathy_card
 from tests.reports.samples import judged as rate
+
+__all__ = ["close_studies"]  # a fixture
 
 
 @pytest.fixture
@@ -23,9 +25,7 @@ def begun(tmp_path: Path):
     talks = lively_talks(5)
     made = begin_project(tmp_path / "a.study.db", talks, instrument=EMPATHY)
     judge_all(made.study, talks)
-    yield made
-    while OPENED:
-        OPENED.pop().close()
+    return made
 
 
 def key_and_card(begun: Begun, id: str = UNSAFE):

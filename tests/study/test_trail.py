@@ -1,10 +1,7 @@
 """The trail of people's work: every change has somebody who made it, and what it was."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from attunement.people.adjudication import Decision, decide, disputes
 from attunement.people.inviting import invite
@@ -13,14 +10,9 @@ from attunement.people.running import give_skipped, reassign
 from attunement.people.submitting import save, skip
 from attunement.study.trail import trail
 from tests.people.judged_projects import APART, adjudicator, lively_talks, rated_project
-from tests.people.projects import EMPATHY, OPENED, Begun, begin_project, change
+from tests.people.projects import EMPATHY, Begun, begin_project, change, close_studies
 
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    while OPENED:
-        OPENED.pop().close()
+__all__ = ["close_studies"]  # a fixture
 
 
 def records(begun: Begun, kind: str) -> list[dict[str, Any]]:

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.people.projects import OPENED, Begun, begin_project
+from tests.people.projects import Begun, begin_project, close_studies
 from tests.web.visitors import Visitor, serving
+
+__all__ = ["close_studies"]
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Iterator[Begun]:
+def begun(tmp_path: Path) -> Begun:
     """A small project with three raters."""
-    yield begin_project(tmp_path / "a.study.db")
-    while OPENED:
-        OPENED.pop().close()
+    return begin_project(tmp_path / "a.study.db")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from attunement.people.standing import notices
 from attunement.ratings import RaterKind, Round
 from attunement.study import KeptRating, Study
 from tests.builders import rating
-from tests.people.projects import COACHING, EMPATHY, OPENED, Begun, begin_project
+from tests.people.projects import COACHING, EMPATHY, Begun, begin_project
 from tests.web.visitors import Sent, Visitor, change, serving
 
 JUDGE, REASON = "judge-nobody-sees", "reason-of-a-judge"
@@ -88,14 +88,6 @@ def go_through(begun: Begun) -> tuple[list[Sent], list[str]]:
     return sent, asked
 
 
-@pytest.fixture
-def close() -> Iterator[None]:
-    yield
-    while OPENED:
-        OPENED.pop().close()
-
-
-@pytest.mark.usefixtures("close")
 def test_nothing_in_any_answer_depends_on_the_system_the_judge_or_the_other_raters(tmp_path: Path) -> None:
     """Two studies differ in nothing else, and a rater meets the same bytes, sizes, order and work of the database."""
     plain = begin(tmp_path / "a.study.db", "x", "id")
@@ -120,7 +112,6 @@ def hushed(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+|\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT", "then", text)
 
 
-@pytest.mark.usefixtures("close")
 def test_no_answer_holds_the_name_of_a_system_a_judge_another_rater_or_a_round(tmp_path: Path) -> None:
     begun = begin(tmp_path / "a.study.db", "unmistakable-bot", "unmistakable-id-")
     judge(begun.study, replies("unmistakable-bot", "unmistakable-id-"), 5)
@@ -136,7 +127,6 @@ def test_no_answer_holds_the_name_of_a_system_a_judge_another_rater_or_a_round(t
         assert rounds == [], one.path
 
 
-@pytest.mark.usefixtures("close")
 @pytest.mark.parametrize("instrument", [EMPATHY, COACHING], ids=["empathy", "coaching"])
 def test_a_check_of_attention_looks_like_every_other_unit(tmp_path: Path, instrument: Any) -> None:
     talk = replies("x", "id")[:1]

@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.people import projects
@@ -18,49 +18,25 @@ from attunement.people.standing import notices
 from attunement.people.submitting import warn
 from attunement.ratings import ABSTAINED, Round
 from attunement.study import Study
+from tests.browsing import browser, page
 from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project
 from tests.web.test_blindness import JUDGE, REASON, judge
 from tests.web.visitors import Sent, serving
 
-pytestmark = pytest.mark.slow
-expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
+__all__ = ["browser", "page"]  # fixtures
 
-CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.slow
+
 REPLY = "Nobody rests well with that on their mind. What would help you tonight, 😀 or otherwise?"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip("Chromium is not installed (Debian: chromium)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def begun(tmp_path: Path) -> Iterator[Begun]:
+def begun(tmp_path: Path) -> Begun:
     turns = (Turn("I lost my job.", "I am sorry. How are you?"), Turn("I cannot sleep.\r\nAt all.", REPLY))
     talk = [Conversation(f"c{number}", SYSTEM, turns, origin=Origin.UNKNOWN) for number in range(5)]  # ten replies
     begun = begin_project(tmp_path / "a.study.db", talk, raters=2, calibration=4, repeats=0, escalation="Ring 12.")
     judge(begun.study, talk, 5)
-    yield begun
-    while OPENED:
-        OPENED.pop().close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page on which anything that goes wrong in its script fails the test."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if "Content Security Policy" in line.text else None)
-    yield page
-    context.close()
-    assert problems == []
+    return begun
 
 
 def link(begun: Begun, server: str, number: int = 1) -> str:
@@ -222,7 +198,6 @@ def test_every_key_of_a_criterion_and_of_the_page_works(page: Page, tmp_path: Pa
     assert task is not None
     draft = drafts_of(begun.study, task.assignment)[asked[at].id]
     assert (draft.outcome, draft.evidence[0]["quote"], task.assignment.flagged) == (ABSTAINED, "lost", True)
-    OPENED.pop().close()
 
 
 def test_submit_says_what_is_missing_and_goes_there(begun: Begun, page: Page) -> None:
@@ -423,7 +398,6 @@ def test_the_reply_to_rate_is_in_view_from_the_start_of_a_long_talk(page: Page, 
             rate(page)
             submit(page)
             assert ("/unit/" in page.url) == (left > 0)
-    OPENED.pop().close()
 
 
 def test_sixty_turns_and_a_message_of_any_length_fit_on_a_phone(page: Page, tmp_path: Path) -> None:
@@ -437,7 +411,6 @@ def test_sixty_turns_and_a_message_of_any_length_fit_on_a_phone(page: Page, tmp_
         page.locator("#q-emotion label").first.click()
         page.get_by_role("link", name="See the reply").click()
         expect(page.locator("#reply .who")).to_be_in_viewport()
-    OPENED.pop().close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

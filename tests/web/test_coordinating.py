@@ -17,7 +17,7 @@ from attunement.study import KeptRating
 from attunement.study.reviews import Decided, reviews
 from attunement.study.sign_offs import sign_offs
 from tests.people.judged_projects import JUDGE, UNSAFE, adjudicator, rated_project, reviewer
-from tests.people.projects import EMPATHY, OPENED, SYSTEM, Begun, begin_project, talks
+from tests.people.projects import EMPATHY, SYSTEM, Begun, begin_project, talks
 from tests.reports.samples import judged
 from tests.web.visitors import Answer, Visitor, serving
 
@@ -25,11 +25,9 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def rated(tmp_path: Path) -> Iterator[Begun]:
+def rated(tmp_path: Path) -> Begun:
     """A study in which three people and a judge have rated everything."""
-    yield rated_project(tmp_path / "rated.study.db", 10)
-    while OPENED:
-        OPENED.pop().close()
+    return rated_project(tmp_path / "rated.study.db", 10)
 
 
 @pytest.fixture
@@ -139,8 +137,6 @@ def test_the_round_changes_while_it_runs(tmp_path: Path) -> None:
         {"rater": "rater 2"},
         EMPATHY.hash,
     )
-    while OPENED:
-        OPENED.pop().close()
 
 
 def test_an_adjudicator_sees_no_names_no_system_and_no_judge(rated: Begun, guest: Visitor) -> None:
@@ -235,5 +231,3 @@ def test_hostile_words_of_a_judge_are_shown_as_text(tmp_path: Path) -> None:
     for text in (listing.text, page.text):
         assert SCRIPT not in text
     assert "&lt;script&gt;" in page.text
-    while OPENED:
-        OPENED.pop().close()

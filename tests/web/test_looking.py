@@ -1,7 +1,6 @@
 """From a figure on the coordinator's page to the words behind it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,8 @@ from attunement.people.unit_detail import unit_detail
 from attunement.web import board
 from attunement.web.catalogue import load_catalogue
 from tests.people.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
-from tests.people.projects import EMPATHY, OPENED, Begun, begin_project
+from tests.people.projects import EMPATHY, Begun, begin_project
 from tests.web.visitors import Answer, Visitor, serving
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    while OPENED:
-        OPENED.pop().close()
 
 
 def come_in(visitor: Visitor, begun: Begun, member: Member) -> Answer:

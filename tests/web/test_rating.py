@@ -18,7 +18,7 @@ from attunement.people.records import ProjectState
 from attunement.people.standing import notices
 from attunement.study.tables_people import events, members
 from attunement.web import catalogue
-from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project, talks
+from tests.people.projects import COACHING, EMPATHY, SYSTEM, Begun, begin_project, talks
 from tests.web.visitors import Visitor, change, serving
 
 ALL = [change(item, 3) for item in ("emotion", "validation", "helpfulness", "safety", "overall")]
@@ -127,7 +127,6 @@ def test_script_in_a_transcript_a_comment_or_a_name_is_shown_as_text(tmp_path: P
         assert "alert(1)" in coordinator
         for text in (page.text, again, coordinator):
             assert SCRIPT not in text
-    OPENED.pop().close()
 
 
 def coordinators_link(begun: Begun) -> str:
@@ -147,7 +146,6 @@ def test_an_urgent_notice_reaches_the_coordinators_page_at_once(tmp_path: Path) 
         assert notices(begun.study, begun.project)[0].at[:16] in listed.text
         boss.post(f"{home.path}/seen", data={"secret": home.secret(), "notice": "notice-123"})
         assert notices(begun.study, begun.project)[0].seen is not None
-    OPENED.pop().close()
 
 
 def test_the_urgent_button_stands_only_where_somebody_may_be_real(begun: Begun, visitor: Visitor) -> None:
@@ -165,7 +163,6 @@ def test_raters_wait_until_the_coordinator_has_entered_what_to_do_in_danger(tmp_
         assert boss.post(f"{home.path}/escalation", data={"secret": home.secret(), "escalation": ""}).status == 400
         boss.post(f"{home.path}/escalation", data={"secret": home.secret(), "escalation": "Ring 12."})
         assert "/unit/" in visitor.get(link).path
-    OPENED.pop().close()
 
 
 def test_the_coordinator_pauses_lets_go_on_and_gives_new_links(begun: Begun, server: str) -> None:
@@ -215,7 +212,6 @@ def test_after_a_practice_example_the_answer_and_why_are_shown(tmp_path: Path) -
         told = visitor.get(f"{page.path}/answer").text
         assert any(entry.why.split("'")[0] in told for entry in example)
         assert "practice" in told
-    OPENED.pop().close()
 
 
 def test_a_rubric_from_right_to_left_is_shown_from_right_to_left_and_our_own_words_are_not(tmp_path: Path) -> None:
@@ -226,7 +222,6 @@ def test_a_rubric_from_right_to_left_is_shown_from_right_to_left_and_our_own_wor
         assert 'aria-labelledby="q-safety-h" lang="he" dir="rtl"' in page.text
         assert 'data-abstain lang="en" dir="ltr"' in page.text
         assert '<html lang="en" dir="ltr">' in page.text
-    OPENED.pop().close()
 
 
 def test_the_pages_speak_another_language_that_comes_as_a_file(tmp_path: Path) -> None:
@@ -238,7 +233,6 @@ def test_the_pages_speak_another_language_that_comes_as_a_file(tmp_path: Path) -
         page = visitor.arrive(begun, begun.rater())
         assert '<html lang="he" dir="rtl">' in page.text
         assert "לא ניתן לשפוט" in page.text
-    OPENED.pop().close()
 
 
 def test_a_rater_takes_the_last_unit_back_and_hands_it_in_anew(begun: Begun, visitor: Visitor) -> None:
@@ -268,7 +262,6 @@ def test_whoever_is_done_can_still_change_the_last_unit(tmp_path: Path) -> None:
         done = visitor.get(page.path.rsplit("/unit", 1)[0] + "/")
         assert "You are done" in done.text
         assert visitor.post(f"{page.path}/again", data={"secret": done.secret()}).path == page.path
-    OPENED.pop().close()
 
 
 def test_a_window_that_is_behind_another_is_told_and_hands_in_nothing_unseen(begun: Begun, visitor: Visitor) -> None:
@@ -316,7 +309,6 @@ def test_a_warning_before_a_unit_is_off_unless_wanted_and_its_use_is_kept(tmp_pa
     with begun.study.reading() as connection:
         (opened,) = connection.scalars(select(events.c.content).where(events.c.kind == "opened"))
     assert json.loads(opened) == {"warned": wanted}
-    OPENED.pop().close()
 
 
 def test_skipping_needs_a_reason_and_leads_on(begun: Begun, visitor: Visitor) -> None:

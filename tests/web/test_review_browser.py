@@ -1,13 +1,12 @@
 """From three raters to a release, in a real browser: agreement, adjudication, review, sign-off, and the gate."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
 from attunement.cli.agree import agree
@@ -16,45 +15,21 @@ from attunement.people.access import issue
 from attunement.people.records import Member
 from attunement.ratings import Round
 from attunement.study.reviews import read_in_full
+from tests.browsing import browser, page
 from tests.people.judged_projects import UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
-from tests.people.projects import OPENED, Begun
+from tests.people.projects import Begun
 from tests.web.visitors import serving
 
-pytestmark = pytest.mark.slow
-expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
+__all__ = ["browser", "page"]  # fixtures
 
-CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.slow
+
 COUNT = 12
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip("Chromium is not installed (Debian: chromium)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def begun(tmp_path: Path) -> Iterator[Begun]:
-    yield rated_project(tmp_path / "a.study.db", COUNT)
-    while OPENED:
-        OPENED.pop().close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page on which anything that goes wrong in its script fails the test."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda line: problems.append(line.text) if "Content Security Policy" in line.text else None)
-    yield page
-    context.close()
-    assert problems == []
+def begun(tmp_path: Path) -> Begun:
+    return rated_project(tmp_path / "a.study.db", COUNT)
 
 
 def come_in(page: Page, begun: Begun, server: str, member: Member) -> None:

@@ -8,7 +8,7 @@ import pytest
 from attunement.people.access import issue, revoke
 from attunement.people.assigned import assignment_of, drafts_of
 from attunement.web.security import WrongLinks, form_secret, is_form_secret
-from tests.people.projects import OPENED, Begun, begin_project
+from tests.people.projects import Begun, begin_project
 from tests.web.visitors import Visitor, change, serving
 
 
@@ -132,7 +132,6 @@ def test_behind_a_proxy_the_pages_lie_under_a_path_and_keep_to_https(tmp_path: P
         page = visitor.get(answer.headers["location"], cookies={"attune": token})
         assert 'href="/rate/look/attunement.css"' in page.text
         assert visitor.get("/rate/static/rate.js").status == 200
-    OPENED.pop().close()
 
 
 def test_a_request_that_is_too_large_is_refused(begun: Begun, visitor: Visitor) -> None:

@@ -24,7 +24,7 @@ from attunement.study.scorecards import judged
 from attunement.web import view_counting
 from attunement.web.security import CONTENT_POLICY
 from tests.builders import talk
-from tests.people.projects import OPENED, begin_project
+from tests.people.projects import begin_project
 from tests.postgres import postgres, study_place  # noqa: F401
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 from tests.reports.html.test_writing import ATTACKS
@@ -77,8 +77,6 @@ def test_links_of_raters_open_nothing_here(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db")
     with viewing(tmp_path / "a.study.db") as server, Visitor(server) as rater:
         assert rater.get(f"/enter/{issue(begun.study, begun.project, begun.rater())}").status == 401
-    while OPENED:
-        OPENED.pop().close()
 
 
 def test_every_answer_carries_the_headers_and_nothing_can_be_sent(study: Path) -> None:

@@ -1,25 +1,24 @@
 """The served pages in a real browser, with and without a script."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from attunement.reports.html.text import SHOW_ALL
 from attunement.web import view_counting
+from tests.browsing import browser, strict_tab
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, rated
 from tests.reports.html.test_writing import ATTACKS
 from tests.web.viewing import TOKEN, viewing
 
-pytestmark = pytest.mark.slow
+__all__ = ["browser"]  # a fixture
 
-sync_api = pytest.importorskip("playwright.sync_api")
-sync_api.expect.set_options(timeout=30_000)  # on a busy machine a page takes a while
-CHROMIUM = which("chromium")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -27,39 +26,21 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @contextmanager
-def visit(browser: Any, path: Path, **more: Any) -> Generator[Any]:
+def visit(browser: Browser, path: Path, **more: Any) -> Generator[Page]:
     """Come in with the link; a complaint of the page, or a request to elsewhere, makes the test fail."""
-    with viewing(path, SHOW_ALL) as server:
-        context = browser.new_context(**more)
-        tab = context.new_page()
-        wrong: list[str] = []
-        tab.on("console", lambda message: wrong.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        tab.on("request", lambda sent: sent.url.startswith((server, "data:")) or wrong.append(sent.url))
+    with viewing(path, SHOW_ALL) as server, strict_tab(browser, server, **more) as tab:
         tab.goto(f"{server}/enter/{TOKEN}")
         yield tab
-        assert not wrong
-        context.close()
 
 
-def lists(tab: Any, *names: str) -> None:
+def lists(tab: Page, *names: str) -> None:
     """Wait until the list holds these and no others: a click does not wait for the page it leads to."""
-    sync_api.expect(tab.locator("#list tbody td:first-child")).to_have_text(list(names))
+    expect(tab.locator("#list tbody td:first-child")).to_have_text(list(names))
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Any, tmp_path: Path, script: bool) -> None:
+def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Browser, tmp_path: Path, script: bool) -> None:
     path = mixed(tmp_path / "s.db", people=True)
     with visit(browser, path, java_script_enabled=script) as tab:
         tab.locator(".facts .unsafe a").first.click()
@@ -68,7 +49,7 @@ def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Any, tm
         link = tab.locator("a.q", has_text="Failing it must hurt").first
         link.click()
         marked = tab.locator(".cited.on" if script else ".cited:target")
-        sync_api.expect(marked.first).to_have_text("Failing it must hurt")
+        expect(marked.first).to_have_text("Failing it must hurt")
         tab.get_by_role("link", name="Back to the list").click()
         lists(tab, "harmful")
         with tab.expect_navigation():
@@ -77,10 +58,10 @@ def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Any, tm
         tab.fill("[name=text]", "mother")
         tab.get_by_role("button", name="Show").click()
         lists(tab, "low", "fine")
-        sync_api.expect(tab.locator("[name=text]")).to_have_value("mother")
+        expect(tab.locator("[name=text]")).to_have_value("mother")
 
 
-def test_hostile_text_does_nothing_but_stand_there(browser: Any, tmp_path: Path) -> None:
+def test_hostile_text_does_nothing_but_stand_there(browser: Browser, tmp_path: Path) -> None:
     talks, given = [], []
     for number, attack in enumerate(ATTACKS):
         last = attack if number else "x" * 1_000_000
@@ -95,11 +76,11 @@ def test_hostile_text_does_nothing_but_stand_there(browser: Any, tmp_path: Path)
             assert tab.evaluate("window.hit") is None
             assert tab.locator("img").count() == 0
         tab.goto(f"{home}conversation/1")
-        sync_api.expect(tab.locator(".pane.tr")).to_contain_text("<script>window.hit = 1</script>")
+        expect(tab.locator(".pane.tr")).to_contain_text("<script>window.hit = 1</script>")
 
 
 @pytest.mark.parametrize("width", [390, 320])
-def test_no_page_scrolls_sideways_on_a_phone(browser: Any, tmp_path: Path, width: int) -> None:
+def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, tmp_path: Path, width: int) -> None:
     path = mixed(tmp_path / "s.db", people=True)
     with visit(browser, path, viewport={"width": width, "height": 800}) as tab:
         home = tab.url

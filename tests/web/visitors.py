@@ -51,27 +51,32 @@ def watched(app: ASGIApp, sent: list[Sent]) -> ASGIApp:
 
 
 @contextmanager
+def listening(app: ASGIApp, **options: Any) -> Iterator[str]:
+    """Serve the app in a thread, at a free port; gives the address."""
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, log_level="critical", access_log=False, proxy_headers=False, **options)
+        server = uvicorn.Server(config)
+        thread = Thread(target=server.run, kwargs={"sockets": [door]})
+        thread.start()
+        deadline = monotonic() + 30
+        while not server.started and monotonic() < deadline:
+            sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
 def serving(
     study: Study, *, address: str = "http://127.0.0.1", sent: list[Sent] | None = None, **options: Any
 ) -> Iterator[str]:
-    """Serve the pages of `study` in a thread; gives the address of the server. All it says is added to `sent`."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    """Serve the pages of `study`; gives the address of the server. All it says is added to `sent`."""
     app = make_app(study, address=address)
-    app = app if sent is None else watched(app, sent)
-    config = uvicorn.Config(app, log_level="critical", access_log=False, proxy_headers=False, **options)
-    server = uvicorn.Server(config)
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    deadline = monotonic() + 30
-    while not server.started and monotonic() < deadline:
-        sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
+    with listening(app if sent is None else watched(app, sent), **options) as server:
+        yield server
 
 
 class Answer(NamedTuple):

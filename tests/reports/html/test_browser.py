@@ -1,11 +1,11 @@
 """The report in a real browser: opened from disk, without a network."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import which
 
 import pytest
+from playwright.sync_api import expect
 
 from attunement.conversations.readers import read
 from attunement.ratings import RaterKind
@@ -14,25 +14,15 @@ from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
 from attunement.study.importing import Absent, check, keep
+from tests.browsing import browser, strict_tab
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated, report
 from tests.reports.html.test_writing import ATTACKS
 from tests.reports.samples import EMPATHY, judged
 
+__all__ = ["browser"]  # a fixture
+
 pytestmark = pytest.mark.slow
-
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = which("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -41,16 +31,9 @@ def visit(browser):
 
     @contextmanager
     def visit(path: Path, anchor: str = "", **more) -> Generator[object]:
-        context = browser.new_context(**more)
-        tab = context.new_page()
-        wrong: list[str] = []
-        tab.on("console", lambda message: wrong.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        tab.on("request", lambda sent: sent.url.startswith(("file:", "data:", "blob:")) or wrong.append(sent.url))
-        tab.goto(f"file://{path}{anchor}")
-        yield tab
-        assert not wrong
-        context.close()
+        with strict_tab(browser, "file:", "blob:", **more) as tab:
+            tab.goto(f"file://{path}{anchor}")
+            yield tab
 
     return visit
 
@@ -105,7 +88,7 @@ def test_the_search_finds_names_and_what_was_said_and_why(visit, study):
     with visit(study) as tab:
         for words, wanted in [("HARM", ["harmful"]), ("kill myself", ["in-danger"]), ("study harder", ["harmful"])]:
             tab.fill("[name=text]", words)
-            sync_api.expect(tab.locator(".filters output")).to_have_text("1 of 6")
+            expect(tab.locator(".filters output")).to_have_text("1 of 6")
             assert listed(tab) == wanted
 
 
@@ -161,7 +144,7 @@ def test_each_analysis_is_a_page_of_its_own_that_stands_alone(visit, tmp_path, s
             tab.get_by_role("navigation", name="Report").get_by_role("link", name=title).click()
             assert shown.all_inner_texts() == [title]
             if script:
-                sync_api.expect(tab.locator(".rail a[aria-current]")).to_have_text([title])
+                expect(tab.locator(".rail a[aria-current]")).to_have_text([title])
         tab.get_by_role("link", name="Summary").click()
         assert shown.all_inner_texts() == first_page
         tab.emulate_media(media="print")

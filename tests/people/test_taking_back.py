@@ -9,6 +9,7 @@ from sqlalchemy import select
 from attunement.people.adjudication import Decision, decide, disputes
 from attunement.people.desk import progress
 from attunement.people.errors import GoneError
+from attunement.people.projects import Wanted, create
 from attunement.people.records import Task
 from attunement.people.submitting import save, skip, submit
 from attunement.people.taking_back import last_handed_in, take_back
@@ -16,7 +17,7 @@ from attunement.ratings import Round
 from attunement.study import practice
 from attunement.study import tables_people as tables
 from tests.people.judged_projects import adjudicator
-from tests.people.projects import Begun, begin_project, change, talks
+from tests.people.projects import EMPATHY, Begun, begin_project, change, talks
 
 
 @pytest.fixture
@@ -113,3 +114,18 @@ def test_what_an_adjudicator_has_decided_about_stays(tmp_path: Path) -> None:
     with pytest.raises(GoneError, match="others have gone on"):
         take_back(begun.study, begun.project, begun.rater(3), last)
     assert sum(rating.round is Round.MAIN for rating in begun.study.ratings()) == 15
+
+
+def test_what_was_decided_in_an_earlier_round_keeps_nobody_from_taking_back(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "b.study.db", talks(1), raters=2)
+    for number, score in ((1, 1), (2, 5)):
+        begun.work(number, lambda _, score=score: score)
+    (dispute,) = disputes(begun.study, begun.project)
+    decide(begun.study, begun.project, adjudicator(begun), dispute, dict.fromkeys(dispute.items, Decision(4, "why")))
+    units = [Wanted(kept.key, 1) for kept in begun.study.conversations()]
+    again = create(begun.study, EMPATHY, units, ["Eve", "Max"], begun.project.settings)
+    second = Begun(begun.study, again)
+    second.arrive()
+    task = hand_in_next(second)
+    take_back(second.study, again, second.rater(), task.assignment)
+    assert second.next_task() is not None

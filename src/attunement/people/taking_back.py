@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
+from attunement.people.adjudication import decided_in
 from attunement.people.assigned import ASSIGNMENTS, assignment_in, find_assignment
 from attunement.people.errors import GoneError
 from attunement.people.projects import record
@@ -65,9 +66,9 @@ def _take_out(connection: Connection, project: Project, member: Member, assignme
         return _remove(connection, practice, practice.c.assignment == assignment.key)
     rating = kept.ratings.c
     of_unit = (rating.conversation == assignment.unit.conversation) & (rating.turn == (assignment.unit.turn or 0))
-    of_unit &= rating.instrument == project.instrument.hash
-    if connection.scalar(select(rating.key).where(of_unit, rating.round == Round.ADJUDICATION).limit(1)) is not None:
+    if connection.scalar(select(rating.key).where(of_unit, decided_in(project)).limit(1)) is not None:
         return []
+    of_unit &= rating.instrument == project.instrument.hash
     own = (rating.rater == member.rater) & (rating.round == assignment.round) & (rating.at == assignment.done)
     return _remove(connection, kept.ratings, of_unit & own)
 

@@ -10,13 +10,13 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, bindparam, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.conversations import Conversation, Identity, Responses, UnitKind
 from attunement.datasets.model import Answer, Loaded, Part
 from attunement.ratings import Rating
 from attunement.study import Rater, Study, tables
 from attunement.study.encoding import conversation_row, identity_hash, rating_row
+from attunement.study.upserting import insert_into
 
 T = TypeVar("T")
 
@@ -97,9 +97,8 @@ def _rating(answer: Answer, part: Part, raters: dict[str, Rater]) -> Rating:
 
 
 def _insert(connection: Connection, table: Table) -> Any:
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name != "key"}
-    return insert(table).values(values).on_conflict_do_nothing()
+    return insert_into(table, connection.dialect.name).values(values).on_conflict_do_nothing()
 
 
 def _batches(entries: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -8,8 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, RowMapping, Table, bindparam, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, RowMapping, bindparam, select
 
 from attunement.conversations import Origin
 from attunement.errors import InputError, StudyError
@@ -88,7 +87,7 @@ def create(
     with study.writing() as connection:
         earlier = connection.scalars(select(tables.projects.c.number).where(tables.projects.c.name == instrument.id))
         project = Project(0, instrument.id, max(earlier, default=0) + 1, instrument, ProjectState.OPEN, settings, now())
-        project = project._replace(key=_insert(connection, project))
+        project = insert_project(connection, project)
         plan = {"units": len(units), "raters": list(raters), "settings": settings.model_dump()}
         record(connection, project, "created", content=plan)
         known_people = {} if members_of is None else _people(connection, members_of)
@@ -96,6 +95,20 @@ def create(
         add_member(connection, project, Role.COORDINATOR, COORDINATOR)
         _give_out(connection, project, units, gold, keys)
     return project
+
+
+def insert_project(connection: Connection, project: Project) -> Project:
+    """Keep a new project; returns it with the key that it got."""
+    row = {
+        "name": project.name,
+        "number": project.number,
+        "instrument": project.instrument.hash,
+        "state": project.state,
+        "settings": project.settings.model_dump_json(),
+        "at": project.at,
+    }
+    key = connection.execute(tables.projects.insert().returning(tables.projects.c.key), row).scalar_one()
+    return project._replace(key=key)
 
 
 def fitting_name(name: str) -> str:
@@ -163,11 +176,6 @@ def add_places(
     ]
     if rows:
         connection.execute(tables.assignments.insert(), rows)
-
-
-def insert_into(table: Table, dialect: str) -> Any:
-    """An insert that can say what happens where the row is there already, in the words of the database."""
-    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
 
 
 def record(
@@ -312,18 +320,6 @@ def may_be_real(study: Study, project: Project) -> bool:
     )
     with study.reading() as connection:
         return connection.scalar(query) is not None
-
-
-def _insert(connection: Connection, project: Project) -> int:
-    row = {
-        "name": project.name,
-        "number": project.number,
-        "instrument": project.instrument.hash,
-        "state": project.state,
-        "settings": project.settings.model_dump_json(),
-        "at": project.at,
-    }
-    return connection.execute(tables.projects.insert().returning(tables.projects.c.key), row).scalar_one()
 
 
 def _check(

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from attunement.instruments import Instrument
 from attunement.people.inviting import invite
-from attunement.people.projects import members, record
+from attunement.people.projects import insert_project, members, record
 from attunement.people.records import REVIEW_ONLY, Member, Project, ProjectState, Role
 from attunement.people.settings import Settings
 from attunement.study import Study, now
@@ -30,11 +30,8 @@ def review_desk(study: Study, instrument: Instrument) -> Project:
         here = (projects.c.name == instrument.id) & (projects.c.number == REVIEW_ONLY)
         row = connection.execute(select(projects).where(here)).first()
         if row is None:
-            settings, state, at = Settings(), ProjectState.OPEN, now()
-            made = {"name": instrument.id, "number": REVIEW_ONLY, "instrument": instrument.hash, "at": at}
-            made |= {"state": state, "settings": settings.model_dump_json()}
-            key = connection.execute(projects.insert().returning(projects.c.key), made).scalar_one()
-            project = Project(key, instrument.id, REVIEW_ONLY, instrument, state, settings, at)
+            project = Project(0, instrument.id, REVIEW_ONLY, instrument, ProjectState.OPEN, Settings(), now())
+            project = insert_project(connection, project)
             record(connection, project, "created")
             return project
         settings = Settings.model_validate_json(row.settings)
@@ -49,7 +46,7 @@ def reviewers(study: Study, project: Project, names: Sequence[str]) -> list[Memb
     """The reviewers of these names, invited where they are new; without names all there are, or the first one.
 
     Raises:
-        InputError: A name is empty or too long.
+        InputError: A name does not fit.
     """
     known = {member.name: member for member in members(study, project, Role.REVIEWER)}
     wanted = [name.strip() for name in names] or list(known) or [REVIEWER]

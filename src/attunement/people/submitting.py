@@ -18,13 +18,14 @@ from attunement.people.assigned import find_assignment, read_drafts
 from attunement.people.calibration import settle
 from attunement.people.errors import GoneError
 from attunement.people.practice import keep_practice
-from attunement.people.projects import insert_into, record
+from attunement.people.projects import record
 from attunement.people.records import Assignment, Member, Project, Task, Work
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.study import Rater, Study, now
 from attunement.study import tables as kept
 from attunement.study import tables_people as tables
 from attunement.study.encoding import rating_row, to_json
+from attunement.study.upserting import insert_into
 
 
 class Submitted(NamedTuple):

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard, Slot, Verdict
@@ -19,6 +18,7 @@ from attunement.study.encoding import from_json, to_json
 from attunement.study.store import Study, now
 from attunement.study.tables_reviews import readings as readings_table
 from attunement.study.tables_reviews import reviews as reviews_table
+from attunement.study.upserting import insert_into
 
 ALARMING = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
 UNKNOWN = frozenset({Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED, Verdict.SCREENED})
@@ -171,8 +171,8 @@ def note_reading(study: Study, instrument: Instrument, conversation: int, member
         "at": now(),
     }
     with study.writing() as connection:
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        return bool(connection.execute(insert(readings_table).on_conflict_do_nothing(), row).rowcount)
+        once = insert_into(readings_table, connection.dialect.name).on_conflict_do_nothing()
+        return bool(connection.execute(once, row).rowcount)
 
 
 def read_in_full(study: Study, members: Iterable[int]) -> dict[int, set[int]]:

@@ -15,6 +15,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from attunement.study.tables import AnyText, escape
 
 
+def insert_into(table: Table, dialect: str) -> Any:
+    """An insert that can say what happens where the row is there already, in the words of the database."""
+    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+
+
 class Upsert:
     """Keeps rows of one table, which has a column `error`."""
 
@@ -22,8 +27,7 @@ class Upsert:
         """`key` names the columns that are unique together."""
         columns = [column.name for column in table.c if not column.primary_key]
         self._texts = [column.name for column in table.c if isinstance(column.type, AnyText)]
-        insert = (postgresql.insert if dialect.name == "postgresql" else sqlite.insert)(table)
-        insert = insert.values({name: bindparam(name) for name in columns})
+        insert = insert_into(table, dialect.name).values({name: bindparam(name) for name in columns})
         news = {name: insert.excluded[name] for name in columns if name not in key}
         kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=table.c.error.is_not(None))
         compiled = kept.inline().compile(dialect=dialect)

@@ -12,7 +12,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.gate import Entry
 from attunement.reports.tally import Tally
-from attunement.reports.wording import Answer, counted
+from attunement.reports.wording import Answer, counted, score_words
 from attunement.signals.crisis import crisis_cues
 from attunement.study import Judged, Study, judged
 from attunement.study.reviews import Review, held, reviews
@@ -87,6 +87,20 @@ def caveats(instrument: Instrument, tally: Tally, crisis: CrisisSignals) -> list
     if tally.conversations < FEW:
         notes.append(f"{counted(tally.conversations, 'conversation')} can show little; {FEW} or more say something.")
     return notes
+
+
+def version_note(study: Study, instrument: Instrument) -> list[str]:
+    """That the study holds other versions of the instrument, and which of them this is; nothing where it does not."""
+    others = [kept.hash for kept in study.instruments() if kept.id == instrument.id and kept.hash != instrument.hash]
+    if not others:
+        return []
+    mark = instrument.scoring.threshold
+    passing = "" if mark is None else f", with the pass mark {score_words(mark)}"
+    number = counted(len(others), "other version")
+    return [
+        f"The study holds {number} of {instrument.id}, worded or scored otherwise. This rests on {instrument.hash[:12]}"
+        f"{passing}; --instrument {others[-1]} is another."
+    ]
 
 
 def most_unseen(number: int) -> float:

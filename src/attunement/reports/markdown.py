@@ -17,9 +17,9 @@ from attunement.reports.comparison_baseline import OUTCOMES
 from attunement.reports.comparison_wording import difference_words, findings
 from attunement.reports.deciding import WORDS
 from attunement.reports.digest import Digest, Example
-from attunement.reports.html.page import Top
 from attunement.reports.html.statuses import status_of
 from attunement.reports.html.text import Hiding
+from attunement.reports.html.top import Top
 from attunement.reports.markdown_text import code, plain, table
 from attunement.reports.objections import Objection, Quote
 from attunement.reports.regressions import Baseline

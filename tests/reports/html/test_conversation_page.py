@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 
 from attunement.conversations.redaction import Redactor
 from attunement.reports.conversation import Place, view
-from attunement.reports.html.conversation_page import LONG, conversation_page
+from attunement.reports.html.citing import LONG
+from attunement.reports.html.conversation_page import conversation_page
 from attunement.reports.html.marking import Cited, segments
 from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.study import Study

@@ -11,7 +11,8 @@ import altair as alt
 import vl_convert
 
 from attunement.errors import InputError
-from attunement.reports.html.charts import Distribution, Dot, IntervalChart
+from attunement.reports.html.charts import Dot, IntervalChart
+from attunement.reports.html.histograms import Distribution
 from attunement.reports.html.page import Report
 from attunement.styling import style_sheet
 

@@ -1,7 +1,6 @@
 """A report as a whole: the lines at its top, its tables and charts, ready for the templates.
 
-The order at the top is fixed: what was read, safety, who checked the judge, and only then verdicts. Nothing is marked
-as resting on people's ratings unless there are some.
+Nothing is marked as resting on people's ratings unless there are some.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +15,16 @@ from attunement.reports.choosing import reworded
 from attunement.reports.html import charts, examples
 from attunement.reports.html.figures import Figures, Who
 from attunement.reports.html.gathering import gather
-from attunement.reports.html.listing import Filter, Listing, Row
+from attunement.reports.html.histograms import Distribution, distributions
+from attunement.reports.html.listing import Listing
 from attunement.reports.html.reading import Costs, costs
 from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.statuses import (
-    ALARMING,
     CONTRADICTS,
     FAIL,
     FLAGGED,
     NO_FLAG,
     PASS,
-    SCREENED,
     STATUSES,
     UNJUDGED,
     UNSAFE,
@@ -37,47 +35,13 @@ from attunement.reports.html.statuses import (
     possible,
 )
 from attunement.reports.html.text import Hiding, drawn
+from attunement.reports.html.top import Top, top_lines
 from attunement.reports.tally import Tally
-from attunement.reports.wording import counted, rater_words, reworded_words
+from attunement.reports.wording import rater_words, reworded_words
 from attunement.scoring import Verdict
 from attunement.study import Study
 
-_LINKED = 5
-"""Unsafe conversations that are named in the line about safety."""
 _MOST_SYSTEMS, _MOST_SCENARIOS = 500, 300
-MOST_NAMED = 4
-"""Systems whose shares are named in the line about verdicts."""
-
-
-UNCHECKED = Checked("Not checked against people.")
-NO_JUDGE = Checked("There is no judge: people rated the conversations themselves.")
-
-
-class Top(NamedTuple):
-    """The four lines."""
-
-    conversations: int
-    not_judged: int
-    unsafe: int
-    unsafe_rows: list[Row]
-    according: str
-    safety_not_judged: int
-    crisis: int
-    crisis_na: int
-    screened: int
-    checked: Checked
-    sign_off: str
-    judges: str
-    verdict: str
-    shares: list[tuple[str, str]]
-    """The share that passes by system, in words, where there are a few."""
-    hint: str = ""
-    """What to do next, where nothing can be said yet."""
-
-    @property
-    def by_system(self) -> str:
-        """The shares in one line."""
-        return ", ".join(f"{name} {share}" for name, share in self.shares)
 
 
 class VerdictRow(NamedTuple):
@@ -135,7 +99,7 @@ class Report(NamedTuple):
     systems: list[charts.System]
     heat: list[charts.HeatGroup]
     intervals: list[charts.IntervalChart]
-    distributions: list[charts.Distribution]
+    distributions: list[Distribution]
     levels: list[charts.Levels]
     raters: list[RaterRow]
     repeats: list[Repeats]
@@ -187,9 +151,7 @@ def report(
         made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         instrument=instrument,
         figures=figures,
-        top=_top(
-            figures, systems, listing, hiding, checked or (NO_JUDGE if figures.by_people else UNCHECKED), sign_off
-        ),
+        top=top_lines(figures, systems, listing, hiding, checked, sign_off),
         statuses=statuses,
         verdicts=_verdicts(figures, systems, statuses),
         first=examples.read_first(study, figures, listing, hiding),
@@ -197,7 +159,7 @@ def report(
         systems=judged,
         heat=charts.heat_map(figures, judged) if figures.judges else [],
         intervals=[chart for chart in drawn_charts if chart],
-        distributions=charts.distributions(figures, judged),
+        distributions=distributions(figures, judged),
         levels=charts.safety_levels(figures, judged) if figures.judges else [],
         raters=_raters(figures, statuses, hiding),
         repeats=_repeats(figures, hiding),
@@ -259,83 +221,6 @@ def title_of(study: Study) -> str:
     for ending in (".db", ".study"):
         name = name.removesuffix(ending)
     return drawn(name)
-
-
-def _top(
-    figures: Figures,
-    systems: Sequence[charts.System],
-    listing: Listing,
-    hiding: Hiding,
-    checked: Checked,
-    sign_off: str,
-) -> Top:
-    total, statuses = figures.total, figures.total.statuses
-    linked = [placed.row for status in ALARMING for placed in listing.rows(Filter(status=status.word), most=_LINKED)]
-    names = [hiding.text(name) for name in figures.members]
-    return Top(
-        conversations=total.tally.conversations,
-        not_judged=total.unanswered,
-        unsafe=sum(statuses[status] for status in ALARMING),
-        unsafe_rows=linked[:_LINKED],
-        according=_according(figures),
-        safety_not_judged=statuses[UNJUDGED],
-        crisis=figures.crisis,
-        crisis_na=figures.crisis_na,
-        screened=statuses[SCREENED],
-        checked=checked,
-        sign_off=sign_off,
-        judges=f"{len(names):,} people" if figures.by_people and len(names) > MOST_NAMED else _and(names),
-        verdict=_verdict_sentence(figures),
-        shares=_shares(figures, systems),
-        hint=_hint(figures),
-    )
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
-
-
-def _hint(figures: Figures) -> str:
-    """What to do where nothing was judged."""
-    total = figures.total
-    if not total.tally.conversations:
-        return "There is nothing in this study yet: attune judge takes conversations in and asks about them."
-    if total.unanswered < total.tally.conversations:
-        return ""
-    if figures.judges:
-        return "No question got an answer. The same attune judge again asks what is missing."
-    return "Nobody was asked on this instrument yet: attune judge asks a judge, attune annotate asks people."
-
-
-def _according(figures: Figures) -> str:
-    if figures.by_people:
-        return "people"
-    return "the judges" if len(figures.members) > 1 else "the judge"
-
-
-def _verdict_sentence(figures: Figures) -> str:
-    """What comes between "According to JUDGE," and the name of the instrument."""
-    total = figures.total
-    if not total.passed.whole:
-        return ""
-    if figures.instrument.scoring.threshold is None:
-        flagged = sum(total.statuses[status] for status in ALARMING)
-        are = "is" if flagged == 1 else "are"
-        # Also what was only screened could have been flagged.
-        whole = total.tally.conversations - total.statuses[UNJUDGED]
-        return f"{flagged:,} of {counted(whole, 'conversation')} {are} flagged on"
-    if total.passed.whole == 1:
-        return f"the conversation {'passes' if total.passed.part else 'does not pass'}"
-    share = charts.percent(total.passed.part, total.passed.whole)
-    return f"{share} {'of the conversations' if share.endswith('%') else 'conversations'} pass"
-
-
-def _shares(figures: Figures, systems: Sequence[charts.System]) -> list[tuple[str, str]]:
-    """The share that passes for each of a few systems."""
-    if figures.instrument.scoring.threshold is None or not 1 < len(systems) <= MOST_NAMED:
-        return []
-    shares = [(system.name, figures.systems[system.name].passed) for system in systems]
-    return [(name, charts.percent(share.part, share.whole)) for name, share in shares if share.whole]
 
 
 def _verdicts(figures: Figures, systems: Sequence[charts.System], statuses: Sequence[Status]) -> list[VerdictRow]:

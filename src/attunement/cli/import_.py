@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from attunement.cli.reading import BlindOption, SystemOption
+from attunement.cli.reading import BlindOption, SystemOption, counted
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
     checked = report.checked
     raters = ", ".join(rater.name for rater in report.raters.values())
     yield (
-        f"Read {_number(checked.answers, 'answer')} about {_number(len(checked.rated), 'conversation')} "
+        f"Read {counted(checked.answers, 'answer')} about {counted(len(checked.rated), 'conversation')} "
         f"by {raters}: {report.new:,} kept in {place}."
     )
     if report.known:
@@ -139,14 +139,14 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
     if report.absent:
         yield from _absent(report, excused=excused)
     if report.unanswered.count:
-        yield f"Without any answer: {_number(report.unanswered.count, 'conversation')}. {report.unanswered}."
+        yield f"Without any answer: {counted(report.unanswered.count, 'conversation')}. {report.unanswered}."
 
 
 def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
     count = report.absent.total()
     by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
-    yield f"Absent: {_number(count, 'answer')} that the instrument asks for ({by_item})."
-    yield f"They are missing from {_number(report.absent_in.count, 'scorecard')}: {report.absent_in}."
+    yield f"Absent: {counted(count, 'answer')} that the instrument asks for ({by_item})."
+    yield f"They are missing from {counted(report.absent_in.count, 'scorecard')}: {report.absent_in}."
     if not excused:
         yield "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
         return
@@ -154,7 +154,3 @@ def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
         yield f"Kept as not due, as --absent says: {count - report.absent_safety:,}."
     if report.absent_safety:
         yield f"About safety, which --absent not-due does not excuse: {report.absent_safety:,} stay missing."
-
-
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -111,12 +111,13 @@ def what_was_read(reading: "Reading") -> Iterator[str]:
     """Sentences that say how much was read, what was left out, and where bad records went; none without a file."""
     counts = reading.counts
     if counts.files:
-        yield f"Read {_number(counts.conversations, 'conversation')} from {_number(counts.files, 'file')}."
+        yield f"Read {counted(counts.conversations, 'conversation')} from {counted(counts.files, 'file')}."
     if counts.unanswered:
-        yield f"Left out {_number(counts.unanswered, 'last message')} without a reply."
+        yield f"Left out {counted(counts.unanswered, 'last message')} without a reply."
     if counts.bad:
-        yield f"Skipped {_number(counts.bad, 'bad record')}; see {reading.bad_lines}."
+        yield f"Skipped {counted(counts.bad, 'bad record')}; see {reading.bad_lines}."
 
 
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+def counted(number: int, thing: str) -> str:
+    """A number with its noun; what reports use for it would be slow to import where files are only read."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

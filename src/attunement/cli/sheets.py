@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from attunement.cli.reading import BlindOption
+from attunement.cli.reading import BlindOption, counted
 from attunement.cli.studies import AskedOption, StudyArgument
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attunement.study import Study
 
 _SHOWN = 12
+"""Columns that are named as not read: enough to see which table it is."""
 Format = Literal["csv", "label-studio", "argilla"]
 FormatOption = Annotated[Format, typer.Option("--format", help="Where people rate: a spreadsheet, or another tool.")]
 
@@ -58,7 +59,7 @@ def hand_out(
             case "argilla":
                 files = argilla.write(folder, asked, outgoing, raters=raters)
         place = opened.place
-    typer.echo(f"Handed out {_number(len(outgoing), 'unit')} to be rated with {asked.id}:")
+    typer.echo(f"Handed out {counted(len(outgoing), 'unit')} to be rated with {asked.id}:")
     for file in files:
         typer.echo(f"  {file}")
     typer.echo(_next(format, folder, place))
@@ -179,18 +180,14 @@ def _sentences(taken: "Taken", place: str) -> Iterator[str]:
     if not taken.units:
         yield "Nothing was taken in: nobody has answered yet."
         return
-    yield f"Took in {_number(taken.units, 'unit')} rated by {names}: {_number(taken.new, 'rating')} kept in {place}."
+    yield f"Took in {counted(taken.units, 'unit')} rated by {names}: {counted(taken.new, 'rating')} kept in {place}."
     if taken.known:
         yield f"Already in the study: {taken.known:,}."
     if taken.differing.count:
         yield f"Different there: {taken.differing.count:,}; what the study holds stands: {taken.differing}."
     if taken.unrated:
-        yield f"Not rated yet: {_number(taken.unrated, 'unit')}."
+        yield f"Not rated yet: {counted(taken.unrated, 'unit')}."
     if taken.not_asked:
-        yield f"Left out, because they are not asked of so short a conversation: {_number(taken.not_asked, 'answer')}."
+        yield f"Left out, because they are not asked of so short a conversation: {counted(taken.not_asked, 'answer')}."
     if taken.unread:
         yield f"Not read, because no item is called so: {', '.join(map(repr, list(taken.unread)[:_SHOWN]))}."
-
-
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -36,6 +36,7 @@ from attunement.study.encoding import from_json, to_json
 COORDINATOR = "coordinator"
 """The name of the first coordinator, who is made with the project."""
 _LONGEST_NAME = 200
+"""Characters: longer than any name, and short enough for a line of a list."""
 # Asked on every request, so it is put together once: that takes longer than asking it.
 _STATE = select(tables.projects.c.state, tables.projects.c.settings).where(
     tables.projects.c.key == bindparam("project")

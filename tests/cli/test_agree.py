@@ -74,8 +74,13 @@ def test_json_and_markdown_are_whole(run, tmp_path: Path) -> None:
 
 
 def test_a_picture_is_written_beside(run, tmp_path: Path) -> None:
-    picture = tmp_path / "card.svg"
-    assert run(study(tmp_path), "--only", "CQ1", "--picture", picture).exit_code == 0
+    picture, place = tmp_path / "card.svg", study(tmp_path)
+    assert run(place, "--only", "CQ1", "--picture", picture).exit_code == 0
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    with pytest.raises(AttunementError, match="exists already"):
+        run(place, "--only", "CQ1", "--picture", picture)
+    picture.write_text("old")
+    assert run(place, "--only", "CQ1", "--picture", picture, "--force").exit_code == 0
     assert picture.read_text(encoding="utf-8").startswith("<svg")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attunement.cli.reading import ForceOption, refuse_to_overwrite
 from attunement.cli.studies import InstrumentOption
 from attunement.errors import InputError
 
@@ -57,6 +58,7 @@ def agree(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw a picture, as .svg or .png.", show_default=False),
     ] = None,
+    force: ForceOption = False,
     ratings: Annotated[
         Path | None,
         typer.Option(
@@ -141,6 +143,7 @@ def agree(
         from attunement.reports.trust_picture import picture_format
 
         picture_format(picture)  # before the work, not after it
+        refuse_to_overwrite(picture, force=force)
     if ratings is None:
         found, chosen = _of_study(str(study), instrument, wish, reading)
         title = f"Agreement on {chosen.id} {chosen.version}"

@@ -113,6 +113,34 @@ def test_the_panel_decides_unless_one_judge_is_named(run, tmp_path):
     assert run(path, "--rater", "a").exit_code == 0
 
 
+def test_a_judge_of_whom_there_are_only_errors_is_named(run, tmp_path):
+    given = [one for chat in (FIRST, SECOND) for one in judged(chat, rater="a")]
+    given += [one for chat in (FIRST, SECOND) for one in judged(chat, others=ERROR, rater="misspelt")]
+    path = fill(tmp_path / "s.db", COACHING, [FIRST, SECOND], given)
+    outcome = run(path)
+    assert outcome.exit_code == 3
+    said = " ".join(outcome.stdout.split())
+    assert "misspelt answered nothing in the whole study; --rater chooses another judge." in said
+    assert " a answered nothing" not in said
+    assert run(path, "--rater", "a").exit_code == 0
+
+
+def test_another_version_of_the_instrument_in_the_study_is_told(run, tmp_path):
+    content = COACHING.canonical()
+    lenient = COACHING.model_validate({**content, "scoring": {**content["scoring"], "threshold": 0.1}})
+    path = coaching(tmp_path, BAD)
+    assert "version" not in run(path).stdout
+    with Study(path) as study:
+        study.keep_instrument(lenient)
+    outcome = run(path)
+    said = " ".join(outcome.stdout.split())
+    assert outcome.exit_code == 0
+    assert "holds 1 other version of coaching-v1" in said
+    assert "with the pass mark 0.10" in said
+    assert COACHING.hash in outcome.stdout.replace("\n", "").replace(" ", "")
+    assert run(path, "--instrument", COACHING.hash).exit_code == 1
+
+
 def test_json_says_everything_the_terminal_says(run, tmp_path):
     outcome = run(coaching(tmp_path, {"CQ8": "NO"}), "--json")
     record = json.loads(outcome.stdout)

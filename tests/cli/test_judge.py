@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from attunement.conversations.writing import Shape, write
+from attunement.instruments import load
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 
@@ -51,6 +52,18 @@ def test_judging_says_what_it_will_cost_where_it_keeps_answers_and_what_came_of_
     assert place.exists()
     for words in (f"Study: {place}", "68 questions about 4 conversations", "Answered 68 of 68", "Verdicts on 4", "$"):
         assert words in done.stderr
+
+
+def test_the_way_to_the_scorecards_names_the_instrument_where_the_study_has_another_version(chats: Path):
+    own = chats.with_name("own.yaml")
+    own.write_text(json.dumps({**load("coaching-v1").canonical(), "version": "9"}))
+    with FakeJudge() as fake:
+        words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1", "--limit", "1"]
+        first, second, back = attune(*words), attune(*words, "-i", own), attune(*words)
+    place = chats.with_name("chats.study.db")
+    for done in (first, second):
+        assert f"See the scorecards: attune show {place}\n" in done.stderr
+    assert f"attune show {place} --instrument {load('coaching-v1').hash}\n" in back.stderr
 
 
 def test_all_answered_is_0_errors_are_3_and_a_wrong_key_is_2(chats: Path):

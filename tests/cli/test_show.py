@@ -95,3 +95,12 @@ def test_a_study_with_only_errors_shows_that_safety_was_not_judged(run, tmp_path
     path = fill(tmp_path / "s.db", COACHING, [FIRST], judged(FIRST, {item.id: ERROR for item in COACHING.items}))
     said = run(path).stdout.replace("\n", " ")
     assert "Rejected: 0 unsafe, 1 safety not judged." in said
+
+
+def test_another_version_of_the_instrument_in_the_study_is_told(run, study):
+    content = COACHING.canonical()
+    with Study(study) as opened:
+        opened.keep_instrument(
+            COACHING.model_validate({**content, "scoring": {**content["scoring"], "threshold": 0.1}})
+        )
+    assert "The study holds 1 other version of coaching-v1" in " ".join(run(study).stdout.split())

@@ -217,7 +217,18 @@ def _after(result: api.Result) -> Iterator[str]:
             yield f"{rater} does not take {parameter}: {instead}."
     if progress.conversations and progress.conversations <= _FEW:
         yield from _verdicts(result)
-    yield f"See the scorecards: attune show {shown_place(result.place)}"
+    yield f"See the scorecards: attune show {shown_place(result.place)}{_naming(result)}"
+
+
+def _naming(result: api.Result) -> str:
+    """How to name the instrument of this run, where the study would otherwise show another or have to ask."""
+    with Study(result.place) as study:
+        instruments = study.instruments()
+    newest = {instrument.id: instrument.hash for instrument in instruments}
+    mine = result.instrument
+    if newest.get(mine.id) != mine.hash:
+        return f" --instrument {mine.hash}"
+    return f" --instrument {mine.id}" if len(newest) > 1 else ""
 
 
 def _what_to_do(result: api.Result) -> str:

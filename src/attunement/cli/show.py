@@ -101,9 +101,11 @@ def _show_all(
 
         _print_json(overview_record(shown))
         return
+    from attunement.reports.gate_scope import version_note
     from attunement.reports.terminal import draw_overview, open_console
 
-    draw_overview(shown, open_console(), reworded=reworded(study, instrument))
+    notes = version_note(study, instrument)
+    draw_overview(shown, open_console(), reworded=reworded(study, instrument), notes=notes)
 
 
 def _show_one(study: "Study", instrument: "Instrument", name: str, rater: str | None, *, as_json: bool) -> None:

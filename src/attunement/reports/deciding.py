@@ -25,7 +25,7 @@ from attunement.reports.gate import (
     decide,
     decision_record,
 )
-from attunement.reports.gate_scope import caveats, crisis_signals, entries
+from attunement.reports.gate_scope import caveats, crisis_signals, entries, version_note
 from attunement.reports.html.gathering import sort_cards
 from attunement.reports.html.page import Report
 from attunement.reports.tally import Tally
@@ -83,7 +83,7 @@ def gate_of(study: Study, instrument: Instrument) -> Gate:
     except StudyError as error:
         reason = Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, f"The gate was not decided: {error}.")
         decision = Decision(Limits(), Tally(), (reason,))
-    notes = caveats(instrument, decision.tally, crisis_signals(study))
+    notes = caveats(instrument, decision.tally, crisis_signals(study)) + version_note(study, instrument)
     if changed := reworded(study, instrument):
         notes.append(reworded_words(changed))
     record = decision_record(decision) | {"notes": notes}

@@ -55,6 +55,8 @@ class Entry(NamedTuple):
     """Which judges, and which repeats of theirs, the card rests on."""
     held: Held = Held()
     """What reviewers said about it, where reviews count."""
+    silent: frozenset[str] = frozenset()
+    """Those of its judges of whom there is nothing but errors."""
 
 
 class Kind(StrEnum):
@@ -120,6 +122,8 @@ class _Found:
         self.unknown: Counter[str] = Counter()
         self._names: dict[Kind, list[Identity]] = {}
         self._by: dict[By, list[Identity]] = {}
+        self._silent: set[str] = set()
+        self._spoke: set[str] = set()
         self.reviewed: list[tuple[Identity, str]] = []
         self.passed = 0
         """Those that pass, with what reviewers said."""
@@ -140,6 +144,8 @@ class _Found:
             return
         self.judged += _answered(entry.card) and entry.card.verdict not in UNJUDGED
         self._by.setdefault(entry.by, []).append(entry.conversation)
+        self._silent |= entry.silent
+        self._spoke |= {judge for judge, _ in entry.by} - entry.silent
         below, open_ = _against(entry.card, limits.minimums)
         for kind, items, total in (
             (Kind.BELOW_MINIMUM, below, self.low),
@@ -148,6 +154,10 @@ class _Found:
             total += items
             if items:
                 self._names.setdefault(kind, []).append(entry.conversation)
+
+    def only_errors(self) -> list[str]:
+        """Judges that answered nothing about any conversation, such as one with a misspelt name, where others did."""
+        return sorted(self._silent - self._spoke) if self._spoke else []
 
     def lacking(self) -> dict[tuple[str, int], list[Identity]]:
         """By judge and repeat: the conversations it did not judge, though it judged others with the same judges.
@@ -275,7 +285,11 @@ def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
             yield Reason(Kind.SAFETY_NOT_JUDGED, THROUGH, f"{text}, tolerated (--max-rejected).", names)
         else:
             more = f", more than the {limits.max_rejected} tolerated" if limits.max_rejected else ""
-            yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.", names)
+            silent = "".join(
+                f" {judge} answered nothing in the whole study; --rater chooses another judge."
+                for judge in found.only_errors()
+            )
+            yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.{silent}", names)
     for kind, text in _UNKNOWN.items():
         if names := found[kind]:
             yield Reason(kind, UNDECIDED, f"{text}: {counted(len(names), 'conversation')}.", names)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind
+from attunement.ratings import RaterKind, State
 from attunement.reports.gate import Entry
 from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, counted, score_words
@@ -49,8 +49,10 @@ def entries(
 def _entry(found: Judged, deciding: set[str], instrument: Instrument, said: Sequence[Review]) -> Entry:
     cards = [card for card in found.cards if card.rater in deciding]
     by = frozenset((card.rater, card.repeat or 0) for card in cards)
+    spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
+    silent = frozenset(card.rater for card in cards) - spoke
     card = found.panel or next(iter(cards), None)
-    return Entry(found.conversation.identity, card, by, held(instrument, card, said))
+    return Entry(found.conversation.identity, card, by, held(instrument, card, said), silent)
 
 
 class CrisisSignals(NamedTuple):

@@ -75,8 +75,13 @@ def heading(title: str) -> Rule:
 # Scorecards
 
 
-def draw_overview(shown: Overview, console: Console, *, reworded: Sequence[str] = ()) -> None:
-    """Print all sheets of a study. `reworded` are items that were never asked in the instrument's wording."""
+def draw_overview(
+    shown: Overview, console: Console, *, reworded: Sequence[str] = (), notes: Sequence[str] = ()
+) -> None:
+    """Print all sheets of a study. `reworded` are items that were never asked in the instrument's wording.
+
+    `notes` are said before the first sheet: what a reader must know to take the right one for theirs.
+    """
     instrument = shown.instrument
     console.print(line(f"{instrument.title} ({instrument.id} {instrument.version})", "bold"))
     threshold = instrument.scoring.threshold
@@ -86,6 +91,8 @@ def draw_overview(shown: Overview, console: Console, *, reworded: Sequence[str] 
         console.print(f"Pass mark {wording.score_words(threshold)}.", style=QUIET)
     if reworded:
         console.print(line(wording.reworded_words(reworded), STYLES[Tone.OPEN]))
+    for note in notes:
+        console.print(line(note, STYLES[Tone.OPEN]))
     if not shown.sheets:
         console.print(f"\n{counted(shown.conversations, 'conversation')}. None of them is judged with this instrument.")
     # Where all judges together decide, theirs is the list to read; --rater has those of each.

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from click.testing import Result
-from typer.testing import CliRunner
 
 from attunement.cli.agree import agree
 from attunement.errors import AttunementError
 from attunement.ratings import RaterKind
 from attunement.study import Study
+from tests.commands import runner
 from tests.reports.samples import COACHING, ERROR, conversation, fill, judged
 
 TALKS = [conversation(f"c{number}") for number in range(12)]
@@ -19,16 +18,7 @@ TALKS = [conversation(f"c{number}") for number in range(12)]
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(agree)
-
-    def run(*arguments: object) -> Result:
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(agree)
 
 
 def said(outcome: Result) -> str:

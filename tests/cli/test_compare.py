@@ -1,13 +1,12 @@
 import json
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from attunement.cli.compare import compare
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import Study
+from tests.commands import runner
 from tests.reports.judged_studies import all_met, every_third_not_met, judge, talks
 from tests.reports.samples import COACHING, EMPATHY
 
@@ -16,16 +15,7 @@ ERROR = Outcome.failed(ErrorKind.TIMEOUT)
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(compare)
-
-    def run(*arguments: object, columns: int = 80):
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(columns)})
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(compare)
 
 
 def words(outcome) -> str:

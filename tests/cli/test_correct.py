@@ -1,14 +1,13 @@
 import json
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from attunement.cli.correct import correct
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import Study
 from attunement.study.samples import Drawn, Waiting, keep_sample
+from tests.commands import runner
 from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
 from tests.reports.samples import EMPATHY
 
@@ -19,16 +18,7 @@ STRICT = every_third_not_met("CQ1", "MT1", "MT2")
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(correct)
-
-    def run(*arguments: object, columns: int = 80):
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(columns)})
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(correct)
 
 
 def words(outcome) -> str:

@@ -1,25 +1,15 @@
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from attunement.cli.report import report
 from attunement.errors import AttunementError
 from attunement.study import Study
+from tests.commands import runner
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(report)
-
-    def run(*arguments: object):
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(report)
 
 
 def test_the_command_writes_the_report_and_says_what_matters(run, tmp_path):

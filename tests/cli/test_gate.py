@@ -3,12 +3,11 @@ import subprocess
 import sys
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from attunement.cli.gate import gate
 from attunement.errors import AttunementError
 from attunement.study import Study
+from tests.commands import runner
 from tests.reports.samples import COACHING, EMPATHY, ERROR, conversation, fill, judged
 
 FIRST, SECOND = conversation("c1"), conversation("c2")
@@ -17,16 +16,7 @@ BAD = {"MT1": "NO", "MT2": "NO", "MT3": "NO", "MT6": "NO", "CQ1": "NO"}
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(gate)
-
-    def run(*arguments: object):
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(gate)
 
 
 def coaching(path, first=None, second=None, **more):

@@ -1,12 +1,11 @@
 import json
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from attunement.cli.show import show
 from attunement.errors import AttunementError
 from attunement.study import Study
+from tests.commands import runner
 from tests.reports.samples import COACHING, ERROR, conversation, fill, judged
 
 FIRST, SECOND = conversation("c1"), conversation("c2")
@@ -14,16 +13,7 @@ FIRST, SECOND = conversation("c1"), conversation("c2")
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(show)
-
-    def run(*arguments: object):
-        outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if isinstance(outcome.exception, Exception) and not isinstance(outcome.exception, SystemExit):
-            raise outcome.exception
-        return outcome
-
-    return run
+    return runner(show)
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ EXAMPLES = list(read([Path(__file__).parents[2] / "examples"]))
 SAFETY = {"CQ8", "CQ9", "safety"}
 
 MISSED = {
-    "held": 3,  # of 10 in the half that was not tuned on; at the first look it was 4. All three are cues not found.
+    "held": 9,  # of 28 in the half that was not tuned on; when the later 18 of them were new, 9 of those were missed.
     # Of 30: `validation` failed its measurement, so what makes a feeling small is not reported there; a list that is
     # offered again is called a failure once by its name; and a lecture in every reply has no words of its own.
     "tuned": 3,
 }
-"""How many planted faults are not seen; fewer is better. The aim is at most 2 of the 10, and it is not reached."""
+"""How many planted faults are not seen; fewer is better. The aim is at most 5 of the 28, and it is not reached."""
 
 
 def intended(conversation: Conversation) -> dict[str, Any]:

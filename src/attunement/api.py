@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -73,6 +74,11 @@ class Settings:
             raise InputError("items is an empty list: leave it out to ask about all of them")
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("a price needs both parts: --price-in and --price-out")
+        # A price below zero would keep no budget, and a number that is none compares with nothing.
+        for name in ("price_in", "price_out", "temperature", "max_cost", "max_calls"):
+            given = getattr(self, name)
+            if given is not None and not 0 <= given < math.inf:
+                raise InputError(f"{name.replace('_', '-')} must be a number from 0 up, not {given}")
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent yet; where nothing will be, no key is needed."""

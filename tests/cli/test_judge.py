@@ -60,6 +60,8 @@ def test_the_way_to_the_scorecards_names_the_instrument_where_the_study_has_anot
     with FakeJudge() as fake:
         words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1", "--limit", "1"]
         first, second, back = attune(*words), attune(*words, "-i", own), attune(*words)
+    for said in ("1 question about 1 conversation,", "Answered 1 of 1 question in", "(1 call)", "on 1 conversation:"):
+        assert said in first.stderr
     place = chats.with_name("chats.study.db")
     for done in (first, second):
         assert f"See the scorecards: attune show {place}\n" in done.stderr

@@ -24,6 +24,7 @@ from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_judge
+from attunement.reports.wording import counted
 from attunement.scoring import SIGNALS
 from attunement.study import Study, shown_place
 
@@ -173,7 +174,8 @@ def _estimate(conversations: Iterable[Conversation], place: str | Path | None, s
 
 
 def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
-    line = f"{participant.judge.name}: {found.questions:,} questions about {found.conversations:,} conversations"
+    questions, about = counted(found.questions, "question"), counted(found.conversations, "conversation")
+    line = f"{participant.judge.name}: {questions} about {about}"
     kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
     if isinstance(participant.judge, UnitJudge):
         yield f"{line}, read on this machine{kept}."
@@ -200,10 +202,10 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
 
 def _after(result: api.Result) -> Iterator[str]:
     progress = result.progress
-    line = f"Answered {progress.answered:,} of {progress.planned:,} questions in {progress.elapsed:.1f} s"
+    line = f"Answered {progress.answered:,} of {counted(progress.planned, 'question')} in {progress.elapsed:.1f} s"
     if progress.cost:
         line += f" for ${progress.cost:.2f}"
-    line += f" ({progress.calls:,} calls"
+    line += f" ({counted(progress.calls, 'call')}"
     line += f", {progress.kept:,} kept from before" if progress.kept else ""
     line += f", {progress.shared:,} with the same words as another" if progress.shared else ""
     yield f"{line})."
@@ -242,8 +244,8 @@ def _verdicts(result: api.Result) -> Iterator[str]:
         "not judged" if judged.verdict_card is None else judged.verdict_card.verdict.value
         for judged in result.scorecards()
     )
-    counted = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
-    yield f"Verdicts on {verdicts.total():,} conversations: {counted}."
+    each = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
+    yield f"Verdicts on {counted(verdicts.total(), 'conversation')}: {each}."
 
 
 def _ended(result: api.Result) -> dict[str, Any]:

@@ -59,5 +59,5 @@ def test_another_judge_is_checked_in_studies_of_its_own_answers(tmp_path: Path) 
         )
     record = json.loads(shown.stdout)
     assert record["judge"] == "openai:fake"
-    assert len(record["planted"]) == 28
+    assert len(record["planted"]) == 58
     assert all(fault["answers"] for fault in record["planted"])

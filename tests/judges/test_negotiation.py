@@ -80,6 +80,13 @@ def test_a_model_without_a_system_message_reads_it_before_the_question(fake: Fak
     assert message == {"role": "user", "content": f"{QUESTION.system}\n\n{QUESTION.shared}{QUESTION.own}"}
 
 
+def test_a_model_that_takes_no_system_message_and_does_not_say_so_is_found_out(fake: FakeJudge) -> None:
+    fake.behaviour = Behaviour(refuses=frozenset({"system"}), says_what=False)
+    judge = openai(fake)
+    answered(judge)
+    assert judge.refused == {"system message": "put before the user message"}
+
+
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize("name", ["temperature", "seed", "logprobs", "max_tokens", "maxLength", "json_schema"])
 def test_an_unnamed_refusal_is_found_and_costs_nothing_else(fake: FakeJudge, name: str, status: int) -> None:

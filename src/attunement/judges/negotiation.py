@@ -55,6 +55,7 @@ _MOST_EXOTIC_FIRST = (
     "temperature",
     "reply_format",
     "limit",
+    "system",
 )
 """The order in which levers are tried when a server does not say what it refuses."""
 

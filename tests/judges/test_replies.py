@@ -82,7 +82,9 @@ def test_a_plain_object_is_an_answer() -> None:
     assert outcome == Readable({COACHING.items[0].id: Given("NA", "Turn 1.")}, fenced=False)
 
 
-@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON \n{}```\n"])
+@pytest.mark.parametrize(
+    "fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON \n{}```\n", "```json {}```", "```{}```"]
+)
 def test_a_fence_around_the_object_is_tolerated_and_noted(fence: str) -> None:
     outcome = read(fence.replace("{}", '{"reasoning": "r", "answer": "YES"}'))
     assert isinstance(outcome, Readable)

@@ -77,13 +77,13 @@ class _Wrong(Exception):
     """Why a reply cannot be used."""
 
 
-_FENCE = re.compile(r"\A```[A-Za-z]*[ \t]*\n(?P<body>.*?)\n?```\Z", re.DOTALL)
+_FENCE = re.compile(r"\A```[A-Za-z]*\s*(?P<body>.*?)\s*```\Z", re.DOTALL)
 
 
 def _unfence(text: str) -> tuple[str, bool]:
     text = text.strip()
     fence = _FENCE.match(text)
-    return (fence["body"].strip(), True) if fence else (text, False)
+    return (fence["body"], True) if fence else (text, False)
 
 
 def _one_object(body: str) -> dict[str, Any]:

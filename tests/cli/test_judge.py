@@ -54,18 +54,21 @@ def test_judging_says_what_it_will_cost_where_it_keeps_answers_and_what_came_of_
         assert words in done.stderr
 
 
-def test_the_way_to_the_scorecards_names_the_instrument_where_the_study_has_another_version(chats: Path):
+def test_the_scorecards_are_those_of_the_version_that_was_judged_with_last(chats: Path):
     own = chats.with_name("own.yaml")
     own.write_text(json.dumps({**load("coaching-v1").canonical(), "version": "9"}))
+    place = chats.with_name("chats.study.db")
     with FakeJudge() as fake:
         words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1", "--limit", "1"]
-        first, second, back = attune(*words), attune(*words, "-i", own), attune(*words)
-    for said in ("1 question about 1 conversation,", "Answered 1 of 1 question in", "(1 call)", "on 1 conversation:"):
-        assert said in first.stderr
+        shown = [attune(*words, *more) and attune("show", place).stdout for more in ([], ["-i", own], [])]
+    assert ["coaching-v1 9" in text for text in shown] == [False, True, False]
+
+
+def test_the_way_to_the_scorecards_names_the_instrument_where_the_study_has_another(chats: Path):
+    words = ["judge", chats, "--judge", "signals", "--limit", "1", "-i"]
     place = chats.with_name("chats.study.db")
-    for done in (first, second):
-        assert f"See the scorecards: attune show {place}\n" in done.stderr
-    assert f"attune show {place} --instrument {load('coaching-v1').hash}\n" in back.stderr
+    assert f"attune show {place}\n" in attune(*words, "coaching-v1").stderr
+    assert f"attune show {place} --instrument empathy-v2\n" in attune(*words, "empathy-v2").stderr
 
 
 def test_all_answered_is_0_errors_are_3_and_a_wrong_key_is_2(chats: Path):

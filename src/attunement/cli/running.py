@@ -223,14 +223,10 @@ def _after(result: api.Result) -> Iterator[str]:
 
 
 def _naming(result: api.Result) -> str:
-    """How to name the instrument of this run, where the study would otherwise show another or have to ask."""
+    """How to name the instrument of this run, where the study has others and would have to ask."""
     with Study(result.place) as study:
-        instruments = study.instruments()
-    newest = {instrument.id: instrument.hash for instrument in instruments}
-    mine = result.instrument
-    if newest.get(mine.id) != mine.hash:
-        return f" --instrument {mine.hash}"
-    return f" --instrument {mine.id}" if len(newest) > 1 else ""
+        several = len({instrument.id for instrument in study.instruments()}) > 1
+    return f" --instrument {result.instrument.id}" if several else ""
 
 
 def _what_to_do(result: api.Result) -> str:

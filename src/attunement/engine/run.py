@@ -76,7 +76,7 @@ class Run:
         self._writer = Writer(study, self._database, self._fail)
         budget = Budget(max_calls=conduct.max_calls, max_cost=conduct.max_cost)
         instrument = scope.questionnaire.instrument
-        study.keep_instrument(instrument)
+        study.keep_instrument(instrument, judged_with=True)
         study.note_responses(instrument.id, scope.responses)
         self._lanes = [self._lane(participant, conduct.wishes, budget) for participant in participants]
         self._failure: Exception | None = None

@@ -91,8 +91,8 @@ class Study:
 
     # Instruments and raters
 
-    def keep_instrument(self, instrument: Instrument) -> None:
-        """Keep the instrument in full."""
+    def keep_instrument(self, instrument: Instrument, *, judged_with: bool = False) -> None:
+        """Keep the instrument in full; `judged_with` makes it the newest of its versions, though it was there."""
         row = {
             "hash": instrument.hash,
             "id": instrument.id,
@@ -101,11 +101,13 @@ class Study:
             "added": now(),
         }
         with self.writing() as connection:
-            connection.execute(self._insert(tables.instruments).on_conflict_do_nothing(), row)
+            insert = self._insert(tables.instruments)
+            again = insert.on_conflict_do_update(index_elements=["hash"], set_={"added": insert.excluded.added})
+            connection.execute(again if judged_with else insert.on_conflict_do_nothing(), row)
 
     def instruments(self) -> list[Instrument]:
-        """All instruments of the study, the oldest first."""
-        order = select(tables.instruments.c.content).order_by(tables.instruments.c.key)
+        """All instruments of the study, the one that was judged with last at the end."""
+        order = select(tables.instruments.c.content).order_by(tables.instruments.c.added, tables.instruments.c.key)
         with self.reading() as connection:
             return [Instrument.model_validate(from_json(content)) for content in connection.scalars(order)]
 

@@ -25,6 +25,7 @@ def test_the_readme_has_commands_and_python():
     assert len(PYTHON) > 5
 
 
+@pytest.mark.slow
 def test_all_commands_of_the_readme_work_in_their_order(desk: Path):
     with FakeJudge() as fake:
         reader = Reader(desk, fake.url)
@@ -33,6 +34,7 @@ def test_all_commands_of_the_readme_work_in_their_order(desk: Path):
             reader.follow(command._replace(exit_codes=GATE_SAYS) if decides else command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", PYTHON, ids=lambda step: step.text.splitlines()[0])
 def test_the_python_of_the_pages_runs(desk: Path, code: Step):
     with FakeJudge() as fake:

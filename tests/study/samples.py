@@ -1,7 +1,9 @@
 """Small studies that the tests of this folder start from."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from attunement.conversations import Conversation
 from attunement.instruments import Value, load
@@ -43,3 +45,9 @@ def fill(place: str | Path, conversations: Sequence[Conversation] | None = None)
             ratings.append(KeptRating(key, judge.key, made))
         study.write(answers, ratings)
     return study
+
+
+def lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    """A JSONL file with these records."""
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    return path

@@ -1,0 +1,203 @@
+"""What ends a run early, a limit, a gate, a fault or the user, and what is kept then."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attunement import api
+from attunement.conversations import Conversation
+from attunement.engine import Run
+from attunement.errors import InputError, JudgeError, StudyError
+from attunement.ratings import ErrorKind
+from attunement.study import Study
+from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, answering, chats, judge, kept
+from tests.fake_judge import Asked, Behaviour, FakeJudge
+
+
+def test_a_wrong_key_stops_the_run_after_the_first_answers_with_one_line(place: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-key")
+    with FakeJudge(Behaviour(key="sk-right")) as fake:
+        result = judge(fake, chats(400), place)
+        assert fake.requests < 200
+    assert result.ending.given_up is not None
+    assert "openai:fake" in result.ending.given_up
+    assert "\n" not in result.ending.given_up
+    assert "sk-wrong-key" not in result.ending.given_up
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-right")
+    with FakeJudge(Behaviour(key="sk-right")) as fake:
+        mended = judge(fake, chats(2), place, items=SMALL)
+    assert not mended.progress.errors
+
+
+def test_an_address_where_nobody_listens_stops_the_run(place: Path):
+    with FakeJudge() as fake:
+        url = fake.url
+    result = api.judge(chats(50), place, judges="openai:fake", base_url=url, instrument=COACHING)
+    assert result.ending.given_up is not None
+    assert kept(place) == []
+
+
+def test_stop_on_gate_skips_the_rest_of_an_unsafe_conversation_only(place: Path):
+    def unsafe_about_exam_1(asked: Asked) -> str:
+        failing = {"CQ8": "NO"} if "exam 1," in asked.user else {}
+        return answering(failing)(asked)
+
+    with FakeJudge(Behaviour(answer=unsafe_about_exam_1)) as fake:
+        result = judge(fake, chats(3), place, stop_on_gate=True)
+        assert fake.requests == 2 * DUE_AT_THREE + 2
+    assert result.progress.errors == {ErrorKind.SKIPPED: DUE_AT_THREE - 2}
+    skipped = [rating for rating in kept(place) if rating.outcome.error is ErrorKind.SKIPPED]
+    assert {rating.conversation.id for rating in skipped} == {"c1"}
+
+
+def test_what_stop_on_gate_skipped_is_asked_by_a_run_without_it_and_not_by_one_with_it(place: Path):
+    with FakeJudge(Behaviour(answer=answering({"CQ8": "NO"}))) as fake:
+        judge(fake, chats(1), place, stop_on_gate=True)
+        asked = fake.requests
+        judge(fake, chats(1), place, stop_on_gate=True)
+        assert fake.requests == asked
+        judge(fake, chats(1), place)
+        assert fake.requests == DUE_AT_THREE
+    assert not [rating for rating in kept(place) if rating.outcome.error]
+
+
+def test_max_calls_is_kept_to_the_call_and_the_next_run_asks_the_rest(place: Path):
+    with FakeJudge() as fake:
+        first = judge(fake, chats(3), place, max_calls=10)
+        assert fake.requests == 10
+        assert first.progress.errors == {ErrorKind.SKIPPED: 3 * DUE_AT_THREE - 10}
+        judge(fake, chats(3), place)
+        assert fake.requests == 3 * DUE_AT_THREE
+    assert not [rating for rating in kept(place) if rating.outcome.error]
+
+
+def test_max_cost_is_not_passed(place: Path):
+    with FakeJudge() as fake:
+        result = judge(fake, chats(5), place, max_cost=0.02, price_in=1.0, price_out=1.0)
+    assert 0 < result.progress.cost <= 0.02
+    assert result.progress.errors[ErrorKind.BUDGET] > 0
+
+
+def test_max_cost_without_a_price_is_refused_before_anything_is_asked(place: Path):
+    with FakeJudge() as fake:
+        with pytest.raises(JudgeError, match="--price-in"):
+            judge(fake, chats(1), place, max_cost=1.0)
+        assert fake.requests == 0
+
+
+def test_a_bad_line_in_the_middle_keeps_what_was_judged_before_it(place: Path):
+    def broken() -> Iterator[Conversation]:
+        yield from chats(70)
+        raise InputError("chats.jsonl:71: not JSON")
+
+    with FakeJudge() as fake, pytest.raises(InputError, match="71"):
+        judge(fake, broken(), place, items=["CQ1"])
+    assert len(kept(place)) >= 32
+
+
+def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(place: Path):
+    async def interrupted(fake: FakeJudge) -> api.Result:
+        settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=5)
+
+        def watch(run: Run) -> None:
+            asyncio.get_running_loop().call_later(0.3, run.interrupt)
+
+        return await api.run(chats(40), place, settings.prepare(), watch=watch)
+
+    with FakeJudge(Behaviour(latency=0.05)) as fake:
+        result = asyncio.run(interrupted(fake))
+        assert result.ending.interrupted
+        asked = fake.requests
+        assert 0 < asked < 40 * DUE_AT_THREE
+        assert len(kept(place)) == asked
+        judge(fake, chats(40), place)
+        assert fake.requests == 40 * DUE_AT_THREE
+    assert set(fake.asked.values()) == {1}
+
+
+async def interrupted(fake: FakeJudge, place: Path, after: float, **settings: Any) -> tuple[api.Result, float]:
+    """A run that is interrupted, and how long it took to end."""
+    chosen: dict[str, Any] = {"judges": "openai:fake", "base_url": fake.url, "instrument": COACHING, "items": SMALL}
+    loop = asyncio.get_running_loop()
+    stopped: list[float] = []
+
+    def watch(run: Run) -> None:
+        def stop() -> None:
+            stopped.append(loop.time())
+            run.interrupt()
+
+        loop.call_later(after, stop)
+
+    prepared = api.Settings(**{**chosen, **settings}).prepare()
+    result = await api.run(chats(3), place, prepared, watch=watch)
+    return result, loop.time() - stopped[0]
+
+
+def test_an_interruption_does_not_sit_out_what_a_server_asks_us_to_wait(place: Path):
+    with FakeJudge(Behaviour(latency=0.3, faults={"rate_limit": 1.0}, retry_after="60")) as fake:
+        result, took = asyncio.run(interrupted(fake, place, 0.15))
+    assert result.ending.interrupted
+    assert took < 30  # the request under way came back; nobody waited for the minute
+    assert kept(place) == []
+
+
+def test_an_answer_that_could_be_read_is_kept_although_a_wish_was_left(place: Path):
+    def long(_: Asked) -> str:
+        return json.dumps({"reasoning": "Turn 1. " * 60, "answer": "YES"})
+
+    with FakeJudge(Behaviour(latency=0.3, answer=long)) as fake:
+        asyncio.run(interrupted(fake, place, 0.15, enforce_length=True))
+        assert len(kept(place)) == fake.requests > 0
+
+
+def test_a_wait_of_hours_ends_as_an_error_and_not_in_silence(place: Path):
+    with FakeJudge(Behaviour(faults={"rate_limit": 1.0}, retry_after="86400")) as fake:
+        result = judge(fake, chats(1), place, items=["CQ1"])
+        assert fake.requests == 1
+    assert result.progress.errors == {ErrorKind.RATE_LIMITED: 1}
+
+
+def test_no_calls_at_all_leave_no_answers_behind(place: Path):
+    with FakeJudge() as fake:
+        result = judge(fake, chats(1), place, items=SMALL, max_calls=0)
+        assert fake.requests == 0
+    assert result.progress.calls == 0
+    with Study(place) as study:
+        (rater,) = study.raters()
+        assert study.answered([rating.asked for rating in study.ratings()], rater) == {}
+
+
+def test_stop_on_gate_keeps_what_costs_no_call(place: Path):
+    with FakeJudge(Behaviour(answer=answering({"CQ8": "NO"}))) as fake:
+        judge(fake, chats(1, system="Harbor"), place, items=SMALL)
+        before = fake.requests
+        result = judge(fake, chats(1, system="Lumen"), place, items=SMALL, stop_on_gate=True)
+        assert fake.requests == before
+    assert result.progress.shared == len(SMALL)
+    assert not result.progress.errors
+
+
+def test_a_study_that_cannot_be_written_is_said_so(place: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: object) -> None:
+        raise StudyError("the disk is full")
+
+    monkeypatch.setattr(Study, "write", full)
+    with FakeJudge() as fake, pytest.raises(StudyError, match="full"):
+        judge(fake, chats(2), place, items=SMALL, stop_on_gate=True)
+
+
+def test_a_cancelled_run_leaves_no_task_behind(place: Path):
+    async def scene(fake: FakeJudge) -> int:
+        settings: dict[str, Any] = {"judges": "openai:fake", "base_url": fake.url, "instrument": COACHING}
+        work = asyncio.create_task(api.judge_async(chats(40), place, **settings))
+        await asyncio.sleep(0.5)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        return len(asyncio.all_tasks())
+
+    with FakeJudge(Behaviour(latency=0.2)) as fake:
+        assert asyncio.run(scene(fake)) == 1

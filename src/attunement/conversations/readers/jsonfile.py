@@ -233,7 +233,9 @@ def _is_broken(line: bytes) -> bool:
 
 def _bad(error: ValueError | RecursionError) -> BadRecord:
     if isinstance(error, json.JSONDecodeError):
-        return BadRecord(f"this is not JSON ({error.msg} at column {error.colno})")
+        broken_off = error.pos >= len(error.doc.rstrip())
+        what = "it breaks off" if broken_off else f"{error.msg} at column {error.colno}"
+        return BadRecord(f"this is not JSON ({what})")
     if isinstance(error, RecursionError):
         return BadRecord("this is nested too deeply")
     return BadRecord(str(error))

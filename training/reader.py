@@ -1,12 +1,15 @@
 """From sentences of our own to the weights of the reader of danger and harm.
 
 Cross-validates, chooses how sure the reader must be from what it says of texts it has not seen, trains on everything,
-and writes the weights. It wants a GPU; `reader_report` then counts what came out.
+and writes the weights; that wants a GPU. `ship` puts the weights into the package, without danger or harm where one of
+them is not good enough, and keeps what the reader said of texts it had not seen in `reader.json`.
 
     python -m training.reader fit --base FOLDER --out FOLDER --workers 18
+    python -m training.reader ship --fitted FOLDER [--without danger]
 """
 
 import argparse
+import hashlib
 import json
 import multiprocessing as mp
 import random
@@ -17,15 +20,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import onnx
 import torch
 from numpy.typing import NDArray
+from onnx import helper
 
 from attunement.signals.scorer_text import load_tokenizer
 from training.corpora import FOLDS, Example
 from training.fitting import Recipe, averaged, chances, new_scorer
 from training.fitting import fit as fit_one
 from training.jobs import EVERYTHING, device
-from training.reader_figures import Floats, alarms, choose_threshold
+from training.reader_figures import RESULTS, Floats, alarmed, alarms, area, choose_threshold
 from training.shipping import build, rounded, write
 from training.sideways import (
     CORPUS,
@@ -37,11 +42,13 @@ from training.sideways import (
     Text,
     among_others,
     examples_of,
+    fingerprint,
     folds_of,
     read_contrast,
     read_sentences,
 )
 
+WEIGHTS = Path(__file__).parents[1] / "src" / "attunement" / "signals" / "weights" / "reader.onnx"
 SEEDS = 3
 AMONG = 0.5
 """Further examples in the midst of other talk, as a share of the texts."""
@@ -144,8 +151,10 @@ def fit(pool: Pool, base: Path, out: Path, seeds: int, every: int) -> None:
     exact, shipped = np.zeros((2, len(texts)))
     for held in pool.imap_unordered(read_held, [jobs[fold] for fold in range(FOLDS)]):
         exact[held.rows], shipped[held.rows] = held.exact, held.shipped
-    np.savez_compressed(out / "held.npz", exact=exact, shipped=shipped)
     thresholds = {asks: choose_threshold(asks, texts, shipped) for asks in KINDS}
+    np.savez_compressed(out / "held.npz", exact=exact, shipped=shipped)
+    fitted = {"networks": sum(map(len, jobs.values())), "texts": fingerprint(texts), "thresholds": thresholds}
+    (out / "fitted.json").write_text(json.dumps(fitted, indent=1) + "\n")
     notes = {"labels": json.dumps([name for name, _ in LABELS]), "thresholds": json.dumps(thresholds)}
     model = build(weights_of(jobs[EVERYTHING]), dict(LABELS), "int8", notes, len(RECIPE.reasoned))
     write(model, "int8", out / "reader.onnx")
@@ -155,8 +164,29 @@ def fit(pool: Pool, base: Path, out: Path, seeds: int, every: int) -> None:
             print(f"  {kind}: {hits} of {n}")
 
 
+def ship(fitted: Path, without: str | None) -> None:
+    """Put the weights into the package and keep the alarms that the reader gave in cross-validation."""
+    known = json.loads((fitted / "fitted.json").read_text())
+    texts = texts_of(1)
+    if fingerprint(texts) != known["texts"]:
+        raise SystemExit(f"the sentences are not those that {fitted} was trained on: fit again")
+    used = {asks: threshold for asks, threshold in known["thresholds"].items() if asks != without}
+    model = onnx.load(fitted / "reader.onnx")
+    helper.set_model_props(model, {"labels": json.dumps([name for name, _ in LABELS]), "thresholds": json.dumps(used)})
+    onnx.save(model, WEIGHTS)
+    held = np.load(fitted / "held.npz")
+    found = {
+        "sha256": hashlib.sha256(WEIGHTS.read_bytes()).hexdigest(),
+        **known,
+        "used": list(used),
+        "area_under_curve": {form: {asks: area(asks, texts, held[form]) for asks in KINDS} for form in held},
+        "alarms": {asks: alarmed(asks, texts, held["shipped"], known["thresholds"][asks]) for asks in KINDS},
+    }
+    RESULTS.write_text(json.dumps(found) + "\n")
+
+
 def main() -> None:
-    """Fit."""
+    """Fit or ship."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = parser.add_subparsers(dest="step", required=True)
     fitting = steps.add_parser("fit", help="cross-validate, train on everything, write the weights")
@@ -165,7 +195,13 @@ def main() -> None:
     fitting.add_argument("--workers", type=int, default=1, help="networks trained side by side")
     fitting.add_argument("--seeds", type=int, default=SEEDS, help="networks that are averaged into one")
     fitting.add_argument("--every", type=int, default=1, help="read only every so many lines, to try the script")
+    shipping = steps.add_parser("ship", help="put the weights into the package and write reader.json")
+    shipping.add_argument("--fitted", type=Path, required=True, help="the folder that `fit` wrote")
+    shipping.add_argument("--without", choices=list(KINDS), help="what the shipped reader is not to look for")
     given = parser.parse_args()
+    if given.step == "ship":
+        ship(given.fitted, given.without)
+        return
     with mp.get_context("spawn").Pool(given.workers) as pool:
         fit(pool, given.base, given.out, given.seeds, given.every)
 

@@ -1,6 +1,7 @@
 """How sure must the reader be, and what does it then find of what it has not seen?"""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from training.sideways import Text
 
 Floats = NDArray[np.float64]
+RESULTS = Path(__file__).with_name("reader.json")
+"""What the shipped reader said, in cross-validation, of every text."""
 FALSE_ALARMS = 0.01
 """Of the harmless texts that stand alone, look-alikes included, and of the harmless conversations as a whole, at most
 this share may alarm."""
@@ -50,3 +53,21 @@ def alarms(asks: str, texts: Sequence[Text], chances: Floats, threshold: float) 
 
 def _harmless(text: Text) -> str:
     return "harmless in a conversation" if text.turn else "harmless look-alike" if text.near else "harmless"
+
+
+def alarmed(asks: str, texts: Sequence[Text], chances: Floats, threshold: float) -> dict[str, list[list[int]]]:
+    """By file, the line and the turn of each text that alarms."""
+    found: dict[str, list[list[int]]] = {}
+    for text, chance in zip(texts, chances.tolist(), strict=True):
+        if text.asks == asks and chance > threshold:
+            found.setdefault(text.file, []).append([text.line, text.turn])
+    return found
+
+
+def area(asks: str, texts: Sequence[Text], chances: Floats) -> float:
+    """The chance that a text with something to find is read as likelier than a harmless one, ties counted half."""
+    own = [(text, chance) for text, chance in zip(texts, chances.tolist(), strict=True) if text.asks == asks]
+    quiet = np.sort([chance for text, chance in own if text.is_harmless])
+    loud = np.array([chance for text, chance in own if not text.is_harmless])
+    below = (np.searchsorted(quiet, loud, "left") + np.searchsorted(quiet, loud, "right")) / 2
+    return round(float(below.mean() / len(quiet)), 4)

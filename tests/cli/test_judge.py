@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +226,16 @@ def test_nothing_to_judge_is_said_and_no_success(chats: Path):
         done = attune("judge", chats, "--judge", "openai:x", "--base-url", fake.url, "--filter", "system=nobody")
     assert done.returncode == 2
     assert "no conversation" in done.stderr
+    assert "See the scorecards" not in done.stderr
+
+
+def test_an_estimate_of_either_layout_says_what_the_other_would_cost(chats: Path):
+    def prices(*words: str) -> list[str]:
+        return re.findall(r"about \$(\d+\.\d+)", attune("estimate", chats, "--judge", "openai:gpt-5.2", *words).stdout)
+
+    ours, other = prices("--layout", "transcript-first")
+    assert prices() == [other, ours]
+    assert float(ours) < float(other)
 
 
 def test_a_judge_with_other_settings_is_announced_as_another_rater_before_it_is_asked(chats: Path):

@@ -18,7 +18,7 @@ from attunement.cli.display import Manner, figures, show_progress
 from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
-from attunement.engine import ASK_AGAIN, Estimate, Participant, Run, Scope, estimate, rater_settings
+from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Run, Scope, estimate, rater_settings
 from attunement.errors import InputError, StudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
@@ -188,16 +188,26 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
     yield f"{line}: about ${found.cost(price):.2f} ({price.source})."
     if not found.questions:
         return
-    if found.layout is Layout.CRITERION_FIRST and scope.questionnaire.together is False:
-        other = found.cost(price, Layout.TRANSCRIPT_FIRST)
-        share = found.shared_tokens / found.prompt_tokens
-        yield (
-            f"  --layout transcript-first: a prefix cache could serve {share:.0%} of the tokens in; about ${other:.2f} "
-            "where the provider gives cached tokens at a lower price."
-        )
+    if not scope.questionnaire.together:
+        yield _other_layout(found, price)
     if found.gate_questions and found.gate_questions < found.questions:
         least = found.least_with_stop_on_gate(price)
         yield f"  --stop-on-gate: from ${least:.2f}, if every one failed on safety, to the full price if none did."
+
+
+def _other_layout(found: Estimate, price: Price) -> str:
+    share = f"{found.shared_tokens / found.prompt_tokens:.0%} of the tokens in"
+    if found.layout is Layout.TRANSCRIPT_FIRST:
+        without = found.cost(price, Layout.CRITERION_FIRST)
+        return (
+            f"  This counts on a prefix cache for {share}; without one, as with --layout criterion-first, about "
+            f"${without:.2f}."
+        )
+    with_cache = found.cost(price, Layout.TRANSCRIPT_FIRST)
+    return (
+        f"  --layout transcript-first: a prefix cache could serve {share}; about ${with_cache:.2f} where the provider "
+        "gives cached tokens at a lower price."
+    )
 
 
 def _after(result: api.Result) -> Iterator[str]:
@@ -217,7 +227,9 @@ def _after(result: api.Result) -> Iterator[str]:
     for rater, refused in result.ending.refused.items():
         for parameter, instead in refused.items():
             yield f"{rater} does not take {parameter}: {instead}."
-    if progress.conversations and progress.conversations <= _FEW:
+    if not progress.conversations:
+        return
+    if progress.conversations <= _FEW:
         yield from _verdicts(result)
     yield f"See the scorecards: attune show {shown_place(result.place)}{_naming(result)}"
 

@@ -182,7 +182,7 @@ def ship(fitted: Path, without: str | None) -> None:
         "area_under_curve": {form: {asks: area(asks, texts, held[form]) for asks in KINDS} for form in held},
         "alarms": {asks: alarmed(asks, texts, held["shipped"], known["thresholds"][asks]) for asks in KINDS},
     }
-    RESULTS.write_text(json.dumps(found) + "\n")
+    RESULTS.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Measure the embedded judge on the public data, and write what comes out to `signals/validity.json`.
 
 Run by `make validate-signals`; reads the folder that ATTUNEMENT_DATA names. Everything but the cross-validated figures
-of the trained scorer is computed anew with the rules and weights that are installed; those come from `results.json`
-beside this script, which the training wrote. `attune judge-info signals` shows the file.
+of the trained networks is computed anew with the rules and weights that are installed; those come from `results.json`
+and `reader.json` beside this script, which the training wrote. `attune judge-info signals` shows the file.
 
     python -m training.validate
 """
@@ -17,6 +17,7 @@ from attunement.signals.validity import FILE, Agreement, ItemVerdict, Validity, 
 from training.corpora import data_folder
 from training.validate_agreement import ABSENT, agreements
 from training.validate_detectors import outside, own_sentences
+from training.validate_reader import read_outside
 from training.validate_scorer import cross_validated, results, unsafe_replies
 from training.validate_sideways import sideways
 
@@ -30,9 +31,16 @@ def measure(folder: Path) -> Validity:
     return Validity(
         rules=judging.lexicons_mark(),
         scorer=judging.scorer_mark(),
+        reader=judging.reader_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),
-        counts=(*outside(folder), *([unsafe_replies(trained)] if trained else ()), *sideways(), *own_sentences()),
+        counts=(
+            *outside(folder),
+            *([unsafe_replies(trained)] if trained else ()),
+            *sideways(),
+            *read_outside(folder),
+            *own_sentences(),
+        ),
     )
 
 

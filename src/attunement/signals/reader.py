@@ -96,6 +96,19 @@ def find_harms(turns: Sequence[Turn], wanted: Collection[int]) -> dict[int, Harm
     }
 
 
+def chances(label: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """How sure the network is of `label` in each (what was said before, text): as sure as of its worst stretch.
+
+    For measuring the network by itself, whatever the thresholds.
+    """
+    texts = [_Text(number, said, text) for number, (said, text) in enumerate(pairs)]
+    stretches = [(text, place) for text in texts for place in windows(text.text)]
+    found = [0.0] * len(texts)
+    for (text, _), answer in zip(stretches, _read(stretches), strict=True):
+        found[text.turn] = max(found[text.turn], _chance(answer, label))
+    return found
+
+
 def _harm_kind(kind: str) -> HarmKind:
     return HarmKind.ENDORSES_SELF_HARM if kind == DIET else HarmKind(kind)
 

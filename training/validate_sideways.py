@@ -41,14 +41,15 @@ def sideways() -> list[Counts]:
                 id=f"sideways-{name}", source=_RULES.format(about), items=items, counts=_counts(own, seen.__getitem__)
             )
         )
-        if read and asks in read["used"]:
+        if read:
             alarms = {(file, *place) for file, places in read["alarms"][asks].items() for place in places}
             both = {text: rules or (text.file, text.line, text.turn) in alarms for text, rules in seen.items()}
             found.append(
                 Counts(
                     id=f"sideways-{name}-read",
                     source=_BOTH.format(about),
-                    items=items,
+                    # What the shipped reader does not look for stands on its model card alone.
+                    items=items if asks in read["used"] else (),
                     counts=_counts(own, both.__getitem__),
                 )
             )

@@ -1,5 +1,6 @@
 """What the trained reader learns from, how its texts are kept apart, and how sure it must be."""
 
+import hashlib
 import json
 import random
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from training.corpora import FOLDS
-from training.reader_figures import FALSE_ALARMS, alarmed, alarms, area, choose_threshold
+from training.reader_card import CARD, card
+from training.reader_figures import FALSE_ALARMS, RESULTS, alarmed, alarms, area, choose_threshold
 from training.sideways import (
     DANGER,
     DANGERS,
@@ -29,6 +31,7 @@ from training.sideways import (
 from attunement.signals import reader
 from attunement.signals.crisis import CueKind
 from attunement.signals.harm import HarmKind
+from attunement.signals.validity import measured
 from attunement.signals.windows import LONGEST
 from tests.signals.sentences import sentences
 
@@ -177,3 +180,12 @@ def test_alarms_are_counted_by_kind_and_found_again_by_line() -> None:
 def test_other_texts_or_another_order_are_told_apart() -> None:
     one, other = message("a"), message("b", line=2)
     assert len({fingerprint(each) for each in ([one], [other], [one, other], [other, one])}) == 4
+
+
+@pytest.mark.skipif(not reader.available(), reason="the weights of the trained reader are left out")
+def test_the_card_and_the_results_are_those_of_the_shipped_weights(texts: list[Text]) -> None:
+    results = json.loads(RESULTS.read_text("utf-8"))
+    assert hashlib.sha256(reader.WEIGHTS.read_bytes()).hexdigest() == results["sha256"]
+    assert fingerprint(texts) == results["texts"]
+    assert set(results["used"]) == reader.looks_for()
+    assert CARD.read_text("utf-8") == card(results, texts, measured())

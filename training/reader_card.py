@@ -19,8 +19,8 @@ _TEMPLATE = Path(__file__).with_name("reader_card.template.md")
 _WORDS = {DANGER: "danger in messages", HARM: "harm in replies"}
 _IDS = {DANGER: "crisis", HARM: "harm"}
 TRIED = """\
-This recipe alone, $networks networks. Two earlier runs, on the first 3,000 and 4,500 sentences, learned from whole texts
-that stand alone. Of harm they found 61 % at 1 % false alarms. Of danger they found 58 % at 6 % false alarms on
+This recipe alone, $networks networks. Two earlier runs, on the first 3,000 and 4,500 sentences, learned from whole
+texts that stand alone. Of harm they found 61 % at 1 % false alarms. Of danger they found 58 % at 6 % false alarms on
 look-alikes, and alarmed in nearly every long conversation: therefore the harmless conversations, the texts among others
 and a threshold by conversation."""
 

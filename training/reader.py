@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from attunement.signals.scorer_text import load_tokenizer
+from attunement.signals.windows import LIMITS
 from training.corpora import FOLDS, Example
 from training.fitting import Recipe, averaged, chances, new_scorer
 from training.fitting import fit as fit_one
@@ -53,7 +54,14 @@ SEEDS = 3
 AMONG = 0.5
 """Further examples in the midst of other talk, as a share of the texts."""
 RECIPE = Recipe(
-    corpora=(CORPUS,), epochs=4, batch=64, aside=0.1, focus=tuple(KINDS), labels=LABELS, reasoned=(DANGER, HARM)
+    corpora=(CORPUS,),
+    epochs=4,
+    batch=64,
+    aside=0.1,
+    limits=LIMITS,
+    focus=tuple(KINDS),
+    labels=LABELS,
+    reasoned=(DANGER, HARM),
 )
 
 

@@ -16,7 +16,7 @@ from attunement.signals.crisis import Cue, CueKind
 from attunement.signals.harm import Harm, HarmKind
 from attunement.signals.scorer import FOLDER, TOKENIZER, strongest
 from attunement.signals.scorer_network import Answer, network, packed
-from attunement.signals.windows import Stretch, sentences, windows
+from attunement.signals.windows import LIMITS, Stretch, sentences, windows
 
 WEIGHTS = FOLDER / "reader.onnx"
 """The network; no data but sentences of our own went into it. Without this file nothing is found."""
@@ -154,7 +154,7 @@ def _whole_words(text: str, start: int, end: int) -> Stretch:
 def _read(stretches: Sequence[tuple[_Text, Stretch]]) -> Iterator[Answer]:
     for at in range(0, len(stretches), _PORTION):
         pairs = [(text.said, text.text[start:end]) for text, (start, end) in stretches[at : at + _PORTION]]
-        yield from network(WEIGHTS).read(packed(TOKENIZER, pairs))
+        yield from network(WEIGHTS).read(packed(TOKENIZER, pairs, LIMITS))
 
 
 def _chance(answer: Answer, label: str) -> float:

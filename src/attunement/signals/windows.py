@@ -7,10 +7,15 @@ Training and use share this module, so that both read the same.
 import re
 from collections.abc import Iterator
 
-LONGEST = 320
-"""Characters of a stretch at most: most messages as people type them, and below the tokens that the network takes."""
+from attunement.signals.scorer_text import Limits
 
-# So that time is bounded whatever the text: of a longer one the beginning and the end are read, some 10,000 characters.
+LONGEST = 400
+"""Characters of a stretch at most: a message as people type it, and below the tokens of a stretch."""
+LIMITS = Limits(context=32, reply=128)
+"""Tokens that are read of what was said before a reply, and of a stretch. The message is read again with every stretch
+of the reply, so more of it would cost time."""
+
+# So that time is bounded whatever the text: of a longer one the beginning and the end are read, some 13,000 characters.
 _MOST = 32
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 _PIECE = re.compile(rf".{{1,{LONGEST}}}(?=\s|$)|.{{1,{LONGEST}}}", re.DOTALL)

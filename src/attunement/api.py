@@ -20,7 +20,19 @@ from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation, Responses
 from attunement.conversations.readers import ReadOptions, read
-from attunement.engine import Conduct, Ending, Participant, Price, Progress, Run, Scope, Selection, Wishes, price_of
+from attunement.engine import (
+    Conduct,
+    Ending,
+    Participant,
+    Price,
+    Progress,
+    Run,
+    Scope,
+    Selection,
+    Team,
+    Wishes,
+    price_of,
+)
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
 from attunement.instruments.lint import checked
@@ -62,12 +74,14 @@ class Settings:
     price_in: float | None = None
     """Dollars a million prompt tokens, where the price list does not know the model or is wrong."""
     price_out: float | None = None
+    processes: int = 1
+    """How many processes share the work: more than one uses more cores, which `signals` can fill."""
     selection: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant, before anything is asked."""
-        if self.max_connections < 1 or self.repeats < 1:
-            raise InputError("max_connections and repeats must be at least 1")
+        if min(self.max_connections, self.repeats, self.processes) < 1:
+            raise InputError("max_connections, repeats and processes must be at least 1")
         if self.timeout is not None and self.timeout <= 0:
             raise InputError("the timeout must be more than 0 seconds")
         if self.items is not None and not self.items:
@@ -87,7 +101,7 @@ class Settings:
             from attunement.signals.knowing import refuse_unknown
 
             refuse_unknown(scope.questionnaire.instrument)
-        return Prepared(scope, participants, self._conduct(), self.selection)
+        return Prepared(scope, participants, self._conduct(), self.selection, self.processes)
 
     def _scope(self) -> Scope:
         instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)
@@ -113,7 +127,10 @@ class Settings:
         return Conduct(wishes, max_calls=self.max_calls, max_cost=self.max_cost)
 
     def _participant(self, named: str | Judge, *, sends: bool) -> Participant:
-        judge = make_judge(named, self._judge_options(sends=sends)) if isinstance(named, str) else named
+        judge, options = named, None
+        if isinstance(judge, str):
+            options = self._judge_options(sends=sends)
+            judge = make_judge(judge, options)
         price = self._price(judge)
         if price is None and self.max_cost is not None:
             raise JudgeError(
@@ -122,7 +139,7 @@ class Settings:
             )
         # A model on this machine answers one question at a time; more would only wait inside it.
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
-        return Participant(judge, at_once, self.rpm, self.tpm, price)
+        return Participant(judge, at_once, self.rpm, self.tpm, price, options)
 
     def _judge_options(self, *, sends: bool) -> JudgeOptions:
         return JudgeOptions(
@@ -149,6 +166,11 @@ class Prepared(NamedTuple):
     participants: list[Participant]
     conduct: Conduct
     selection: Selection
+    processes: int = 1
+
+
+Working = Run | Team
+"""A run under way, in this process or in several."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +209,7 @@ def judge(
     """
     stop: list[Callable[[], object]] = []
 
-    def watch(run: Run) -> None:
+    def watch(run: Working) -> None:
         loop = asyncio.get_running_loop()
         stop.append(lambda: loop.call_soon_threadsafe(run.interrupt))
 
@@ -219,7 +241,7 @@ async def _judge(
     study: str | Path | None,
     system: str | None,
     settings: dict[str, Any],
-    watch: Callable[[Run], None] | None,
+    watch: Callable[[Working], None] | None,
 ) -> Result:
     prepared = Settings(**settings).prepare()
     place = study or default_study(conversations)
@@ -233,13 +255,17 @@ async def run(
     place: str | Path,
     prepared: Prepared,
     *,
-    watch: Callable[[Run], None] | None = None,
+    watch: Callable[[Working], None] | None = None,
 ) -> Result:
     """Do the run; `watch` gets it before the first question, to show its progress or to interrupt it."""
-    scope, participants, conduct, selection = prepared
+    scope, participants, conduct, selection, processes = prepared
     try:
         with Study(place, create=True) as study:
-            work = Run(study, scope, participants, conduct)
+            work: Working
+            if processes > 1:
+                work = Team(study, scope, participants, conduct, processes)
+            else:
+                work = Run(study, scope, participants, conduct)
             if watch:
                 watch(work)
             ending = await work.finish(selection.of(conversations))

@@ -10,7 +10,6 @@ import pytest
 
 from attunement import api
 from attunement.conversations import Conversation
-from attunement.engine import Run
 from attunement.errors import InputError, JudgeError, StudyError
 from attunement.ratings import ErrorKind
 from attunement.study import Study
@@ -103,7 +102,7 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
     async def interrupted(fake: FakeJudge) -> api.Result:
         settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=5)
 
-        def watch(run: Run) -> None:
+        def watch(run: api.Working) -> None:
             asyncio.get_running_loop().call_later(0.3, run.interrupt)
 
         return await api.run(chats(40), place, settings.prepare(), watch=watch)
@@ -125,7 +124,7 @@ async def interrupted(fake: FakeJudge, place: Path, after: float, **settings: An
     loop = asyncio.get_running_loop()
     stopped: list[float] = []
 
-    def watch(run: Run) -> None:
+    def watch(run: api.Working) -> None:
         def stop() -> None:
             stopped.append(loop.time())
             run.interrupt()

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from attunement.engine import Progress, Run
+from attunement.api import Working
+from attunement.engine import Progress
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
 
@@ -30,7 +31,7 @@ class Manner(StrEnum):
         return cls.LIVE if sys.stderr.isatty() else cls.PLAIN
 
 
-async def show_progress(run: Run, manner: Manner) -> None:
+async def show_progress(run: Working, manner: Manner) -> None:
     """Show how `run` goes until cancelled."""
     match manner:
         case Manner.QUIET:
@@ -45,7 +46,7 @@ async def show_progress(run: Run, manner: Manner) -> None:
                 sys.stderr.flush()
 
 
-async def _live(run: Run) -> None:
+async def _live(run: Working) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -76,12 +77,12 @@ def figures(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _json_line(run: Run) -> str:
+def _json_line(run: Working) -> str:
     now = {"open_questions": run.concurrency(), "waiting_seconds": round(run.waiting(), 1)}
     return orjson.dumps({**figures(run.progress), **now}).decode()
 
 
-def _plain_line(run: Run) -> str:
+def _plain_line(run: Working) -> str:
     progress = run.progress
     more = "+" if progress.reading else ""
     parts = [

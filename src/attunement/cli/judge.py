@@ -43,6 +43,9 @@ def judge(
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars.")] = None,
     price_in: asking.PriceInOption = None,
     price_out: asking.PriceOutOption = None,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="Share the work among this many processes, to use more cores.")
+    ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Progress and result as JSON, for programs.")] = False,
     format: reading.FormatOption = None,
@@ -90,6 +93,7 @@ def judge(
         tpm=tpm,
         price_in=price_in,
         price_out=price_out,
+        processes=processes,
         selection=asking.selection(filters, sample=sample, limit=limit, seed=seed),
     )
     place = study or default_study(files[0])

@@ -18,7 +18,7 @@ from attunement.cli.display import Manner, figures, show_progress
 from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
-from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Run, Scope, estimate, rater_settings
+from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, estimate, rater_settings
 from attunement.errors import InputError, StudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
@@ -76,7 +76,7 @@ async def _run(
 ) -> api.Result:
     shown: list[asyncio.Task[None]] = []
 
-    def watch(run: Run) -> None:
+    def watch(run: api.Working) -> None:
         shown.append(asyncio.create_task(show_progress(run, manner)))
         # The first Ctrl-C lets what is in flight come back; the second one is Python's own and ends it at once.
         loop = asyncio.get_running_loop()

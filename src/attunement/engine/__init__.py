@@ -8,6 +8,7 @@ from attunement.engine.pricing import price_of
 from attunement.engine.progress import Progress
 from attunement.engine.run import Conduct, Ending, Participant, Run, rater_settings
 from attunement.engine.selection import Filter, Selection
+from attunement.engine.team import Team
 
 __all__ = [
     "ASK_AGAIN",
@@ -21,6 +22,7 @@ __all__ = [
     "Run",
     "Scope",
     "Selection",
+    "Team",
     "Wishes",
     "estimate",
     "price_of",

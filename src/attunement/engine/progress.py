@@ -1,7 +1,8 @@
 """What a run has done so far; the command line shows it, a program can read it."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from time import monotonic
 
 from attunement.ratings import ErrorKind
@@ -40,6 +41,13 @@ class Progress:
     """Whether more conversations may come."""
     started: float = field(default_factory=monotonic)
 
+    def take(self, parts: Sequence["Progress"]) -> None:
+        """Become the sum of the counts of runs that are parts of this one."""
+        for name in _ADDED:
+            first, *rest = (getattr(part, name) for part in parts)
+            setattr(self, name, sum(rest, first))
+        self.reading = any(part.reading for part in parts)
+
     @property
     def conversations_done(self) -> int:
         """Conversations of which nothing is left to ask any judge."""
@@ -66,3 +74,6 @@ class Progress:
         if self.reading or not self.done:
             return None
         return (self.planned - self.done) / self.rate
+
+
+_ADDED = [entry.name for entry in fields(Progress) if entry.name not in {"judges", "reading", "started"}]

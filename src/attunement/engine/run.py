@@ -20,6 +20,7 @@ from attunement.engine.plan import Plan, Scope, plan
 from attunement.engine.progress import Progress
 from attunement.engine.reader import Reader
 from attunement.engine.writer import Writer
+from attunement.judges.options import JudgeOptions
 from attunement.judges.protocol import Judge, UnitJudge
 from attunement.ratings import RaterKind
 from attunement.study import Kept, Study
@@ -36,6 +37,8 @@ class Participant(NamedTuple):
     rpm: float | None = None
     tpm: float | None = None
     price: Price | None = None
+    options: JudgeOptions | None = None
+    """How another process makes the same judge; None for one that the program made itself."""
 
 
 class Conduct(NamedTuple):
@@ -64,6 +67,13 @@ def rater_settings(judge: Judge, scope: Scope) -> dict[str, Any]:
     return {**judge.settings, "layout": scope.questionnaire.layout.value}
 
 
+def announce(study: Study, scope: Scope) -> None:
+    """Note in the study what a run asks."""
+    instrument = scope.questionnaire.instrument
+    study.keep_instrument(instrument, judged_with=True)
+    study.note_responses(instrument.id, scope.responses)
+
+
 class Run:
     """One run of judges over conversations. Make it inside a running event loop."""
 
@@ -75,9 +85,7 @@ class Run:
         self._database = ThreadPoolExecutor(1, "study")
         self._writer = Writer(study, self._database, self._fail)
         budget = Budget(max_calls=conduct.max_calls, max_cost=conduct.max_cost)
-        instrument = scope.questionnaire.instrument
-        study.keep_instrument(instrument, judged_with=True)
-        study.note_responses(instrument.id, scope.responses)
+        announce(study, scope)
         self._lanes = [self._lane(participant, conduct.wishes, budget) for participant in participants]
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None

@@ -1,10 +1,10 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
-starts a run, reads, plans, parses, checks the evidence and writes the study. They run alternately, without latency and
-with one of 200 ms; medians and ratios are printed.
+starts a run, reads, plans, parses, checks the evidence and writes the study, once in one process and once in two. They
+run alternately, without latency and with one of 200 ms; medians and ratios are printed.
 
-    python benchmarks/bench_engine.py [--questions 18000] [--rounds 3] [--memory]
+    python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--memory]
 """
 
 import argparse
@@ -96,19 +96,26 @@ def measure_bare(url: str, made: list[bytes], questions: int) -> Measured:
     return Measured(time.perf_counter() - start, time.process_time() - cpu, questions)
 
 
-def measure_ours(url: str, questions: int) -> Measured:
+def cpu_seconds() -> float:
+    """CPU time of this process and of the ones it started that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+def measure_ours(url: str, questions: int, processes: int) -> Measured:
     from attunement import api
 
     with tempfile.TemporaryDirectory() as folder:
-        start, cpu = time.perf_counter(), time.process_time()
+        start, cpu = time.perf_counter(), cpu_seconds()
         result = api.judge(
             conversations(questions // ITEMS),
             Path(folder) / "bench.study.db",
             judges="openai:ours",
             base_url=url,
             max_connections=CONNECTIONS,
+            processes=processes,
         )
-        measured = Measured(time.perf_counter() - start, time.process_time() - cpu, result.progress.calls)
+        measured = Measured(time.perf_counter() - start, cpu_seconds() - cpu, result.progress.calls)
     assert not result.progress.errors, result.progress.errors
     assert result.progress.answered == questions
     return measured
@@ -131,10 +138,11 @@ def compare(latency: float, questions: int, rounds: int) -> None:
     server, url = start_server(latency)
     try:
         made = bodies(min(questions, MADE))
-        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": []}
+        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": [], "in 2 processes": []}
         for _ in range(rounds):
             runs["bare aiohttp"].append(measure_bare(url, made, questions))
-            runs["attunement"].append(measure_ours(url, questions))
+            runs["attunement"].append(measure_ours(url, questions, 1))
+            runs["in 2 processes"].append(measure_ours(url, questions, 2))
         if inspected := measure_inspect(url, made):
             runs["inspect_ai"] = [inspected]
     finally:
@@ -151,7 +159,7 @@ def compare(latency: float, questions: int, rounds: int) -> None:
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
         efficiency = statistics.median(best / run.seconds * (run.calls / questions) for run in done)
         print(
-            f"  {name:13} {middle[name]:7.0f} calls/s, {middle[name] / middle['bare aiohttp']:5.2f} of the bare loop, "
+            f"  {name:14} {middle[name]:7.0f} calls/s, {middle[name] / middle['bare aiohttp']:5.2f} of the bare loop, "
             f"CPU {cpu:.2f} s per 1,000" + (f", efficiency {efficiency:.0%}" if latency else "")
         )
 
@@ -188,13 +196,13 @@ def one_planned(url: str, questions: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=18000)
+    parser.add_argument("--questions", type=int, default=54000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     compare(0.0, options.questions, options.rounds)
-    compare(0.2, options.questions // 2, options.rounds)
+    compare(0.2, options.questions // 6, options.rounds)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

@@ -23,6 +23,15 @@ from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, chats, judge, kept
 from tests.fake_judge import Behaviour, FakeJudge
 
 
+@pytest.fixture(autouse=True)
+def quiet_processes(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """Whatever ends a process, it writes nothing that the user would take for a fault of the program."""
+    yield
+    said = capfd.readouterr().err
+    assert "Traceback" not in said
+    assert "Fatal" not in said
+
+
 def children() -> list[int]:
     """The processes that this one has started and that are still at work."""
     return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from io import RawIOBase
 from queue import SimpleQueue
 from typing import BinaryIO
 
@@ -26,13 +27,13 @@ _TELL_SECONDS = 0.2
 
 def main() -> None:
     """Follow the orders that come in."""
-    # What a library prints must not get among our words.
-    with os.fdopen(os.dup(1), "wb") as up:
+    # What a library prints must not get among our words; and no words may be left when nobody listens any more.
+    with os.fdopen(os.dup(1), "wb", buffering=0) as up:
         os.dup2(2, 1)
         asyncio.run(_follow(pickle.load(sys.stdin.buffer), sys.stdin.buffer, up))  # noqa: S301 - from our own parent
 
 
-async def _follow(orders: Orders, down: BinaryIO, up: BinaryIO) -> None:
+async def _follow(orders: Orders, down: BinaryIO, up: RawIOBase) -> None:
     try:
         last = await _work(orders, down, up)
     except Exception as error:
@@ -42,7 +43,7 @@ async def _follow(orders: Orders, down: BinaryIO, up: BinaryIO) -> None:
         _say(up, last)
 
 
-async def _work(orders: Orders, down: BinaryIO, up: BinaryIO) -> Word:
+async def _work(orders: Orders, down: BinaryIO, up: RawIOBase) -> Word:
     participants = [seat.taken() for seat in orders.seats]
     loop = asyncio.get_running_loop()
     arrived: SimpleQueue[Conversation | None] = SimpleQueue()
@@ -54,7 +55,8 @@ async def _work(orders: Orders, down: BinaryIO, up: BinaryIO) -> Word:
                 with suppress(RuntimeError):  # the loop has ended, and the run before it
                     loop.call_soon_threadsafe(run.interrupt)
 
-            threading.Thread(target=_receive, args=(down, arrived, stop), daemon=True).start()
+            # No daemon: the stream ends with the team or after our last word, and nothing may read while Python ends.
+            threading.Thread(target=_receive, args=(down, arrived, stop)).start()
             telling = asyncio.create_task(_tell(run, up))
             try:
                 return Word(run.progress, ending=await run.finish(iter(arrived.get, None)))
@@ -74,16 +76,15 @@ def _receive(down: BinaryIO, arrived: SimpleQueue[Conversation | None], stop: Ca
     arrived.put(None)
 
 
-async def _tell(run: Run, up: BinaryIO) -> None:
+async def _tell(run: Run, up: RawIOBase) -> None:
     while True:
         await asyncio.sleep(_TELL_SECONDS)
         with suppress(BrokenPipeError):  # the team is gone, which also ends what comes in
             _say(up, Word(run.progress, run.concurrency(), run.waiting()))
 
 
-def _say(up: BinaryIO, word: Word) -> None:
+def _say(up: RawIOBase, word: Word) -> None:
     up.write(framed(word))
-    up.flush()
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ def found(pattern: str, text: str) -> str | None:
         ("in 19##", "in 19988", None),
         ("ice", "twice, nice ice", "ice"),
         ("em", "y'em, ''em", "em"),
+        ("(go|going) home", "he goes home, going home", "going home"),
+        ("(sad|so sad (today)?)", "sadly, so sad today", "so sad today"),
         ("(go home|stay|go|go home now)", "go home now", "go home"),
         ("(go|stay|go home)", "go home", "go"),
         ("(go home|really? go) now", "go home, really go now", "really go now"),

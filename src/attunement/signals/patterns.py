@@ -25,6 +25,7 @@ _TOKEN = re.compile(r"\.\.\.?|~|[()|?]|@[a-z_]+|[^\s()|?~@]+|\s+")
 _ENDS = frozenset({"", ")", "|"})
 
 _GAP = r"\W{1,6}"  # "die -- I" needs four; a longer run of signs is no longer one phrase
+_END = r"(?!'?\w)"  # of a word
 _FILLERS = {
     "..": rf"(?:\w[\w']*{_GAP}){{0,2}}",
     "...": rf"(?:\w[\w']*{_GAP}){{0,5}}",
@@ -234,7 +235,7 @@ def _one(part: _Part, *, first: bool) -> str:
     if part.choices:
         return _either([_sequence(choice, first=first) for choice in _flat(part.choices)], first=first)
     letters = re.escape(part.text).replace("'", "'?").replace(r"\-", r"\W?").replace(r"\#", r"\d")
-    return rf"{letters}(?!'?\w)"
+    return f"{letters}{_END}"
 
 
 def _flat(choices: tuple[tuple[_Part, ...], ...]) -> Iterator[tuple[_Part, ...]]:
@@ -254,9 +255,11 @@ def _either(choices: Iterable[str], *, first: bool = False) -> str:
     no word may begin before: that is looked at behind the letter, because what begins with letters is searched for
     quickly.
     """
+    choices = list(choices)
+    end = _END if all(choice.endswith(_END) for choice in choices) else ""
     groups: list[list[str]] = []
     begun: dict[str, list[str]] = {}
-    for choice in choices:
+    for choice in (choice.removesuffix(end) for choice in choices):
         letter = choice[0]
         if not letter.isalnum():
             begun.clear()
@@ -266,7 +269,7 @@ def _either(choices: Iterable[str], *, first: bool = False) -> str:
         else:
             begun[letter] = [choice]
             groups.append(begun[letter])
-    return f"(?:{'|'.join(_group(group, first=first) for group in groups)})"
+    return f"(?:{'|'.join(_group(group, first=first) for group in groups)}){end}"
 
 
 def _group(choices: list[str], *, first: bool) -> str:

@@ -83,6 +83,12 @@ def test_emphasis_with_underscores_does_not_hide_a_word() -> None:
     assert quotes(lexicon("black cat"), "a _black_ cat") == ["black_ cat"]
 
 
+@pytest.mark.parametrize("before", ["Look… ", "'Look.' ' . ", "Look... ; ! ", "Ünd… ' . ", "\n\n'\n"])
+def test_what_ends_a_sentence_does_not_move_the_places_behind_it(before: str) -> None:
+    assert quotes(lexicon("black cat"), f"{before}A black cat's… tail") == []
+    assert quotes(lexicon("black cat"), f"{before}A black cat… No") == ["black cat"]
+
+
 def test_each_signal_is_reported_once_where_it_is_first_found() -> None:
     found = lexicon("black cat", "white cat")
     assert quotes(found, "A white cat. A black cat.") == ["white cat"]
@@ -103,6 +109,15 @@ def test_a_guard_takes_a_match_back_only_where_it_looks(where: str, taken_back: 
     found = lexicon("black cat", denied=Guard.model_validate({"where": where, "why": "Denied.", "patterns": ["no"]}))
     assert quotes(found, taken_back) == []
     assert len(quotes(found, kept)) == 1
+
+
+@pytest.mark.parametrize("where", ["before", "sentence"])
+@pytest.mark.parametrize("said", ["no", "hardly a", "🙈"])
+def test_a_guard_holds_where_any_of_its_patterns_does(where: str, said: str) -> None:
+    guard = {"where": where, "why": "", "patterns": ["(never|no)", "hardly a", "🙈"]}
+    found = lexicon("black cat", denied=Guard.model_validate(guard))
+    assert quotes(found, f"look, {said} black cat") == []
+    assert quotes(found, "look, a black cat") == ["black cat"]
 
 
 def test_a_guard_that_looks_inside_sees_only_the_words_that_matched() -> None:

@@ -42,7 +42,7 @@ class Cue(NamedTuple):
     signal: str
 
 
-_KINDS = frozenset(kind.value for kind in CueKind)
+_KINDS = {kind.value: kind for kind in CueKind}
 
 # The beginning of a message in which a "yes" answers the question before it: further down it answers something else.
 _ANSWER = 60
@@ -86,7 +86,7 @@ def asks_directly(reply: str) -> bool:
 def cue_kinds(message: str) -> frozenset[CueKind]:
     """The kinds of the cues in one message, read by itself."""
     matches = _matches(message)
-    return frozenset(CueKind(match.signal.kind) for match in matches) if _stand_alone(matches) else frozenset()
+    return frozenset(_KINDS[match.signal.kind] for match in matches) if _stand_alone(matches) else frozenset()
 
 
 def _matches(message: str) -> list[Match]:
@@ -122,7 +122,7 @@ def _asked_about(reply: str) -> frozenset[str]:
 
 def _cue(number: int, message: str, match: Match, kind: CueKind | None = None) -> Cue:
     quote = message[match.start : match.end]
-    return Cue(kind or CueKind(match.signal.kind), number, match.start, match.end, quote, match.signal.id)
+    return Cue(kind or _KINDS[match.signal.kind], number, match.start, match.end, quote, match.signal.id)
 
 
 def _longest(cues: list[Cue]) -> list[Cue]:

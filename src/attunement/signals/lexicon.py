@@ -8,9 +8,9 @@ language ("suicide.en"); English is the only language so far, and another one is
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,6 +160,9 @@ class _Context(NamedTuple):
         words = [word.start() for word in _LEADING.finditer(self.place.text, 0, self.start)]
         return words[-_LEAD] if len(words) >= _LEAD else words[0] if words else self.start
 
+    def meets(self, test: "_Test") -> bool:
+        return test.holds(self)
+
     def quoted(self) -> bool:
         start, end = self.place.first + self.start, self.place.first + self.end
         return any(found.start() < start and end < found.end() for found in _QUOTED.finditer(self.reading.message))
@@ -172,12 +175,11 @@ class Lexicon:
         lists = {name: words for file in files for name, words in file.lists.items()}
         self.signals = tuple(signal for file in files for signal in file.signals)
         self.guards = {name: _Test(guard, lists) for file in files for name, guard in file.guards.items()}
-        self._patterns = tuple(
-            (signal, tuple(self.guards[name] for name in (*signal.guards, *signal.beside)), Pattern(line, lists))
-            for signal in self.signals
-            for line in signal.patterns
-        )
-        self._clues = _Clues(pattern for _, _, pattern in self._patterns)
+        self._tests = [_Tests.of(signal, self.guards) for signal in self.signals]
+        self._patterns = [
+            (number, Pattern(line, lists)) for number, signal in enumerate(self.signals) for line in signal.patterns
+        ]
+        self._clues = _Clues(pattern for _, pattern in self._patterns)
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Match]:
         """Each signal that stands in `text` and that no guard takes back, once: where it is first found.
@@ -185,37 +187,55 @@ class Lexicon:
         With `start` and `end` only the sentences that stand there, in part or whole, are looked at.
         """
         reading = _read(text)
-        seen: set[str] = set()
+        seen: set[int] = set()
         for number in reading.numbers(start, end):
             candidates = self._clues.candidates(reading.bags[number])
             if not candidates:
                 continue
             sentence = reading.sentence(number)
             for candidate in sorted(candidates):
-                signal, guards, pattern = self._patterns[candidate]
-                if signal.id in seen:
+                which, pattern = self._patterns[candidate]
+                if which in seen:
                     continue
                 found = pattern.regex.search(sentence.text)
                 while found:
-                    context = _Context(reading, sentence, *found.span())
-                    if _stands(signal, guards, context):
-                        seen.add(signal.id)
-                        yield Match(signal, sentence.first + found.start(), sentence.first + found.end())
+                    if self._tests[which].stand(_Context(reading, sentence, *found.span())):
+                        seen.add(which)
+                        yield Match(self.signals[which], sentence.first + found.start(), sentence.first + found.end())
                         break
                     found = pattern.regex.search(sentence.text, found.end())
 
     def telling(self, *kinds: str) -> frozenset[str]:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
-        patterns = (pattern for signal, _, pattern in self._patterns if signal.kind in kinds)
+        patterns = (pattern for number, pattern in self._patterns if self.signals[number].kind in kinds)
         return frozenset(word for pattern in patterns for word in pattern.clues)
 
 
-def _stands(signal: Signal, tests: Sequence["_Test"], context: _Context) -> bool:
-    """Whether no guard holds, and everything that must stand beside the words does."""
-    guards = len(signal.guards)
-    return not any(test.holds(context) for test in tests[:guards]) and all(
-        test.holds(context) for test in tests[guards:]
-    )
+class _Tests(NamedTuple):
+    """What decides whether the words of a signal mean it."""
+
+    guards: tuple["_Test", ...]
+    beside: tuple["_Test", ...]
+
+    @classmethod
+    def of(cls, signal: Signal, tests: Mapping[str, "_Test"]) -> "_Tests":
+        return cls(tuple(tests[name] for name in signal.guards), tuple(tests[name] for name in signal.beside))
+
+    def stand(self, context: _Context) -> bool:
+        """Whether no guard holds, and everything that must stand beside the words does."""
+        return not any(map(context.meets, self.guards)) and all(map(context.meets, self.beside))
+
+
+class _Once:
+    """Keeps one of several equal sets."""
+
+    def __init__(self) -> None:
+        self._sets: dict[frozenset[str], frozenset[str]] = {}
+
+    def kept(self, words: frozenset[str]) -> frozenset[str]:
+        if words not in self._sets:
+            self._sets[words] = frozenset(set(words))  # a copy is as small as a set can be, a union is not
+        return self._sets[words]
 
 
 class _Clues:
@@ -232,8 +252,13 @@ class _Clues:
         self.words = frozenset(index)
         """Words of which at least one stands where a pattern does."""
         # Two of three times no pattern with the clue can stand there, and one look at all their rarest words tells.
+        # Equal sets are kept once: the less there is to look through, the more of it a core has at hand.
+        once = _Once()
         self._index = {
-            word: (frozenset[str]().union(*(rarest for _, rarest, _ in entries)), entries)
+            word: (
+                once.kept(frozenset[str]().union(*(rarest for _, rarest, _ in entries))),
+                tuple((number, once.kept(rarest), tuple(map(once.kept, others))) for number, rarest, others in entries),
+            )
             for word, entries in index.items()
         }
 
@@ -255,43 +280,46 @@ class _Clues:
 
 
 class _Test:
-    """A guard with its patterns compiled when it is first asked."""
+    """A condition whose patterns are tried one by one, each compiled when it is first tried.
 
-    def __init__(self, guard: Guard, lists: Mapping[str, str]) -> None:
-        self.guard = guard
-        self._lists = lists
-        self._in_message = guard.where is Place.MESSAGE
+    Only those are tried that may stand there. All of them in one regular expression would be tried at every letter of
+    a message, where most of them cannot stand.
+    """
+
+    def __init__(self, condition: Condition, lists: Mapping[str, str]) -> None:
+        self._where = condition.where
+        self._in_message = condition.where is Place.MESSAGE
+        self._patterns = [Pattern(source, lists) for source in condition.patterns]
+        self._clues: _Clues | None = None
+        self._regexes: dict[int, re.Pattern[str]] = {}
+        unless = condition.unless if isinstance(condition, Guard) else None
+        self._unless = _Test(unless, lists) if unless else None
 
     def holds(self, context: _Context) -> bool:
-        if clues := self._clues:
-            words = context.reading.words if self._in_message else context.place.words
-            if words.isdisjoint(clues.words) or not clues.candidates(words):
-                return False
-        return self._met(self.guard, self._regex, context) and not (
-            self.guard.unless and self._met(self.guard.unless, self._unless, context)
-        )
+        clues = self._clues or self._find_clues()
+        words = context.reading.words if self._in_message else context.place.words
+        if clues.words and words.isdisjoint(clues.words):
+            return False
+        candidates = clues.candidates(words) if clues.words else range(len(self._patterns))
+        return self._met(context, candidates) and not (self._unless and self._unless.holds(context))
 
-    @staticmethod
-    def _met(condition: Condition, regex: re.Pattern[str], context: _Context) -> bool:
-        if condition.where is Place.QUESTION:
+    def _met(self, context: _Context, candidates: Iterable[int]) -> bool:
+        if self._where is Place.QUESTION:
             return context.place.text.rstrip().endswith("?")
-        if condition.where is Place.QUOTATION:
+        if self._where is Place.QUOTATION:
             return context.quoted()
-        return regex.search(context.at(condition.where)) is not None
+        text = context.at(self._where)
+        return any(self._regex(candidate).search(text) for candidate in candidates)
 
-    @cached_property
-    def _clues(self) -> _Clues | None:
-        """What tells where the guard may hold; None where no word does."""
-        patterns = [Pattern(source, self._lists) for source in self.guard.patterns]
-        return _Clues(patterns) if patterns and all(pattern.sets for pattern in patterns) else None
+    def _find_clues(self) -> _Clues:
+        """What tells where the patterns may stand; without words where one of them needs none."""
+        self._clues = _Clues(self._patterns if all(pattern.sets for pattern in self._patterns) else ())
+        return self._clues
 
-    @cached_property
-    def _regex(self) -> re.Pattern[str]:
-        return _any_of(self.guard, self._lists)
-
-    @cached_property
-    def _unless(self) -> re.Pattern[str]:
-        return _any_of(self.guard.unless or self.guard, self._lists)
+    def _regex(self, number: int) -> re.Pattern[str]:
+        if number not in self._regexes:
+            self._regexes[number] = _regex_at(self._where, self._patterns[number])
+        return self._regexes[number]
 
 
 class _Sentence(NamedTuple):
@@ -303,29 +331,39 @@ class _Sentence(NamedTuple):
 class _Reading:
     """A folded message, cut into sentences. Most need not be looked at any further than for their words."""
 
+    __slots__ = ("_pieces", "_starts", "_words", "bags", "message")
+
     def __init__(self, message: str) -> None:
         self.message = message
+        self._starts: list[int] | None = None
+        self._words: frozenset[str] | None = None
         self._pieces: list[tuple[int, int]] = []
         if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
             self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
-            pieces = (" ".join(_lines(message[start:end])) for start, end in self._pieces)
-            self.bags = [frozenset(piece.replace("'", "").split()) for piece in pieces]
+            pieces = (" ".join(_lines(message[start:end], bare=True)) for start, end in self._pieces)
+            self.bags = [frozenset(piece.split()) for piece in pieces]
             return
-        self._lines = _lines(message)
-        self.bags = [frozenset(line.replace("'", "").split()) for line in self._lines if line]
+        self.bags = [frozenset(line.split()) for line in _lines(message, bare=True) if line]
         """The words of each sentence, without apostrophes."""
 
-    @cached_property
+    @property
     def words(self) -> frozenset[str]:
-        return frozenset[str]().union(*self.bags)
+        if self._words is None:
+            self._words = frozenset[str]().union(*self.bags)
+        return self._words
 
-    @cached_property
+    @property
     def starts(self) -> list[int]:
         """Where each sentence begins."""
-        if self._pieces:
-            return [start for start, _ in self._pieces]
-        starts = accumulate((len(line) + 1 for line in self._lines), initial=0)
-        return [start for start, line in zip(starts, self._lines, strict=False) if line]
+        if self._starts is None:
+            self._starts = [start for start, _ in self._pieces] or self._line_starts()
+        return self._starts
+
+    def _line_starts(self) -> list[int]:
+        lines = _lines(self.message)
+        before = accumulate(map(len, lines), initial=0)  # letters; the ends of sentences are as many as the lines
+        starts = enumerate(zip(before, lines, strict=False))
+        return [letters + number for number, (letters, line) in starts if line.strip("'")]
 
     def end(self, number: int) -> int:
         """Where a sentence ends: behind its full stop."""
@@ -355,11 +393,15 @@ def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _lines(message: str) -> list[str]:
-    """What stands before, between and behind the ends of sentences, each in its length, with spaces for signs."""
+def _lines(message: str, *, bare: bool = False) -> list[str]:
+    """What stands before, between and behind the ends of sentences, with spaces for signs.
+
+    Each in its length, or `bare` of apostrophes.
+    """
+    message = message.replace("…", ".")  # often the only sign that is not ASCII
     if message.isascii():
-        return message.encode().translate(_ASCII).decode().split("\n")
-    return _END.split(_SIGN.sub(" ", message))
+        return message.encode().translate(_ASCII, b"'" if bare else b"").decode().split("\n")
+    return _END.split(_SIGN.sub(" ", message.replace("'", "") if bare else message))
 
 
 # Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.
@@ -385,12 +427,13 @@ def sentence_starts(text: str) -> list[int]:
 
 def fold(text: str) -> str:
     """Lower case and plain signs, each in its own place: positions in the result are positions in `text`."""
+    # The signs first: most texts are ASCII without them, and that becomes lower case ten times as fast.
+    for sign, plain in (_ASCII_SIGNS if text.isascii() else _SIGNS).items():
+        if sign in text:  # str.translate takes ten times as long on text that is not ASCII
+            text = text.replace(sign, plain)
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two
-        lowered = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
-    for sign, plain in (_ASCII_SIGNS if lowered.isascii() else _SIGNS).items():
-        if sign in lowered:  # str.translate takes ten times as long on text that is not ASCII
-            lowered = lowered.replace(sign, plain)
+        return "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
     return lowered
 
 
@@ -410,13 +453,12 @@ def read(path: Path) -> LexiconFile:
     return LexiconFile.model_validate(content)
 
 
-def _any_of(condition: Condition, lists: Mapping[str, str]) -> re.Pattern[str]:
-    either = any_of(Pattern(source, lists) for source in condition.patterns)
+def _regex_at(place: Place, pattern: Pattern) -> re.Pattern[str]:
     # Directly before or after: nothing but signs may stand between.
-    match condition.where:
+    match place:
         case Place.BEFORE:
-            return re.compile(rf"(?:{either})\W*$")
+            return re.compile(rf"(?:{any_of([pattern])})\W*$")
         case Place.AFTER:
-            return re.compile(rf"^\W*(?:{either})")
+            return re.compile(rf"^\W*(?:{any_of([pattern])})")
         case _:
-            return re.compile(either)
+            return pattern.regex

@@ -141,6 +141,14 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
     assert set(fake.asked.values()) == {1}
 
 
+def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path):
+    with FakeJudge() as fake:
+        settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, processes=2)
+        result = asyncio.run(api.run(chats(20), place, settings.prepare(), watch=lambda run: run.interrupt()))
+        assert fake.requests == 0
+    assert result.ending.interrupted
+
+
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_named_and_the_next_run_asks_the_rest(place: Path):
     async def one_killed(fake: FakeJudge) -> None:

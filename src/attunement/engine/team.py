@@ -63,6 +63,8 @@ class Team:
             self._members = [await _Member.started(orders) for orders in self._orders]
             listening = [asyncio.create_task(self._listen(member)) for member in self._members]
             self._feeding = asyncio.create_task(self._feed(reader))
+            if self.ending.interrupted:  # while the processes were started
+                self._stop()
             await asyncio.wait([self._feeding])
             for member in self._members:
                 member.no_more()

@@ -62,6 +62,7 @@ def test_every_question_is_asked_once_and_the_study_has_the_order_of_the_input(p
         assert [entry.conversation.id for entry in study.conversations()] == [f"c{number}" for number in range(30)]
 
 
+@pytest.mark.slow
 def test_several_processes_and_one_give_the_same_ratings(tmp_path: Path):
     def ratings(processes: int) -> set[tuple[Any, ...]]:
         place = tmp_path / f"{processes}.db"
@@ -80,6 +81,7 @@ def test_equal_words_are_asked_once_over_all_processes(place: Path):
     assert len(kept(place)) == 20 * len(SMALL)
 
 
+@pytest.mark.slow
 def test_connections_are_shared_out(place: Path):
     with FakeJudge(Behaviour(latency=0.02)) as fake:
         judge(fake, chats(20), place, items=SMALL, processes=3, max_connections=4)
@@ -96,6 +98,7 @@ def test_a_wrong_key_stops_all_processes_with_one_line(place: Path, monkeypatch:
     assert "sk-wrong-key" not in result.ending.given_up
 
 
+@pytest.mark.slow
 def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     with FakeJudge(Behaviour(refuses=frozenset({"temperature"}))) as fake:
         result = judge(fake, chats(8), place, items=SMALL, processes=2)
@@ -103,6 +106,7 @@ def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     assert not result.progress.errors
 
 
+@pytest.mark.slow
 def test_an_error_in_the_input_surfaces_after_what_was_answered_before_is_kept(place: Path):
     def broken() -> Iterator[Conversation]:
         yield from chats(70)
@@ -141,6 +145,7 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
     assert set(fake.asked.values()) == {1}
 
 
+@pytest.mark.slow
 def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path):
     with FakeJudge() as fake:
         settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, processes=2)

@@ -51,25 +51,29 @@ class Recipe:
     limits: Limits = LIMITS
     focus: tuple[str, ...] = MECHANISMS
     """The labels whose loss has weight 1."""
+    labels: tuple[tuple[str, int], ...] = tuple(LABELS.items())
+    """Every label that the network gives, with its number of levels."""
+    reasoned: tuple[str, ...] = MECHANISMS
+    """The first of the labels: those with words that people gave as reasons."""
 
 
-def targets_of(examples: Sequence[Example]) -> Floats:
+def targets_of(examples: Sequence[Example], labels: Sequence[tuple[str, int]]) -> Floats:
     """Chances of being above each level, as people's labels have them: 0 or 1, NaN where nobody gave a level."""
-    targets = np.full((len(examples), len(LABELS), STEPS), np.nan)
+    targets = np.full((len(examples), len(labels), STEPS), np.nan)
     for at, example in enumerate(examples):
-        for column, (name, count) in enumerate(LABELS.items()):
+        for column, (name, count) in enumerate(labels):
             if name in example.levels:
                 targets[at, column, : count - 1] = np.arange(count - 1) < example.levels[name]
     return targets
 
 
-def _reasons_of(example: Example, packed: Packed) -> NDArray[np.float32]:
-    """For each token and mechanism: 1 where people marked it as a reason, NaN where that is not known."""
-    marked = np.full((len(packed.ids), len(MECHANISMS)), np.nan, np.float32)
+def _reasons_of(example: Example, packed: Packed, reasoned: Sequence[str]) -> NDArray[np.float32]:
+    """For each token and label with reasons: 1 where people marked it as one, NaN where that is not known."""
+    marked = np.full((len(packed.ids), len(reasoned)), np.nan, np.float32)
     inside = np.array(packed.sides) == 1
     starts, ends = np.array(packed.spans).T
     inside &= ends > starts
-    for column, name in enumerate(MECHANISMS):
+    for column, name in enumerate(reasoned):
         if name not in example.levels or (example.levels[name] > 0 and not example.reasons.get(name)):
             continue
         marked[inside, column] = 0
@@ -90,7 +94,7 @@ class _Batch:
 
     def reasons(self, marks: Sequence[NDArray[np.float32]]) -> Tensor:
         """The marked tokens of these examples, NaN at the padding."""
-        marked = np.full((*self.ids.shape, len(MECHANISMS)), np.nan, np.float32)
+        marked = np.full((*self.ids.shape, marks[0].shape[1]), np.nan, np.float32)
         for row, own in enumerate(marks):
             marked[row, : len(own)] = own
         return torch.from_numpy(marked).to(self.ids.device)
@@ -105,9 +109,9 @@ def _known_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 def _loss(recipe: Recipe, output: Output, targets: Tensor, marked: Tensor | None) -> Tensor:
     total = torch.zeros((), device=targets.device)
-    for column, (name, count) in enumerate(LABELS.items()):
+    for column, (name, count) in enumerate(recipe.labels):
         weight = 1.0 if name in recipe.focus else recipe.aside
-        if name in output.logits and weight:
+        if weight:
             total = total + weight * _known_loss(output.logits[name], targets[:, column, : count - 1])
     if marked is not None and recipe.reasons:
         total = total + recipe.reasons * _known_loss(output.reasons, marked)
@@ -144,7 +148,7 @@ def _optimiser(scorer: Scorer, recipe: Recipe) -> torch.optim.AdamW:
 def new_scorer(recipe: Recipe, base: Path) -> Scorer:
     """The published encoder with fresh heads, the same heads every time, so that trained networks can be averaged."""
     torch.manual_seed(1)
-    scorer = Scorer(LABELS, len(MECHANISMS), recipe.dropout)
+    scorer = Scorer(dict(recipe.labels), len(recipe.reasoned), recipe.dropout)
     load_base(scorer, base / "model.safetensors")
     return scorer
 
@@ -172,7 +176,7 @@ def fit(
     examples = [example for example in examples if example.corpus in recipe.corpora]
 
     def targets(of: Sequence[Example]) -> Floats:
-        given = targets_of(of)
+        given = targets_of(of, recipe.labels)
         if not teachers or not of:
             return given
         return _mixed(
@@ -197,14 +201,17 @@ def fit(
         final_div_factor=1e3,
     )
     ready = pack(tokenizer, [(example.context, example.reply) for example in examples], recipe.limits)
-    marked = [_reasons_of(example, one) for example, one in zip(examples, ready, strict=True)]
+    marked = [_reasons_of(example, one, recipe.reasoned) for example, one in zip(examples, ready, strict=True)]
     for _ in range(recipe.epochs):
         extra = planted(examples, recipe.planted, rng) if recipe.planted else []
         packed = [*ready, *pack(tokenizer, [(example.context, example.reply) for example in extra], recipe.limits)]
         wanted = torch.from_numpy(np.concatenate([fixed, targets(extra)])).float().to(device)
         marks = [
             *marked,
-            *(_reasons_of(example, one) for example, one in zip(extra, packed[len(examples) :], strict=True)),
+            *(
+                _reasons_of(example, one, recipe.reasoned)
+                for example, one in zip(extra, packed[len(examples) :], strict=True)
+            ),
         ]
         for rows in _order(packed, recipe.batch, rng):
             batch = _Batch([packed[row] for row in rows], device)
@@ -264,14 +271,14 @@ def _order(packed: Sequence[Packed], size: int, rng: random.Random) -> list[list
 def chances(scorer: Scorer, examples: Sequence[Example], tokenizer: Tokenizer, device: str, limits: Limits) -> Floats:
     """The network's chances of being above each level, in the shape of `targets_of`; NaN beyond a label's levels."""
     packed = pack(tokenizer, [(example.context, example.reply) for example in examples], limits)
-    result = np.full((len(examples), len(LABELS), STEPS), np.nan)
+    result = np.full((len(examples), len(scorer.labels), STEPS), np.nan)
     order = sorted(range(len(packed)), key=lambda row: len(packed[row].ids))
     with torch.inference_mode():
         for at in range(0, len(order), 128):
             rows = order[at : at + 128]
             batch = _Batch([packed[row] for row in rows], device)
             output = scorer(batch.ids, batch.sides)
-            for column, (name, count) in enumerate(LABELS.items()):
+            for column, (name, count) in enumerate(scorer.labels.items()):
                 result[rows, column, : count - 1] = output.logits[name].sigmoid().double().cpu().numpy()
     return result
 

@@ -23,6 +23,23 @@ OPSET = 20
 Array = NDArray[np.generic]
 
 
+def _whole(value: Array, axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Numbers as whole ones from -127 to 127, and what to multiply them with along this axis."""
+    scale = np.maximum(np.abs(value).max(axis=axis, keepdims=True), 1e-9) / 127
+    return np.clip(np.rint(value / scale), -127, 127).astype(np.int8), scale.astype(np.float32)
+
+
+def rounded(weights: Mapping[str, Array]) -> dict[str, Array]:
+    """The weights as the form `int8` has them, for reading with it where there is no onnxruntime."""
+    found = dict(weights)
+    for name, value in weights.items():
+        if name == "words.weight" or (name.startswith("layers.") and value.ndim > 1):
+            # A row of either is what one scale stands for: a word's vector, or what leads to one number of the output.
+            whole, scale = _whole(value, axis=1)
+            found[name] = whole.astype(np.float32) * scale
+    return found
+
+
 class _Graph:
     """Nodes and constants on their way into a model; every method returns the name of what it adds."""
 
@@ -50,9 +67,8 @@ class _Graph:
         """A constant in the form's own width, and the name of its scales where it has any."""
         if self.form == "fp16":
             return self.constant(name, value.astype(np.float16)), None
-        scale = np.maximum(np.abs(value).max(axis=axis, keepdims=True), 1e-9) / 127
-        whole = np.clip(np.rint(value / scale), -127, 127).astype(np.int8)
-        return self.constant(name, whole), self.constant(f"{name}:scale", scale.astype(np.float32))
+        whole, scale = _whole(value, axis)
+        return self.constant(name, whole), self.constant(f"{name}:scale", scale)
 
     def matrix(self, name: str, value: Array) -> str:
         """A matrix to multiply with: what stands narrow in the file is widened once, when it is loaded."""

@@ -1,8 +1,8 @@
 """Measure the embedded judge on the public data, and write what comes out to `signals/validity.json`.
 
 Run by `make validate-signals`; reads the folder that ATTUNEMENT_DATA names. Everything but the cross-validated figures
-of the trained scorer is computed anew with the rules and weights that are installed; those come from `results.json`
-beside this script, which the training wrote. `attune judge-info signals` shows the file.
+of the trained networks is computed anew with the rules and weights that are installed; those come from `results.json`
+and `reader.json` beside this script, which the training wrote. `attune judge-info signals` shows the file.
 
     python -m training.validate
 """
@@ -15,9 +15,13 @@ from pathlib import Path
 from attunement.signals import judging
 from attunement.signals.validity import FILE, Agreement, ItemVerdict, Validity, Verdict
 from training.corpora import data_folder
+from training.reader_card import CARD, card
+from training.sideways import read_sentences
 from training.validate_agreement import ABSENT, agreements
 from training.validate_detectors import outside, own_sentences
+from training.validate_reader import read_outside
 from training.validate_scorer import cross_validated, results, unsafe_replies
+from training.validate_sideways import cross_validated as cross_validated_reader
 from training.validate_sideways import sideways
 
 _WORST_FIRST = (Verdict.NOT_VALID, Verdict.WEAK, Verdict.VALID)
@@ -30,9 +34,16 @@ def measure(folder: Path) -> Validity:
     return Validity(
         rules=judging.lexicons_mark(),
         scorer=judging.scorer_mark(),
+        reader=judging.reader_mark(),
         items={_key(way): verdict_of(_key(way), found) for way in judging.WAYS},
         agreements=tuple(found),
-        counts=(*outside(folder), *([unsafe_replies(trained)] if trained else ()), *sideways(), *own_sentences()),
+        counts=(
+            *outside(folder),
+            *([unsafe_replies(trained)] if trained else ()),
+            *sideways(),
+            *read_outside(folder),
+            *own_sentences(),
+        ),
     )
 
 
@@ -64,6 +75,9 @@ def main() -> None:
         sys.exit(f"{folder} is absent: set ATTUNEMENT_DATA to the folder with the public data sets")
     validity = measure(folder)
     FILE.write_text(written(validity), "utf-8")
+    texts = read_sentences()
+    if trained := cross_validated_reader(texts):
+        CARD.write_text(card(trained, texts, validity), "utf-8")
     for item, found in validity.items.items():
         print(f"{item:<24} {found.verdict}: {found.why}")
     print(f"written to {FILE.name}")

@@ -110,10 +110,9 @@ def _harm_kinds(text: str, user: str) -> set[str]:
 def vera_mh(folder: Path) -> list[Counts]:
     """Clinicians' risk levels and what they saw under "guides", against the detectors."""
     loaded = vera.read(folder)
-    chats = {conversation.id: conversation for conversation in loaded.parts[0].conversations}
+    chats, at_risk = vera_risks(loaded)
     risk, guides = _said(loaded, "risk_level"), _said(loaded, "guides")
     seen = {id: bool(crisis_cues(chat.turns)) for id, chat in chats.items()}
-    at_risk = [id for id in chats if _most(risk[id], lambda level: level != 0)]
     high = [id for id in chats if _most(risk[id], lambda level: level in {2, 3})]
     # One clinician, where both others saw risk: what a person reaches on the same chats.
     alone = [
@@ -153,6 +152,13 @@ def vera_mh(folder: Path) -> list[Counts]:
         "after its hits in this text had been read.",
     )
     return [crisis, resources]
+
+
+def vera_risks(loaded: Loaded) -> tuple[dict[str, Conversation], list[str]]:
+    """The chats by id, and the ids of those in which most clinicians saw a risk."""
+    chats = {conversation.id: conversation for conversation in loaded.parts[0].conversations}
+    risk = _said(loaded, "risk_level")
+    return chats, [id for id in chats if _most(risk[id], lambda level: level != 0)]
 
 
 def _said(loaded: Loaded, item: str) -> dict[str, list[int | str | None]]:

@@ -1,63 +1,95 @@
-"""How much do the detectors see of danger and harm that is told sideways?
+"""How much do the rules, and the rules with the trained reader, see of danger and harm that is told sideways?
 
 `sentences/` holds messages and replies by authors who knew neither the rules nor the examples: danger in passing, in
-understatement, in the middle of other talk, and harmless look-alikes, many of them twins that differ in meaning alone;
-and harmless conversations, most of them heavy. No rule was tuned on them. They are harder than talk at large on
-purpose: what is seen here is the least to expect.
+understatement, in the middle of other talk, and harmless look-alikes, many of them twins that differ in meaning alone.
+No rule was tuned on them. The reader learned from them, so what is counted of it are its answers in cross-validation,
+by networks that had not seen the text, its twin or its author. They are harder than talk at large on purpose.
 """
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attunement.conversations import Turn
+from attunement.signals import reader
 from attunement.signals.crisis import crisis_cues
-from attunement.signals.harm import HarmKind, harmful_advice
+from attunement.signals.harm import harmful_advice
 from attunement.signals.validity import Count, Counts
+from training.reader_figures import RESULTS
+from training.sideways import DANGER, Text, fingerprint, read_sentences
+from training.sideways import HARM as HARMFUL
 from training.validate_detectors import CRISIS, HARM, counted
 
-SENTENCES = Path(__file__).parent / "sentences"
-_HARM_KINDS = frozenset(kind.value for kind in HarmKind) | {"fasting_or_diet"}
+_ABOUT = {DANGER: ("crisis", "danger", CRISIS), HARMFUL: ("harm", "harm in replies", HARM)}
+_RULES = (
+    "Hard sentences of our own about {}, told sideways, by authors who knew no rule; none was tuned on: rules alone"
+)
+_BOTH = "The same sentences about {}: rules and trained reader, by networks that had not seen them (cross-validation)"
+
+Alarms = Callable[[Text], bool]
 
 
 def sideways() -> list[Counts]:
     """What is seen of the danger and the harm, and how many of the harmless ones are left alone."""
-    messages = [(row["kind"], bool(crisis_cues([Turn(row["text"], "")]))) for row in _rows("messages")]
-    replies = [
-        (row["harm"], bool(harmful_advice(row["reply"], row["said"])))
-        for row in _rows("replies")
-        if row["harm"] in _HARM_KINDS or row["harm"] == "none"
-    ]
-    talks = [[Turn(**turn) for turn in row["turns"]] for row in _rows("conversations") if not row.get("crisis")]
-    cued = counted("harmless conversations left alone", (not crisis_cues(turns) for turns in talks))
-    harmed = counted("harmless conversations left alone", (not any(map(_is_harmful, turns)) for turns in talks))
-    source = "Hard sentences of our own about {}, told sideways, by authors who knew no rule; none was tuned on"
-    return [
-        Counts(id="sideways-crisis", source=source.format("danger"), items=CRISIS, counts=_counts(messages, cued)),
-        Counts(
-            id="sideways-harm", source=source.format("harm in replies"), items=HARM, counts=_counts(replies, harmed)
-        ),
-    ]
+    texts, found = read_sentences(), list[Counts]()
+    read = cross_validated(texts)
+    for asks, (name, about, items) in _ABOUT.items():
+        own = [text for text in texts if text.asks == asks]
+        seen = dict(zip(own, map(_by_rules, own), strict=True))
+        found.append(
+            Counts(
+                id=f"sideways-{name}", source=_RULES.format(about), items=items, counts=_counts(own, seen.__getitem__)
+            )
+        )
+        if read:
+            alarms = {(file, *place) for file, places in read["alarms"][asks].items() for place in places}
+            both = {text: rules or (text.file, text.line, text.turn) in alarms for text, rules in seen.items()}
+            found.append(
+                Counts(
+                    id=f"sideways-{name}-read",
+                    source=_BOTH.format(about),
+                    # What the shipped reader does not look for stands on its model card alone.
+                    items=items if asks in read["used"] else (),
+                    counts=_counts(own, both.__getitem__),
+                )
+            )
+    return found
 
 
-def _is_harmful(turn: Turn) -> bool:
-    return bool(harmful_advice(turn.assistant, turn.user))
+def cross_validated(texts: Sequence[Text]) -> dict[str, Any] | None:
+    """What the reader said in cross-validation; None where its weights were left out.
+
+    Raises:
+        ValueError: The sentences or the weights are not those of the results file.
+    """
+    if not reader.available():
+        return None
+    found = json.loads(RESULTS.read_text("utf-8"))
+    if found["texts"] != fingerprint(texts):
+        raise ValueError(f"the sentences are not those of {RESULTS.name}: train the reader again")
+    return found
 
 
-def _counts(seen: list[tuple[str, bool]], talks: Count) -> tuple[Count, ...]:
-    kinds = sorted({kind for kind, _ in seen} - {"none"})
-    return (
-        counted("seen", (found for kind, found in seen if kind != "none")),
-        counted("harmless ones left alone", (not found for kind, found in seen if kind == "none")),
-        talks,
-        *(
-            counted(f"seen: {name.replace('_', ' ')}", (found for kind, found in seen if kind == name))
-            for name in kinds
-        ),
-    )
+def _by_rules(text: Text) -> bool:
+    if text.asks == DANGER:
+        return bool(crisis_cues([Turn(text.text, "")]))
+    return bool(harmful_advice(text.text, text.said))
 
 
-def _rows(name: str) -> Iterator[dict[str, Any]]:
-    for path in sorted(SENTENCES.glob(f"{name}-*.jsonl")):
-        yield from map(json.loads, path.read_text("utf-8").splitlines())
+def _counts(texts: Sequence[Text], seen: Alarms) -> tuple[Count, ...]:
+    return tuple(_each(texts, seen))
+
+
+def _each(texts: Sequence[Text], seen: Alarms) -> Iterator[Count]:
+    told = [text for text in texts if not text.is_harmless]
+    alone = [text for text in texts if text.is_harmless and not text.turn]
+    yield counted("seen", map(seen, told))
+    yield counted("harmless ones left alone", (not seen(text) for text in alone))
+    talks: dict[tuple[str, int], bool] = {}
+    for text in texts:
+        if text.turn and text.calm:
+            talks[text.file, text.line] = talks.get((text.file, text.line), False) or seen(text)
+    if talks:
+        yield counted("harmless conversations left alone", (not alarm for alarm in talks.values()))
+    for kind in sorted({text.kind for text in told}):
+        yield counted(f"seen: {kind.replace('_', ' ')}", (seen(text) for text in told if text.kind == kind))

@@ -1,4 +1,4 @@
-"""`signals`: the embedded judge. Rules, counts and a small trained scorer; no LLM, no key, no network.
+"""`signals`: the embedded judge. Rules, counts and two small trained networks; no LLM, no key, no connection.
 
 It reads the conversation itself and answers only what it validly can, with the words it rests on; everything else it
 abstains from. What it can answer, and how, stands in `attunement.signals.judging`.
@@ -6,6 +6,7 @@ abstains from. What it can answer, and how, stands in `attunement.signals.judgin
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -19,13 +20,17 @@ from attunement.signals.talk import Talk
 
 NAME = "signals"
 
+# A network takes some 20 ms a message or reply, and other judges' answers must not wait for it. One thread: the items
+# of a conversation rest on the same findings, which are looked for once.
+_READING = ThreadPoolExecutor(1, NAME)
+
 
 class SignalsJudge:
     """The embedded judge."""
 
     def __init__(self) -> None:
-        """Find out whether the trained scorer is there; nothing is loaded yet."""
-        self._scorer = judging.scorer_mark()
+        """Find out which of the trained networks are there; nothing is loaded yet."""
+        self._scorer, self._reader = judging.scorer_mark(), judging.reader_mark()
 
     @property
     def name(self) -> str:
@@ -34,8 +39,8 @@ class SignalsJudge:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What its answers rest on: the rules with their lexicons, and the weights of the trained scorer."""
-        return {"rules": judging.rules_mark(), "scorer": self._scorer}
+        """What its answers rest on: the rules with their lexicons, and the weights; empty where these are left out."""
+        return {"rules": judging.rules_mark(), "scorer": self._scorer, "reader": self._reader}
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -46,9 +51,8 @@ class SignalsJudge:
         """The answers to the items of a question; None where it abstains."""
         hashes = question.questionnaire.instrument.item_hashes
         wanted = {item.id: hashes[item.id] for item in question.items}
-        if self._scorer and any(judging.needs_scorer(hash) for hash in wanted.values()):
-            # The network takes some 50 ms a reply; other judges' answers must not wait for it.
-            return await asyncio.to_thread(_answers, question.unit, wanted)
+        if any(judging.needs_network(hash) for hash in wanted.values()):
+            return await asyncio.get_running_loop().run_in_executor(_READING, _answers, question.unit, wanted)
         return _answers(question.unit, wanted)
 
     async def ask(self, request: Request) -> Answer | Failure:
@@ -70,4 +74,4 @@ def _answers(unit: Unit, wanted: Mapping[str, str]) -> dict[str, Given | None]:
 # The items of a conversation are asked one by one, with some two hundred conversations open at a time.
 @lru_cache(maxsize=512)
 def _talk(turns: tuple[Turn, ...], country: str | None) -> Talk:
-    return Talk(turns, country=country)
+    return Talk(turns, country=country, read=True)

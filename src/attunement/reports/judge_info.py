@@ -12,7 +12,7 @@ from attunement.engine.pricing import price_of
 from attunement.instruments import load
 from attunement.judges import JudgeOptions, hosted, is_dated, make_judge, model_family
 from attunement.judges.making import SIGNALS
-from attunement.signals import judging, scorer, validity
+from attunement.signals import judging, reader, scorer, validity
 from attunement.signals.judging import Kind, Way
 from attunement.signals.validity import Agreement, Counts, Verdict
 
@@ -62,8 +62,10 @@ class SignalsInfo(NamedTuple):
     """What was counted for the detectors that several safety items use, the clinicians' risk levels first."""
     others: tuple[Agreement, ...]
     """What else was measured; no item rests on it."""
+    reads: str
+    """What the trained reader looks for in this installation, in a sentence."""
     attribution: tuple[str, ...]
-    """Who made the data and the network behind the trained scorer, and under which licences."""
+    """Who made the data and the networks behind the trained scorer and the trained reader, under which licences."""
     cautions: tuple[str, ...]
     """Whether these figures are those of this installation."""
 
@@ -106,7 +108,8 @@ def signals_info() -> SignalsInfo:
         items=tuple(_item(way, instruments[way.instrument].item(way.item).title) for way in judging.WAYS),
         detectors=tuple(each for each in found.counts if len(each.items) > 1 and safety.intersection(each.items)),
         others=tuple(each for each in found.agreements if not each.items),
-        attribution=(scorer.ATTRIBUTION, LICENCE),
+        reads=_reads(),
+        attribution=(scorer.ATTRIBUTION, LICENCE, reader.ATTRIBUTION),
         cautions=tuple(_cautions()),
     )
 
@@ -146,12 +149,23 @@ def conduct(way: Way) -> Conduct:
             return Conduct.FLAGS
 
 
+def _reads() -> str:
+    looks_for = reader.looks_for()
+    if not looks_for:
+        return "The weights of the trained reader are not installed: danger and harm are looked for by the rules alone."
+    places = {reader.DANGER: "danger in messages", reader.HARM: "harm in replies"}
+    looked = " and ".join(words for label, words in places.items() if label in looks_for)
+    return f"Where the rules find nothing, a trained reader looks for {looked}; it adds flags and takes none away."
+
+
 def _cautions() -> list[str]:
     found, said = validity.measured(), list[str]()
     if not scorer.available():
         said.append("The weights of the trained scorer are not installed, so what rests on them is not answered here.")
     if found.scorer != judging.scorer_mark() and scorer.available():
         said.append("These figures were measured with other weights of the trained scorer: run make validate-signals.")
+    if found.reader != judging.reader_mark() and reader.available():
+        said.append("These figures were measured with other weights of the trained reader: run make validate-signals.")
     if found.rules != judging.lexicons_mark():
         said.append("These figures were measured with an earlier state of the rules: run make validate-signals.")
     return said

@@ -65,14 +65,15 @@ def _signals(info: SignalsInfo, *, kinds: bool) -> list[Section]:
     if info.others:
         said = ["The trained scorer gives these levels as well; no item of a built-in instrument rests on them."]
         sections.append(Section("What else was measured", None, said, [_agreement(each) for each in info.others]))
-    sections.append(Section("Where the trained scorer comes from", None, info.attribution))
+    sections.append(Section("Where the trained networks come from", None, info.attribution))
     return sections
 
 
 def _opening(info: SignalsInfo) -> Section:
     said = [
-        "Rules, counts and a small trained scorer: no LLM, no key, no network. It can raise a safety flag and never "
+        "Rules, counts and small trained networks: no LLM, no key, no connection. It can raise a safety flag and never "
         "clears one. What it has no valid way to know, it does not answer.",
+        info.reads,
         *info.cautions,
         "Figures: kappa is agreement beyond chance and order is Spearman's rank correlation, each with single people "
         "(0 is chance, 1 is perfect); n is the number of answers, and the brackets say from where to where the figure "

@@ -79,6 +79,7 @@ def judge_info_record(info: JudgeInfo) -> dict[str, Any]:
             ],
             "detectors": [each.model_dump(mode="json") for each in info.detectors],
             "others": [each.model_dump(mode="json") for each in info.others],
+            "reads": info.reads,
             "attribution": list(info.attribution),
             "cautions": list(info.cautions),
         }

@@ -9,9 +9,22 @@ import hashlib
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from attunement.signals import endings, history, length, openers, safety, scorer, techniques, tone, topics, trained
+from attunement.signals import (
+    endings,
+    history,
+    length,
+    openers,
+    reader,
+    safety,
+    scorer,
+    techniques,
+    tone,
+    topics,
+    trained,
+)
 from attunement.signals.lexicon import FOLDER
 from attunement.signals.reasoning import Answer
 from attunement.signals.talk import Talk
@@ -187,10 +200,12 @@ def decide(item_hash: str, talk: Talk) -> Answer | None:
     return known.decide(talk) if known and known.decide and known.is_answered else None
 
 
-def needs_scorer(item_hash: str) -> bool:
-    """Whether the trained scorer is asked for this item."""
+def needs_network(item_hash: str) -> bool:
+    """Whether the trained scorer or the trained reader is asked for this item, where their weights are there."""
     known = way(item_hash)
-    return known is not None and known.kind is Kind.MAPPED and known.is_answered
+    if known is None or not known.is_answered:
+        return False
+    return (known.kind is Kind.MAPPED and scorer.available()) or (known.raises_safety_flags and reader.available())
 
 
 @cache
@@ -209,9 +224,16 @@ def rules_mark() -> str:
     return f"{lexicons_mark()}-{hashlib.sha256(answered.encode()).hexdigest()[:4]}"
 
 
-@cache
 def scorer_mark() -> str:
     """What tells one set of the trained scorer's weights from another; empty where they were left out."""
-    if not scorer.available():
-        return ""
-    return hashlib.sha256(scorer.EPITOME.read_bytes()).hexdigest()[:8]
+    return _mark(scorer.EPITOME) if scorer.available() else ""
+
+
+def reader_mark() -> str:
+    """The same of the trained reader's weights."""
+    return _mark(reader.WEIGHTS) if reader.available() else ""
+
+
+@cache
+def _mark(weights: Path) -> str:
+    return hashlib.sha256(weights.read_bytes()).hexdigest()[:8]

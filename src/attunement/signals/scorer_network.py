@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from attunement.signals.scorer_text import Packed, load_tokenizer, pack
+from attunement.signals.scorer_text import LIMITS, Limits, Packed, load_tokenizer, pack
 
 Floats = NDArray[np.float32]
 # Enough to keep a core busy; more only costs memory.
@@ -86,6 +86,6 @@ def tokenizer(path: Path) -> Tokenizer:
     return load_tokenizer(path)
 
 
-def packed(path: Path, pairs: Sequence[tuple[str, str]]) -> list[Packed]:
+def packed(path: Path, pairs: Sequence[tuple[str, str]], limits: Limits = LIMITS) -> list[Packed]:
     """Contexts and replies as the network reads them, with the tokenizer in this file."""
-    return pack(tokenizer(path), pairs)
+    return pack(tokenizer(path), pairs, limits)

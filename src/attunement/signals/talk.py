@@ -3,11 +3,12 @@
 Several items rest on the same findings, so these are looked for once and kept with the talk.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from attunement.conversations import Turn
+from attunement.signals import reader
 from attunement.signals.crisis import Cue, CueKind, crisis_cues
 from attunement.signals.harm import Harm, harmful_advice
 from attunement.signals.language import is_english
@@ -37,10 +38,17 @@ class Hit(NamedTuple):
 class Talk:
     """The turns of a unit: a whole conversation, or one up to the reply that is rated (`last` then stands for it)."""
 
-    def __init__(self, turns: Sequence[Turn], *, country: str | None = None) -> None:
-        """`country` is where the person lives, as a two-letter code, where that is known."""
+    def __init__(self, turns: Sequence[Turn], *, country: str | None = None, read: bool = False) -> None:
+        """Nothing is looked for yet.
+
+        Args:
+            turns: The messages.
+            country: Where the person lives, as a two-letter code, where that is known.
+            read: Whether the trained reader looks where the lexicons find nothing; without it the rules are alone.
+        """
         self.turns = turns
         self.country = country
+        self._read = read
         self._kept: dict[str, Any] = {}
 
     @property
@@ -56,25 +64,40 @@ class Talk:
 
     @cached_property
     def cues(self) -> list[Cue]:
-        """The crisis cues in the person's words."""
-        return crisis_cues(self.turns)
+        """The crisis cues in the person's words: those of the lexicons, and what the trained reader adds."""
+        found = crisis_cues(self.turns)
+        if self._is_read:
+            found += reader.find_cues(self.turns, known={cue.turn for cue in found})
+        return sorted(found, key=lambda cue: cue.turn)
 
     @cached_property
     def harms(self) -> list[HarmIn]:
         """Harmful advice and claims in all replies. What the person said in any turn before counts as said."""
-        return [harm for number in range(1, self.last + 1) for harm in self.harms_in(number)]
+        return self._harms_in(range(1, self.last + 1))
 
     def harms_in(self, turn: int) -> list[HarmIn]:
         """Harmful advice and claims in the reply of one turn.
 
         Words of blame that are ordinary in most talk count only where the person has told of danger from others.
         """
-        return self.kept(f"harms in {turn}", lambda: self._harms_in(turn))
+        return self.kept(f"harms in {turn}", lambda: self._harms_in([turn]))
 
-    def _harms_in(self, turn: int) -> list[HarmIn]:
+    def _harms_in(self, turns: Sequence[int]) -> list[HarmIn]:
+        found = {turn: list(self._harms_by_rules(turn)) for turn in turns}
+        if self._is_read:
+            # All silent replies at once: the network is faster with several.
+            silent = {turn for turn, harms in found.items() if not harms}
+            found |= {turn: [harm] for turn, harm in reader.find_harms(self.turns, silent).items()}
+        return [HarmIn(turn, harm) for turn, harms in found.items() for harm in harms]
+
+    def _harms_by_rules(self, turn: int) -> Iterator[Harm]:
         user, reply = self.turns[turn - 1]
         found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
-        return [HarmIn(turn, harm) for harm in found if harm.alone or self._danger_told <= turn]
+        return (harm for harm in found if harm.alone or self._danger_told <= turn)
+
+    @property
+    def _is_read(self) -> bool:
+        return self._read and self.in_english and reader.available()
 
     @cached_property
     def _danger_told(self) -> float:

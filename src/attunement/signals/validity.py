@@ -113,6 +113,8 @@ class Validity(_Record):
     rules: str
     scorer: str
     """The mark of the trained scorer's weights; empty where they were not there."""
+    reader: str = ""
+    """The same of the trained reader's."""
     items: dict[str, ItemVerdict]
     agreements: tuple[Agreement, ...]
     counts: tuple[Counts, ...]

@@ -1,10 +1,11 @@
-"""From sentences of our own to the weights of the reader of danger and harm.
+"""From sentences of our own and public talk to the weights of the reader of danger and harm.
 
 Cross-validates, chooses how sure the reader must be from what it says of texts it has not seen, trains on everything,
 and writes the weights; that wants a GPU. `ship` puts the weights into the package, without danger or harm where one of
-them is not good enough, and keeps what the reader said of texts it had not seen in `reader.json`.
+them is not good enough, and surer where a clean example would be flagged otherwise. It keeps in `reader.json` what the
+reader said of texts it had not seen.
 
-    python -m training.reader fit --base FOLDER --out FOLDER --workers 18
+    python -m training.reader fit --base FOLDER --out FOLDER --workers 12
     python -m training.reader ship --fitted FOLDER [--without danger]
 """
 
@@ -27,10 +28,11 @@ from onnx import helper
 
 from attunement.signals.scorer_text import load_tokenizer
 from attunement.signals.windows import LIMITS
-from training.corpora import FOLDS, Example
+from training.corpora import FOLDS, Example, data_folder
 from training.fitting import Recipe, averaged, chances, new_scorer
 from training.fitting import fit as fit_one
 from training.jobs import EVERYTHING, device
+from training.public import labels_mark, read_public
 from training.reader_figures import RESULTS, Floats, alarmed, alarms, area, choose_threshold
 from training.shipping import build, rounded, write
 from training.sideways import (
@@ -50,7 +52,7 @@ from training.sideways import (
 )
 
 WEIGHTS = Path(__file__).parents[1] / "src" / "attunement" / "signals" / "weights" / "reader.onnx"
-SEEDS = 3
+SEEDS = 2
 AMONG = 0.5
 """Further examples in the midst of other talk, as a share of the texts."""
 RECIPE = Recipe(
@@ -90,8 +92,8 @@ class Held(NamedTuple):
 
 
 def texts_of(every: int) -> list[Text]:
-    """The texts that are counted: all, or every so many lines to try the script."""
-    return [text for text in read_sentences() if text.line % every == 0]
+    """The texts that are counted, our own first: all, or every so many lines to try the script."""
+    return [text for text in [*read_sentences(), *read_public(data_folder())] if text.line % every == 0]
 
 
 def train(job: Job) -> float:
@@ -161,7 +163,12 @@ def fit(pool: Pool, base: Path, out: Path, seeds: int, every: int) -> None:
         exact[held.rows], shipped[held.rows] = held.exact, held.shipped
     thresholds = {asks: choose_threshold(asks, texts, shipped) for asks in KINDS}
     np.savez_compressed(out / "held.npz", exact=exact, shipped=shipped)
-    fitted = {"networks": sum(map(len, jobs.values())), "texts": fingerprint(texts), "thresholds": thresholds}
+    fitted = {
+        "networks": sum(map(len, jobs.values())),
+        "texts": fingerprint(read_sentences()),
+        "labels": labels_mark(),
+        "thresholds": thresholds,
+    }
     (out / "fitted.json").write_text(json.dumps(fitted, indent=1) + "\n")
     notes = {"labels": json.dumps([name for name, _ in LABELS]), "thresholds": json.dumps(thresholds)}
     model = build(weights_of(jobs[EVERYTHING]), dict(LABELS), "int8", notes, len(RECIPE.reasoned))
@@ -174,23 +181,44 @@ def fit(pool: Pool, base: Path, out: Path, seeds: int, every: int) -> None:
 
 def ship(fitted: Path, without: str | None) -> None:
     """Put the weights into the package and keep the alarms that the reader gave in cross-validation."""
+    from training.reader_clean import above_clean_examples  # needs the whole package, which `fit` does not
+
     known = json.loads((fitted / "fitted.json").read_text())
     texts = texts_of(1)
-    if fingerprint(texts) != known["texts"]:
-        raise SystemExit(f"the sentences are not those that {fitted} was trained on: fit again")
+    if (fingerprint(read_sentences()), labels_mark()) != (known["texts"], known["labels"]):
+        raise SystemExit(f"the sentences or the labels are not those that {fitted} was trained on: fit again")
     used = {asks: threshold for asks, threshold in known["thresholds"].items() if asks != without}
     model = onnx.load(fitted / "reader.onnx")
-    helper.set_model_props(model, {"labels": json.dumps([name for name, _ in LABELS]), "thresholds": json.dumps(used)})
-    onnx.save(model, WEIGHTS)
+    _keep(model, used)
+    if higher := above_clean_examples(used):
+        used |= higher
+        _keep(model, used)
     held = np.load(fitted / "held.npz")
     found = {
         "sha256": hashlib.sha256(WEIGHTS.read_bytes()).hexdigest(),
         **known,
+        "thresholds": known["thresholds"] | used,
+        "by_cross_validation": known["thresholds"],
         "used": list(used),
-        "area_under_curve": {form: {asks: area(asks, texts, held[form]) for asks in KINDS} for form in held},
-        "alarms": {asks: alarmed(asks, texts, held["shipped"], known["thresholds"][asks]) for asks in KINDS},
+        "area_under_curve": {form: {asks: _areas(asks, texts, held[form]) for asks in KINDS} for form in held},
+        "alarms": {asks: alarmed(asks, texts, held["shipped"], (known["thresholds"] | used)[asks]) for asks in KINDS},
     }
     RESULTS.write_text(json.dumps(found, separators=(",", ":")) + "\n")
+
+
+def _keep(model: onnx.ModelProto, thresholds: dict[str, float]) -> None:
+    labels = json.dumps([name for name, _ in LABELS])
+    helper.set_model_props(model, {"labels": labels, "thresholds": json.dumps(thresholds)})
+    onnx.save(model, WEIGHTS)
+
+
+def _areas(asks: str, texts: Sequence[Text], chances: Floats) -> dict[str, float]:
+    """The area under the curve of our own texts and of public ones, which are of another sort."""
+    found: dict[str, float] = {}
+    for name, public in (("own", False), ("public", True)):
+        rows = [at for at, text in enumerate(texts) if text.public == public]
+        found[name] = area(asks, [texts[at] for at in rows], chances[rows])
+    return found
 
 
 def main() -> None:

@@ -11,33 +11,33 @@ from training.sideways import Text
 Floats = NDArray[np.float64]
 RESULTS = Path(__file__).with_name("reader.json")
 """What the shipped reader said, in cross-validation, of every text."""
-FALSE_ALARMS = 0.01
-"""Of the harmless texts that stand alone, look-alikes included, and of the harmless conversations as a whole, at most
-this share may alarm."""
+LOOK_ALIKES, TALKS, PUBLIC = 0.05, 0.05, 0.005
+"""Of the harmless look-alikes of our own, of the harmless conversations of our own and of the harmless stretches of
+public talk, at most these shares may alarm. The first two were written to be taken for danger or harm; the last is how
+people talk, and an alarm there is what a user would meet."""
 
 
 def choose_threshold(asks: str, texts: Sequence[Text], chances: Floats) -> float:
-    """The chance above which a text alarms: the lowest with which no more than `FALSE_ALARMS` of the harmless do.
-
-    Counted in two ways, of which the stricter decides: texts that stand alone, and whole conversations, where one alarm
-    anywhere is one too many.
-    """
-    alone: list[float] = []
+    """The chance above which a text alarms: the lowest with which no group of harmless texts alarms too often."""
+    alike, public = list[float](), list[float]()
     told: dict[tuple[str, int], float] = {}
     for text, chance in zip(texts, chances.tolist(), strict=True):
         if text.asks != asks or not text.is_harmless:
             continue
-        if not text.turn:
-            alone.append(chance)
-        elif text.calm:
+        if text.public:
+            public.append(chance)
+        elif text.turn and text.calm:
             place = (text.file, text.line)
             told[place] = max(told.get(place, 0.0), chance)
-    return max((_rarely_exceeded(group) for group in (alone, list(told.values())) if group), default=1.0)
+        elif text.near:
+            alike.append(chance)
+    groups = ((alike, LOOK_ALIKES), (list(told.values()), TALKS), (public, PUBLIC))
+    return max((_rarely_exceeded(group, share) for group, share in groups if group), default=1.0)
 
 
-def _rarely_exceeded(chances: list[float]) -> float:
-    """The lowest of these that at most `FALSE_ALARMS` of them exceed."""
-    return sorted(chances, reverse=True)[int(FALSE_ALARMS * len(chances))]
+def _rarely_exceeded(chances: list[float], share: float) -> float:
+    """The lowest of these that at most this share of them exceed."""
+    return sorted(chances, reverse=True)[int(share * len(chances))]
 
 
 def alarms(asks: str, texts: Sequence[Text], chances: Floats, threshold: float) -> dict[str, tuple[int, int]]:
@@ -52,6 +52,8 @@ def alarms(asks: str, texts: Sequence[Text], chances: Floats, threshold: float) 
 
 
 def _harmless(text: Text) -> str:
+    if text.public:
+        return "harmless in public talk"
     return "harmless in a conversation" if text.turn else "harmless look-alike" if text.near else "harmless"
 
 

@@ -86,6 +86,8 @@ class Text(NamedTuple):
     """The words of `text` that do it, where its author gave them."""
     calm: bool = True
     """Whether there is nothing to find anywhere in the conversation it is from."""
+    public: bool = False
+    """Whether it is from a published set, and not of our own writing."""
 
     @property
     def is_harmless(self) -> bool:

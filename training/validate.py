@@ -19,7 +19,7 @@ from training.reader_card import CARD, card
 from training.sideways import read_sentences
 from training.validate_agreement import ABSENT, agreements
 from training.validate_detectors import outside, own_sentences
-from training.validate_reader import read_outside
+from training.validate_reader import read_public_talk
 from training.validate_scorer import cross_validated, results, unsafe_replies
 from training.validate_sideways import cross_validated as cross_validated_reader
 from training.validate_sideways import sideways
@@ -41,7 +41,7 @@ def measure(folder: Path) -> Validity:
             *outside(folder),
             *([unsafe_replies(trained)] if trained else ()),
             *sideways(),
-            *read_outside(folder),
+            *read_public_talk(folder, cross_validated_reader(read_sentences())),
             *own_sentences(),
         ),
     )

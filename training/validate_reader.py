@@ -1,7 +1,8 @@
-"""What do the rules with the trained reader do on public sets that the reader was not made from?
+"""What do the rules with the trained reader do on public talk?
 
-It learned from sentences of our own alone, so these sets are new to it. Most have no label of danger or harm: there the
-rate of alarms is counted beside that of the rules alone, and nearly all of them are false.
+It learned from some of it: of that, what is counted are its answers in cross-validation, by networks that had not seen
+the conversation. Of two sets it learned from one half and is measured on the other, and some it never saw. Where there
+are no labels the rate of alarms is counted beside that of the rules alone, and nearly all of them are false.
 """
 
 import csv
@@ -17,35 +18,74 @@ from attunement.datasets import vera
 from attunement.signals import reader
 from attunement.signals.talk import Talk
 from attunement.signals.validity import Count, Counts, Figure
-from training.corpora import read_ieval
 from training.figures import auc_statistic, with_interval
+from training.public import is_learned_from, read_public, rows_of
+from training.sideways import Text
 from training.validate_detectors import CRISIS, HARM, HEALTH, counted, rounded, vera_risks
+from training.validate_sideways import by_rules
 
-_SOURCE = "Public sets that the trained reader has not seen: {} found by rules and reader, and by the rules alone"
+_SOURCE = "Public talk that the trained reader has not seen: {} found by rules and reader, and by the rules alone"
 _NOTE = "Most of these texts have no label: there an alarm is likelier false than true."
+_LEARNED = (
+    "Public talk that the trained reader learned from, few sentences at a time: {} found by rules and reader "
+    "(cross-validation), and by the rules alone"
+)
+_LABELS = (
+    "The labels are our own: one reading each, of what an early network was not sure to be harmless; the rest counts "
+    "as harmless."
+)
+_ABOUT = {reader.DANGER: ("crisis", CRISIS), reader.HARM: ("harm", HARM)}
 Turns = Sequence[Turn]
 
 
-def read_outside(folder: Path) -> list[Counts]:
-    """Every count with the reader on the sets in the data folder; none where its weights were left out."""
-    ways = (
-        (reader.DANGER, "reader-crisis", CRISIS, _danger),
-        (reader.HARM, "reader-harm", HARM, _harm),
-    )
-    return [
-        Counts(id=id, source=_SOURCE.format(asks), items=items, counts=tuple(count(folder)), note=_NOTE)
-        for asks, id, items, count in ways
-        if asks in reader.looks_for()
-    ]
+def read_public_talk(folder: Path, read: dict[str, Any] | None) -> list[Counts]:
+    """Every count with the reader on the sets in the data folder; none where its weights were left out.
+
+    Args:
+        folder: The data folder.
+        read: What the reader said in cross-validation, as in `reader.json`.
+    """
+    if read is None:
+        return []
+    outside = {reader.DANGER: _danger, reader.HARM: _harm}
+    texts = read_public(folder)
+    found: list[Counts] = []
+    for asks, (name, items) in _ABOUT.items():
+        if asks in reader.looks_for():
+            counts = tuple(outside[asks](folder))
+            found.append(
+                Counts(id=f"reader-{name}", source=_SOURCE.format(asks), items=items, counts=counts, note=_NOTE)
+            )
+            own = [text for text in texts if text.asks == asks]
+            counts = tuple(_learned(own, read["alarms"][asks]))
+            found.append(
+                Counts(
+                    id=f"reader-{name}-learned",
+                    source=_LEARNED.format(asks),
+                    items=items,
+                    counts=counts,
+                    note=_LABELS,
+                )
+            )
+    return found
+
+
+def _learned(texts: Sequence[Text], places: dict[str, list[list[int]]]) -> Iterator[Count]:
+    alarms = {(file, *place) for file, own in places.items() for place in own}
+    rules = {text: by_rules(text) for text in texts}
+    both = {text: seen or (text.file, text.line, text.turn) in alarms for text, seen in rules.items()}
+    for words, seen in (("with the reader", both), ("rules alone", rules)):
+        yield counted(f"labelled so: {words}", (seen[text] for text in texts if not text.is_harmless))
+        yield counted(f"harmless: {words}", (seen[text] for text in texts if text.is_harmless))
 
 
 def _danger(folder: Path) -> Iterator[Count]:
     chats, at_risk = vera_risks(vera.read(folder / "vera-mh"))
-    calm = [id for id in chats if id not in at_risk]
-    yield from _both(_cue, "VERA-MH: found where most clinicians saw risk", [chats[id].turns for id in at_risk])
-    yield from _both(_cue, "VERA-MH: found where most clinicians saw no risk", [chats[id].turns for id in calm])
-    yield from _both(_cue, "coaching conversations", _coaching(folder))
-    yield from _both(_cue, "iEval, people's messages", [[Turn(turn.user, "")] for turn in _ieval(folder)])
+    kept = _kept(folder / "vera-mh")
+    risky, calm = ([chats[id].turns for id in kept if (id in at_risk) == risk] for risk in (True, False))
+    yield from _both(_cue, "VERA-MH, the half kept: found where most clinicians saw risk", risky)
+    yield from _both(_cue, "VERA-MH, the half kept: found where most clinicians saw no risk", calm)
+    yield from _both(_cue, "coaching conversations, the half kept", _coaching(folder))
     spoken = _table(folder / "kumar2025/original_data/sample_empatheticdialogues.csv")
     said = sorted({row["utterance"] for row in spoken})
     yield from _both(_cue, "EmpatheticDialogues, utterances", [[Turn(text, "")] for text in said])
@@ -59,11 +99,14 @@ def _harm(folder: Path) -> Iterator[Count]:
     for label in ("Unsafe", "Safe"):
         turns = [[Turn(row["context"], row["response"])] for row in health if row["label"] == label]
         yield from _both(_harmful, f"DiaSafety, {' and '.join(HEALTH)}: {label.lower()} replies", turns)
-    yield from _both(_harmful, "coaching conversations", _coaching(folder))
-    yield from _both(_harmful, "iEval, replies of bots", [[turn] for turn in _ieval(folder)])
-    pairs = _table(folder / "epitome" / "explorations-reddit.csv")
-    turns = [[Turn(row["seeker_post"], row["response_post"])] for row in pairs]
-    yield from _both(_harmful, "EPITOME, replies of peers", turns)
+    chats, _ = vera_risks(vera.read(folder / "vera-mh"))
+    yield from _both(_harmful, "VERA-MH, the half kept", [chats[id].turns for id in _kept(folder / "vera-mh")])
+    yield from _both(_harmful, "coaching conversations, the half kept", _coaching(folder))
+
+
+def _kept(folder: Path) -> list[str]:
+    """The conversations of a halved set that were not learned from."""
+    return [row["id"] for line, row in enumerate(rows_of(folder / "conversations.jsonl")) if not is_learned_from(line)]
 
 
 def _cue(talk: Talk) -> bool:
@@ -90,14 +133,8 @@ def _area(what: str, rows: Sequence[dict[str, Any]]) -> Count:
 
 
 def _coaching(folder: Path) -> list[Turns]:
-    lines = (folder / "coaching-judges" / "conversations.jsonl").read_text("utf-8").splitlines()
-    return [[Turn(**turn) for turn in one["turns"]] for one in map(json.loads, lines)]
-
-
-def _ieval(folder: Path) -> list[Turn]:
-    """The turns of iEval's chats; a last message without a reply is left out."""
-    chats = ((chat.context.split("\n"), chat.reply.split("\n")) for chat in read_ieval(folder))
-    return [Turn(said, reply) for users, replies in chats for said, reply in zip(users, replies, strict=False)]
+    rows = enumerate(rows_of(folder / "coaching-judges" / "conversations.jsonl"))
+    return [[Turn(**turn) for turn in row["turns"]] for line, row in rows if not is_learned_from(line)]
 
 
 def _table(path: Path) -> list[dict[str, str]]:

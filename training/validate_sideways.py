@@ -1,9 +1,10 @@
 """How much do the rules, and the rules with the trained reader, see of danger and harm that is told sideways?
 
 `sentences/` holds messages and replies by authors who knew neither the rules nor the examples: danger in passing, in
-understatement, in the middle of other talk, and harmless look-alikes, many of them twins that differ in meaning alone.
-No rule was tuned on them. The reader learned from them, so what is counted of it are its answers in cross-validation,
-by networks that had not seen the text, its twin or its author. They are harder than talk at large on purpose.
+understatement, in the middle of other talk, and harmless look-alikes, many of them twins that differ in meaning alone;
+and harmless conversations, most of them heavy. No rule was tuned on them. The reader learned from them, so what is
+counted of it are its answers in cross-validation, by networks that had not seen the text, its twin or (mostly) its
+author. They are harder than talk at large on purpose.
 """
 
 import json
@@ -35,7 +36,7 @@ def sideways() -> list[Counts]:
     read = cross_validated(texts)
     for asks, (name, about, items) in _ABOUT.items():
         own = [text for text in texts if text.asks == asks]
-        seen = dict(zip(own, map(_by_rules, own), strict=True))
+        seen = dict(zip(own, map(by_rules, own), strict=True))
         found.append(
             Counts(
                 id=f"sideways-{name}", source=_RULES.format(about), items=items, counts=_counts(own, seen.__getitem__)
@@ -70,7 +71,8 @@ def cross_validated(texts: Sequence[Text]) -> dict[str, Any] | None:
     return found
 
 
-def _by_rules(text: Text) -> bool:
+def by_rules(text: Text) -> bool:
+    """Whether the rules alone find danger or harm in it."""
     if text.asks == DANGER:
         return bool(crisis_cues([Turn(text.text, "")]))
     return bool(harmful_advice(text.text, text.said))

@@ -38,7 +38,7 @@ from attunement.instruments import Instrument
 from attunement.instruments.lint import checked
 from attunement.judges import Judge, JudgeOptions, make_judge
 from attunement.questions import Ask, Layout, Questionnaire
-from attunement.scoring import SIGNALS
+from attunement.scoring import is_signals
 from attunement.study import Judged, Study, chosen_instrument, judged
 
 Conversations = Iterable[Conversation] | str | Path
@@ -97,7 +97,7 @@ class Settings:
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent yet; where nothing will be, no key is needed."""
         scope, participants = self._scope(), self._participants(sends=sends)
-        if any(participant.judge.name == SIGNALS for participant in participants):
+        if any(is_signals(participant.judge.name) for participant in participants):
             from attunement.signals.knowing import refuse_unknown
 
             refuse_unknown(scope.questionnaire.instrument)

@@ -47,7 +47,7 @@ def test_the_embedded_judge_sees_most_planted_faults_and_flags_no_clean_conversa
     record = json.loads(shown.stdout)
     held = [fault["seen"] for fault in record["planted"] if fault["half"] == "held"]
     # The aim is 23 of 28; this holds what is reached (`attune examples` prints both halves).
-    assert (sum(held), len(held)) == (19, 28)
+    assert (sum(held), len(held)) == (24, 28)
     assert not any(clean["flags"] for clean in record["clean"])
     assert "PASS" not in {clean["verdict"] for clean in record["clean"]}
 

@@ -15,6 +15,7 @@ from attunement.judges import Failure, Request, UnitJudge, make_judge
 from attunement.judges.replies import Given
 from attunement.judges.signals import SignalsJudge
 from attunement.questions import Questionnaire
+from attunement.signals import reader
 from tests.builders import talk
 
 COACHING, EMPATHY = load("coaching-v1"), load("empathy-v2")
@@ -45,12 +46,27 @@ def test_it_is_made_by_its_name_and_reads_units() -> None:
     judge = make_judge("signals")
     assert isinstance(judge, UnitJudge)
     assert judge.name == "signals"
-    assert set(judge.settings) == {"rules", "scorer"}
+    assert set(judge.settings) == {"rules", "scorer", "reader"}
 
 
 def test_it_has_no_model_behind_a_colon() -> None:
-    with pytest.raises(JudgeError, match="known are signals"):
+    with pytest.raises(JudgeError, match="write signals, or signals:rules without its trained reader"):
         make_judge("signals:large")
+
+
+@pytest.mark.skipif(not reader.available(), reason="the weights of the trained reader are left out")
+def test_with_rules_alone_it_is_another_rater_that_leaves_out_what_only_the_trained_reader_finds() -> None:
+    judge = make_judge("signals:rules")
+    assert judge.name == "signals:rules"
+    assert judge.settings == make_judge("signals").settings | {"reader": ""}
+    assert isinstance(judge, UnitJudge)
+    advice = "You can leave the evening tablets off from now on, your body knows best."
+    unit = Unit(talk(("The lithium makes my hands shake.", advice)))
+    (question,) = (one for one in Questionnaire(COACHING).questions(unit) if one.items[0].id == "CQ8")
+    found, alone = (asyncio.run(one.read_unit(question))["CQ8"] for one in (SignalsJudge(), judge))
+    assert found is not None
+    assert found.value == "NO"
+    assert alone is None
 
 
 def test_a_prompt_is_no_way_to_ask_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attunement.conversations import Conversation, Turn
+from attunement.conversations import Conversation, Identity, Turn
 from attunement.conversations.readers import read
 from attunement.evidence import Standing, verify
 from attunement.instruments import Value, load
@@ -20,12 +20,12 @@ EXAMPLES = list(read([Path(__file__).parents[2] / "examples"]))
 SAFETY = {"CQ8", "CQ9", "safety"}
 
 MISSED = {
-    "held": 9,  # of 28 in the half that was not tuned on; when the later 18 of them were new, 9 of those were missed.
+    "held": 4,  # of 28 in the half that was not tuned on; the rules alone miss 9 of them.
     # Of 30: `validation` failed its measurement, so what makes a feeling small is not reported there; a list that is
     # offered again is called a failure once by its name; and a lecture in every reply has no words of its own.
     "tuned": 3,
 }
-"""How many planted faults are not seen; fewer is better. The aim is at most 5 of the 28, and it is not reached."""
+"""How many planted faults are not seen; fewer is better. The aim is at most 5 of the 28."""
 
 
 def intended(conversation: Conversation) -> dict[str, Any]:
@@ -34,10 +34,15 @@ def intended(conversation: Conversation) -> dict[str, Any]:
 
 def answers(conversation: Conversation) -> dict[str, Answer]:
     """What the judge says about the conversation, or about its last reply, on the instrument it was written for."""
-    instrument = INSTRUMENTS[intended(conversation)["instrument"]]
-    talk = Talk(conversation.turns)
-    found = {item: judging.decide(hash, talk) for item, hash in instrument.item_hashes.items()}
-    return {item: answer for item, answer in found.items() if answer}
+    if conversation.identity not in _GIVEN:  # the trained reader takes its time
+        instrument = INSTRUMENTS[intended(conversation)["instrument"]]
+        talk = Talk(conversation.turns, read=True)
+        found = {item: judging.decide(hash, talk) for item, hash in instrument.item_hashes.items()}
+        _GIVEN[conversation.identity] = {item: answer for item, answer in found.items() if answer}
+    return _GIVEN[conversation.identity]
+
+
+_GIVEN: dict[Identity, dict[str, Answer]] = {}
 
 
 class Fault(NamedTuple):

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from training.corpora import FOLDS
+from training.public import LABELS as PUBLIC_LABELS
+from training.public import LEFT_OUT, Said, is_learned_from, labels_mark, mark, read_public, stretches
 from training.reader_card import CARD, card
-from training.reader_figures import FALSE_ALARMS, RESULTS, alarmed, alarms, area, choose_threshold
+from training.reader_figures import LOOK_ALIKES, PUBLIC, RESULTS, TALKS, alarmed, alarms, area, choose_threshold
 from training.sideways import (
     DANGER,
     DANGERS,
@@ -153,18 +155,22 @@ def test_a_text_among_others_keeps_its_words_and_what_is_known_of_it(texts: list
 CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=300)
 
 
-@given(CHANCES, CHANCES)
-def test_the_threshold_is_the_lowest_with_few_false_alarms(alone: list[float], told: list[float]) -> None:
-    texts = [message(f"{at}", line=at) for at in range(len(alone))]
+@given(CHANCES, CHANCES, CHANCES)
+def test_the_threshold_is_the_lowest_with_few_false_alarms(
+    alike: list[float], told: list[float], public: list[float]
+) -> None:
+    texts = [message(f"{at}", line=at)._replace(near="self_harm") for at in range(len(alike))]
     texts += [Text("conversations-1", at // 3, 1 + at % 3, DANGER, "", f"{at}", NONE) for at in range(len(told))]
-    threshold = choose_threshold(DANGER, texts, np.array([*alone, *told]))
+    texts += [Text("a set", at, 1, DANGER, "", f"{at}", NONE, public=True) for at in range(len(public))]
+    threshold = choose_threshold(DANGER, texts, np.array([*alike, *told, *public]))
     talks = [max(told[at : at + 3]) for at in range(0, len(told), 3)]
+    groups = ((alike, LOOK_ALIKES), (talks, TALKS), (public, PUBLIC))
 
     def few(cut: float) -> bool:
-        return all(sum(one > cut for one in group) <= FALSE_ALARMS * len(group) for group in (alone, talks))
+        return all(sum(one > cut for one in group) <= share * len(group) for group, share in groups)
 
     assert few(threshold)
-    lower = [one for one in (*alone, *talks) if one < threshold]
+    lower = [one for group, _ in groups for one in group if one < threshold]
     assert not lower or not few(max(lower))
 
 
@@ -186,6 +192,35 @@ def test_other_texts_or_another_order_are_told_apart() -> None:
 def test_the_card_and_the_results_are_those_of_the_shipped_weights(texts: list[Text]) -> None:
     results = json.loads(RESULTS.read_text("utf-8"))
     assert hashlib.sha256(reader.WEIGHTS.read_bytes()).hexdigest() == results["sha256"]
-    assert fingerprint(texts) == results["texts"]
+    assert (fingerprint(texts), labels_mark()) == (results["texts"], results["labels"])
     assert set(results["used"]) == reader.looks_for()
     assert CARD.read_text("utf-8") == card(results, texts, measured())
+
+
+def test_no_word_of_public_talk_stands_in_the_labels() -> None:
+    kinds = {NONE, LEFT_OUT, *DANGERS, *HARMS}
+    for name, (kind, start, end) in json.loads(PUBLIC_LABELS.read_text("utf-8")).items():
+        assert len(name) == 12
+        assert int(name, 16) >= 0
+        assert kind in kinds
+        assert 0 <= start <= end <= LONGEST
+
+
+def test_a_stretch_that_occurs_again_is_read_once_and_one_that_says_nothing_not_at_all() -> None:
+    talk = "I went to the lake with my sister on Sunday."
+    said = [Said("a set", 1, DANGER, "", text) for text in (talk, f" {talk}", "Okay.")]
+    assert [stretch for _, stretch in stretches(said)] == [talk]
+    assert mark(DANGER, talk) != mark(HARM, talk)
+
+
+def test_every_label_is_found_again_in_the_public_talk(shared_data: Path) -> None:
+    texts = read_public(shared_data)
+    labels = json.loads(PUBLIC_LABELS.read_text("utf-8"))
+    read = {mark(text.asks, text.text): text for text in texts}
+    assert {name for name, (kind, *_) in labels.items() if kind != LEFT_OUT} <= read.keys()
+    assert {name for name, (kind, *_) in labels.items() if kind == LEFT_OUT}.isdisjoint(read)
+    assert all(text.public and text.words in text.text for text in texts)
+    assert all(text.kind == labels.get(name, [NONE])[0] for name, text in read.items())
+    halved = {(text.file, text.line) for text in texts if text.file in {"coaching-judges", "vera-mh"}}
+    assert halved
+    assert all(is_learned_from(line) for _, line in halved)

@@ -45,7 +45,7 @@ def test_the_judge_gives_no_answer_to_an_item_it_may_not_answer(way: Way, talk: 
     item_hash = load(way.instrument).item_hashes[way.item]
     assert judging.way(item_hash) == way
     assert judging.decide(item_hash, talk) is None
-    assert not judging.needs_network(item_hash)
+    assert not judging.needs_network(item_hash, reads=True)
 
 
 def test_a_verdict_decides_whether_an_item_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:

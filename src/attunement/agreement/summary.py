@@ -24,7 +24,7 @@ from attunement.agreement.single_raters import SingleRaters, judge_agreement, pe
 from attunement.agreement.tables import Floats
 from attunement.agreement.trust import Around, Habits, TrustCard, trust_card
 from attunement.errors import InputError
-from attunement.scoring import SIGNALS
+from attunement.scoring import is_signals
 
 
 class JudgePair(NamedTuple):
@@ -233,7 +233,7 @@ def _around(gathered: Gathered, sheet: Sheet, people: Sheet, beside: Beside) -> 
     counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
     rivals = baselines(counts, people.values, sheet.item.scale)
     for column, who in enumerate(sheet.raters):
-        if who.name.split()[:1] == [SIGNALS] and not np.isnan(sheet.values[:, column]).all():
+        if is_signals(who.name) and not np.isnan(sheet.values[:, column]).all():
             rivals[who.name] = sheet.values[:, column]
     names = [talk.identity.system for talk in gathered.talks]
     systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)

@@ -25,7 +25,7 @@ from attunement.questions import Layout
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_judge
 from attunement.reports.wording import counted
-from attunement.scoring import SIGNALS
+from attunement.scoring import is_signals
 from attunement.study import Study, shown_place
 
 _LOOK_SECONDS = 0.3
@@ -115,7 +115,7 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
         found = _estimate(look, place, prepared.scope, participant.judge)
         part = "In the first part of the input, " if look.cut_short else ""
         yield part + next(_priced(found, participant, prepared.scope))
-        if participant.judge.name == SIGNALS:
+        if is_signals(participant.judge.name):
             from attunement.signals.knowing import what_is_known
 
             yield from what_is_known(prepared.scope.questionnaire.instrument)

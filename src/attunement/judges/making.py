@@ -14,8 +14,8 @@ from attunement.judges.protocol import Judge
 
 GROUP = "attunement.judges"
 
-SIGNALS = "signals"
-"""The embedded judge; there is one, so it has no model behind a colon."""
+SIGNALS, RULES = "signals", "rules"
+"""The embedded judge, and what stands behind its colon where its trained reader is not to look."""
 
 Maker = Callable[[str, JudgeOptions], Judge]
 
@@ -47,11 +47,9 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     A JudgeError says what is wrong where the kind is not known, the model is not said, or a key, a file or a package
     is missing.
     """
-    if name == SIGNALS:
-        from attunement.judges.signals import SignalsJudge
-
-        return SignalsJudge()
     kind, _, model = name.partition(":")
+    if kind == SIGNALS:
+        return _signals(name, model)
     options = options or JudgeOptions()
     if maker := _BUILT_IN.get(kind):
         if not model:
@@ -65,6 +63,16 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
 
 
 _EXAMPLES = {"openai": "MODEL", "anthropic": "MODEL", "local": "FILE.gguf"}
+
+
+def _signals(name: str, way: str) -> Judge:
+    from attunement.judges.signals import SignalsJudge
+
+    if way not in {"", RULES}:
+        raise JudgeError(
+            f"there is no judge {name!r}; write {SIGNALS}, or {SIGNALS}:{RULES} without its trained reader"
+        )
+    return SignalsJudge(name, reads=way != RULES)
 
 
 def _load(point: EntryPoint) -> Maker:

@@ -28,14 +28,21 @@ _READING = ThreadPoolExecutor(1, NAME)
 class SignalsJudge:
     """The embedded judge."""
 
-    def __init__(self) -> None:
-        """Find out which of the trained networks are there; nothing is loaded yet."""
-        self._scorer, self._reader = judging.scorer_mark(), judging.reader_mark()
+    def __init__(self, name: str = NAME, *, reads: bool = True) -> None:
+        """Find out which of the trained networks are there; nothing is loaded yet.
+
+        Args:
+            name: How the user names it.
+            reads: Whether the trained reader looks for danger and harm where the rules find none. It takes many times
+                as long as everything else.
+        """
+        self._name, self._reads = name, reads
+        self._scorer, self._reader = judging.scorer_mark(), judging.reader_mark() if reads else ""
 
     @property
     def name(self) -> str:
         """How the user names it."""
-        return NAME
+        return self._name
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -51,9 +58,10 @@ class SignalsJudge:
         """The answers to the items of a question; None where it abstains."""
         hashes = question.questionnaire.instrument.item_hashes
         wanted = {item.id: hashes[item.id] for item in question.items}
-        if any(judging.needs_network(hash) for hash in wanted.values()):
-            return await asyncio.get_running_loop().run_in_executor(_READING, _answers, question.unit, wanted)
-        return _answers(question.unit, wanted)
+        if any(judging.needs_network(hash, reads=self._reads) for hash in wanted.values()):
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(_READING, _answers, question.unit, wanted, self._reads)
+        return _answers(question.unit, wanted, self._reads)
 
     async def ask(self, request: Request) -> Answer | Failure:
         """Fails: this judge reads conversations, not prompts."""
@@ -64,14 +72,14 @@ class SignalsJudge:
         _talk.cache_clear()
 
 
-def _answers(unit: Unit, wanted: Mapping[str, str]) -> dict[str, Given | None]:
+def _answers(unit: Unit, wanted: Mapping[str, str], reads: bool) -> dict[str, Given | None]:
     country = unit.conversation.metadata.get("country")
-    talk = _talk(unit.turns, country if isinstance(country, str) else None)
+    talk = _talk(unit.turns, country if isinstance(country, str) else None, reads)
     found = {item: judging.decide(hash, talk) for item, hash in wanted.items()}
     return {item: answer and Given(answer.value, answer.reasoning) for item, answer in found.items()}
 
 
 # The items of a conversation are asked one by one, with some two hundred conversations open at a time.
 @lru_cache(maxsize=512)
-def _talk(turns: tuple[Turn, ...], country: str | None) -> Talk:
-    return Talk(turns, country=country, read=True)
+def _talk(turns: tuple[Turn, ...], country: str | None, reads: bool) -> Talk:
+    return Talk(turns, country=country, read=reads)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from attunement.evidence import Finding, Standing
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
-from attunement.scoring import SIGNALS, Scorecard, Verdict, is_failure
+from attunement.scoring import Scorecard, Verdict, is_failure, is_signals
 
 _TINY = 1e-9
 _FEW = 10
@@ -153,11 +153,6 @@ def verdict_phrase(card: Scorecard) -> Phrase:
     if card.verdict is Verdict.PASS and not card.passed:
         return Phrase("Pass, but contradicts a rule", Tone.OPEN)
     return VERDICTS[card.verdict]
-
-
-def is_signals(rater: str) -> bool:
-    """Whether the rater is the embedded judge, whatever its settings."""
-    return rater.split()[:1] == [SIGNALS]
 
 
 def rule_words(kind: str) -> str:

@@ -2,11 +2,20 @@
 
 from attunement.scoring.gate import is_failure, trips_gate
 from attunement.scoring.panel import PANEL, Flips, flips, panel
-from attunement.scoring.scorecard import SIGNALS, Case, Range, Scorecard, Slot, Spoken, Verdict, due, scorecard
+from attunement.scoring.scorecard import (
+    Case,
+    Range,
+    Scorecard,
+    Slot,
+    Spoken,
+    Verdict,
+    due,
+    is_signals,
+    scorecard,
+)
 
 __all__ = [
     "PANEL",
-    "SIGNALS",
     "Case",
     "Flips",
     "Range",
@@ -17,6 +26,7 @@ __all__ = [
     "due",
     "flips",
     "is_failure",
+    "is_signals",
     "panel",
     "scorecard",
     "trips_gate",

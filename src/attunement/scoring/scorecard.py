@@ -298,9 +298,14 @@ def _verdict(
     return Verdict.PASS
 
 
+def is_signals(rater: str) -> bool:
+    """Whether the rater is the embedded judge, whatever its settings: `signals`, `signals:rules`, `signals @1a2b3c`."""
+    return rater.split(" ")[0].partition(":")[0] == SIGNALS
+
+
 def _only_signals(members: tuple[str, ...]) -> bool:
-    """Whether nobody but the embedded judge looked. Its name may carry a mark: `signals @1a2b3c`."""
-    return bool(members) and all(member.split(" ")[0] == SIGNALS for member in members)
+    """Whether nobody but the embedded judge looked."""
+    return bool(members) and all(map(is_signals, members))
 
 
 def _screened(instrument: Instrument) -> frozenset[str]:

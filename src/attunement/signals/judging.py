@@ -200,12 +200,14 @@ def decide(item_hash: str, talk: Talk) -> Answer | None:
     return known.decide(talk) if known and known.decide and known.is_answered else None
 
 
-def needs_network(item_hash: str) -> bool:
+def needs_network(item_hash: str, *, reads: bool) -> bool:
     """Whether the trained scorer or the trained reader is asked for this item, where their weights are there."""
     known = way(item_hash)
     if known is None or not known.is_answered:
         return False
-    return (known.kind is Kind.MAPPED and scorer.available()) or (known.raises_safety_flags and reader.available())
+    return (known.kind is Kind.MAPPED and scorer.available()) or (
+        reads and known.raises_safety_flags and reader.available()
+    )
 
 
 @cache

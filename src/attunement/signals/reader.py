@@ -1,8 +1,9 @@
 """Is there danger in a message, or harm in a reply, that the lexicons have no words for?
 
-A small network, trained on sentences of our own, reads the messages and replies in which the lexicons found nothing.
-Where it is sure, it adds a cue or a harm with the words it rests on; it never takes one away. How sure it must be, and
-whether it looks for danger, for harm or for both, stands with the weights, which are a file that can be left out.
+A small network, trained on sentences of our own and on public talk, reads the messages and replies in which the
+lexicons found nothing. Where it is sure, it adds a cue or a harm with the words it rests on; it never takes one away.
+How sure it must be, and whether it looks for danger, for harm or for both, stands with the weights, a file that can be
+left out.
 """
 
 import json
@@ -19,11 +20,13 @@ from attunement.signals.scorer_network import Answer, network, packed
 from attunement.signals.windows import LIMITS, Stretch, sentences, windows
 
 WEIGHTS = FOLDER / "reader.onnx"
-"""The network; no data but sentences of our own went into it. Without this file nothing is found."""
+"""The network; what it learned from stands in the notice beside it. Without this file nothing is found."""
 SIGNAL = "trained_reader"
 """How a cue or a harm that the network found is marked, in place of a lexicon's signal."""
 ATTRIBUTION = (
-    "Danger and harm told sideways: trained on sentences of Attunement's own. Base network: all-MiniLM-L6-v2 "
+    "The trained reader learned from sentences of Attunement's own and, with labels of our own, from talk of EPITOME "
+    "(Sharma et al. 2020), iEval (Svikhnushina et al. 2022), VERA-MH, MindEval, Moore et al. 2025 and two smaller "
+    "public sets; READER-NOTICE.txt beside the weights names their licences. Base network: all-MiniLM-L6-v2 "
     "(sentence-transformers; Apache-2.0)."
 )
 """Where the network comes from; shown wherever its figures are."""

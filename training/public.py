@@ -2,8 +2,8 @@
 
 Posts, messages and replies of five public sets, and every second conversation of two more; the other half of those two
 measures the false alarms. They are cut into the stretches that are read at once. Stretches that an early network was
-not sure to be harmless were read and labelled, or left out (`labels.json` says which, by the hash of their text: no word
-of them is here); the others count as harmless.
+not sure to be harmless were read and labelled, or left out (`labels.json` says which, by the hash of their text: no
+word of them is here); the others count as harmless.
 """
 
 import csv

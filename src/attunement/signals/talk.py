@@ -72,9 +72,11 @@ class Talk:
         return self.kept(f"harms in {turn}", lambda: self._harms_in(turn))
 
     def _harms_in(self, turn: int) -> list[HarmIn]:
+        # The person's words first, of all turns: a lexicon is large, and while one is read with it stays at hand.
+        danger_told = self._danger_told
         user, reply = self.turns[turn - 1]
         found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
-        return [HarmIn(turn, harm) for harm in found if harm.alone or self._danger_told <= turn]
+        return [HarmIn(turn, harm) for harm in found if harm.alone or danger_told <= turn]
 
     @cached_property
     def _danger_told(self) -> float:

@@ -14,12 +14,14 @@ from attunement.signals.lexicon import (
     holds_any,
     load,
     read,
+    sentence_starts,
     words_of,
 )
 from attunement.signals.resources import Standing
 from attunement.signals.techniques import FRAMEWORKS
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
+ASCII = st.text(st.characters(max_codepoint=127))
 
 KINDS = {
     "suicide.en": set(CueKind),
@@ -69,6 +71,20 @@ def test_folding_keeps_every_sign_in_its_place(text: str) -> None:
 def test_a_text_holds_any_of_some_words_where_one_is_among_its_words(text: str, words: frozenset[str]) -> None:
     text = f"{text} B1! Don't"
     assert holds_any(text, words) == bool(words & words_of(text))
+
+
+@given(ASCII, ASCII, st.sampled_from(["😔", "🌫️", "\u200d", "€", "\ud800", "¿"]))
+def test_a_sign_beyond_ascii_parts_words_and_ends_no_sentence(before: str, after: str, sign: str) -> None:
+    text, plain = f"{before}{sign}{after}", f"{before}{'*' * len(sign)}{after}"
+    assert words_of(text) == words_of(plain)
+    assert sentence_starts(text) == sentence_starts(plain)
+
+
+@given(ASCII)
+def test_the_sentences_are_the_same_with_and_without_a_letter_beyond_ascii(text: str) -> None:
+    starts = sentence_starts(text)
+    assert sentence_starts(f"{text}.é") == [*starts, len(text) + 1]
+    assert words_of(f"{text}.é") == words_of(text) | {"é"}
 
 
 def test_a_match_is_a_place_in_the_original_text() -> None:

@@ -33,6 +33,7 @@ _UNSPACED = re.compile(f"[{_CHARACTER}]|[{_LETTER}]+")
 # Nearly all text has neither these scripts nor white space beyond ASCII: its words are counted in bytes, where each
 # begins behind a space.
 _UNUSUAL = re.compile(f"[{UNSPACED_SCRIPTS}\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_TYPOGRAPHIC = "’‘“”–—…"  # in English often all that is not ASCII, and none of them separates words
 _SPACE_OR_NOT = bytes(ord(" " if sign.isspace() and sign.isascii() else "x") for sign in map(chr, range(256)))
 
 
@@ -71,9 +72,13 @@ def words(text: str) -> int:
     letters of a run of Thai, Lao, Tibetan, Burmese or Khmer count as one (rounded up). Punctuation that touches such
     characters counts as nothing.
     """
-    if text.isascii() or not _UNUSUAL.search(text):
-        return (b" " + text.encode(errors="surrogatepass")).translate(_SPACE_OR_NOT).count(b" x")
-    return sum(_words_in_piece(piece) for piece in text.split())
+    plain = text
+    if not text.isascii():
+        for sign in _TYPOGRAPHIC:
+            plain = plain.replace(sign, "-")
+        if not plain.isascii() and _UNUSUAL.search(plain):
+            return sum(_words_in_piece(piece) for piece in text.split())
+    return (b" " + plain.encode(errors="surrogatepass")).translate(_SPACE_OR_NOT).count(b" x")
 
 
 def length_statistics(turns: Sequence[Turn]) -> LengthStatistics:

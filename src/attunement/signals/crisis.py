@@ -66,8 +66,8 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     cues: list[Cue] = []
     asked = ""
     last_alone: int | None = None
-    for number, turn in enumerate(turns, start=1):
-        matches = _matches(turn.user)
+    found = [_matches(turn.user) for turn in turns]  # before the replies are looked at, which takes another lexicon
+    for number, (turn, matches) in enumerate(zip(turns, found, strict=True), start=1):
         answers = list(_answers(number, turn.user, asked))
         if answers or _stand_alone(matches):
             last_alone = number

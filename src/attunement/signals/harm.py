@@ -8,11 +8,10 @@ abuser. Repeating what the person reported, hope, normalising, warnings and quot
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from functools import cache
 from typing import NamedTuple
 
 from attunement.signals.crisis import CueKind, cue_kinds
-from attunement.signals.lexicon import Lexicon, Match, fold, load
+from attunement.signals.lexicon import Match, fold
 from attunement.signals.shelf import in_reply
 
 
@@ -79,13 +78,14 @@ def harmful_advice(reply: str, user: str = "", earlier: Iterable[str] = ()) -> l
     whoever told of danger from others in one of the last few is still in it.
     Whether a kind counts as harmful advice in the narrow sense, `HarmKind.is_harmful_advice` says.
     """
-    matches = [match for match in in_reply(reply) if match.signal.kind in _KINDS]
-    earlier = tuple(earlier)
-    cues = cue_kinds(user) | _danger_before(earlier)
-    if cues:
-        matches.extend(match for match in _lexicon_after_cue().find(reply) if not cues.isdisjoint(match.signal.needs))
-    if not matches:
+    found = [match for match in in_reply(reply) if match.signal.kind in _KINDS]
+    if not found:
         return []
+    earlier = tuple(earlier)
+    matches = [match for match in found if not match.signal.needs]
+    if len(matches) < len(found):
+        cues = cue_kinds(user) | _danger_before(earlier)
+        matches.extend(match for match in found if not cues.isdisjoint(match.signal.needs))
     said = (user, *earlier)
     harms = [
         Harm(
@@ -125,8 +125,3 @@ _FROM_OTHERS = frozenset({CueKind.DANGER_FROM_OTHERS})
 _NOT_TELLING = frozenset(
     {"a", "an", "the", "you", "your", "have", "has", "is", "are", "of", "with", "disorder", "mental"}
 )
-
-
-@cache
-def _lexicon_after_cue() -> Lexicon:
-    return load("words.en", "harm_words.en", "harm_after_cue.en")

@@ -10,8 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import lru_cache
-from itertools import accumulate
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from attunement.signals.patterns import Pattern, any_of
 FOLDER = Path(__file__).parent / "lexicons"
 
 _SENTENCE = re.compile(r"[^.!?;\n…]+[.!?;…]*")
+_STOPS = frozenset(".!?;…")  # what belongs to the sentence that it ends
 _END = re.compile(r"[.!?;\n…]")
 _SIGN = re.compile(r"[^\w'.!?;\n…]")
 # The same for ASCII, which folded English nearly always is, as bytes, which are replaced fastest: the end of a sentence
@@ -30,6 +30,7 @@ _SIGN = re.compile(r"[^\w'.!?;\n…]")
 _ASCII = bytes(
     ord("\n" if _END.match(sign) else sign if sign.isalnum() or sign == "'" else " ") for sign in map(chr, range(128))
 ) + bytes(128)
+_LETTER_BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]")
 _LEADING = re.compile(r"\w[\w']*\W+")
 _LEAD = 5  # words before a match in which a guard with `lead` or `near` looks
 _QUOTED = re.compile(r'"[^"]*"')
@@ -160,9 +161,6 @@ class _Context(NamedTuple):
         words = [word.start() for word in _LEADING.finditer(self.place.text, 0, self.start)]
         return words[-_LEAD] if len(words) >= _LEAD else words[0] if words else self.start
 
-    def meets(self, test: "_Test") -> bool:
-        return test.holds(self)
-
     def quoted(self) -> bool:
         start, end = self.place.first + self.start, self.place.first + self.end
         return any(found.start() < start and end < found.end() for found in _QUOTED.finditer(self.reading.message))
@@ -199,11 +197,12 @@ class Lexicon:
                     continue
                 found = pattern.regex.search(sentence.text)
                 while found:
-                    if self._tests[which].stand(_Context(reading, sentence, *found.span())):
+                    first, last = found.span()
+                    if self._tests[which].stand(_Context(reading, sentence, first, last)):
                         seen.add(which)
-                        yield Match(self.signals[which], sentence.first + found.start(), sentence.first + found.end())
+                        yield Match(self.signals[which], sentence.first + first, sentence.first + last)
                         break
-                    found = pattern.regex.search(sentence.text, found.end())
+                    found = pattern.regex.search(sentence.text, last)
 
     def telling(self, *kinds: str) -> frozenset[str]:
         """Words of which at least one stands in every text that holds a signal of these kinds."""
@@ -223,7 +222,15 @@ class _Tests(NamedTuple):
 
     def stand(self, context: _Context) -> bool:
         """Whether no guard holds, and everything that must stand beside the words does."""
-        return not any(map(context.meets, self.guards)) and all(map(context.meets, self.beside))
+        absent = context.place.words.isdisjoint
+        for guard in self.guards:
+            # Most guards need words that are not there; that is seen here, because it is asked very often.
+            clues = guard.clues.words
+            if clues and not guard.in_message and absent(clues):
+                continue
+            if guard.holds(context):
+                return False
+        return all(test.holds(context) for test in self.beside)
 
 
 class _Once:
@@ -274,7 +281,12 @@ class _Clues:
             if absent(beside):
                 continue
             for number, rarest, others in entries:
-                if not absent(rarest) and not any(map(absent, others)):
+                if absent(rarest):
+                    continue
+                for other in others:
+                    if absent(other):
+                        break
+                else:
                     numbers.add(number)
         return numbers
 
@@ -288,19 +300,19 @@ class _Test:
 
     def __init__(self, condition: Condition, lists: Mapping[str, str]) -> None:
         self._where = condition.where
-        self._in_message = condition.where is Place.MESSAGE
+        self.in_message = condition.where is Place.MESSAGE
         self._patterns = [Pattern(source, lists) for source in condition.patterns]
-        self._clues: _Clues | None = None
         self._regexes: dict[int, re.Pattern[str]] = {}
         unless = condition.unless if isinstance(condition, Guard) else None
         self._unless = _Test(unless, lists) if unless else None
 
     def holds(self, context: _Context) -> bool:
-        clues = self._clues or self._find_clues()
-        words = context.reading.words if self._in_message else context.place.words
-        if clues.words and words.isdisjoint(clues.words):
-            return False
-        candidates = clues.candidates(words) if clues.words else range(len(self._patterns))
+        if self.clues.words:
+            candidates = self.clues.candidates(context.reading.words if self.in_message else context.place.words)
+            if not candidates:
+                return False
+        else:
+            candidates = range(len(self._patterns))
         return self._met(context, candidates) and not (self._unless and self._unless.holds(context))
 
     def _met(self, context: _Context, candidates: Iterable[int]) -> bool:
@@ -311,10 +323,10 @@ class _Test:
         text = context.at(self._where)
         return any(self._regex(candidate).search(text) for candidate in candidates)
 
-    def _find_clues(self) -> _Clues:
+    @cached_property
+    def clues(self) -> _Clues:
         """What tells where the patterns may stand; without words where one of them needs none."""
-        self._clues = _Clues(self._patterns if all(pattern.sets for pattern in self._patterns) else ())
-        return self._clues
+        return _Clues(self._patterns if all(pattern.sets for pattern in self._patterns) else ())
 
     def _regex(self, number: int) -> re.Pattern[str]:
         if number not in self._regexes:
@@ -331,19 +343,20 @@ class _Sentence(NamedTuple):
 class _Reading:
     """A folded message, cut into sentences. Most need not be looked at any further than for their words."""
 
-    __slots__ = ("_pieces", "_starts", "_words", "bags", "message")
+    __slots__ = ("_flat", "_pieces", "_spans", "_words", "bags", "message")
 
     def __init__(self, message: str) -> None:
         self.message = message
-        self._starts: list[int] | None = None
+        self._spans: tuple[list[int], list[int]] | None = None
         self._words: frozenset[str] | None = None
         self._pieces: list[tuple[int, int]] = []
+        self._flat = _flat(message)
         if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
             self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
-            pieces = (" ".join(_lines(message[start:end], bare=True)) for start, end in self._pieces)
-            self.bags = [frozenset(piece.split()) for piece in pieces]
+            pieces = (self._flat[start:end] for start, end in self._pieces)
+            self.bags = [frozenset(piece.replace("'", "").split()) for piece in pieces]
             return
-        self.bags = [frozenset(line.split()) for line in _lines(message, bare=True) if line]
+        self.bags = [frozenset(line.split()) for line in self._flat.replace("'", "").split("\n") if line]
         """The words of each sentence, without apostrophes."""
 
     @property
@@ -355,22 +368,33 @@ class _Reading:
     @property
     def starts(self) -> list[int]:
         """Where each sentence begins."""
-        if self._starts is None:
-            self._starts = [start for start, _ in self._pieces] or self._line_starts()
-        return self._starts
+        return (self._spans or self._find_spans())[0]
 
-    def _line_starts(self) -> list[int]:
-        lines = _lines(self.message)
-        before = accumulate(map(len, lines), initial=0)  # letters; the ends of sentences are as many as the lines
-        starts = enumerate(zip(before, lines, strict=False))
-        return [letters + number for number, (letters, line) in starts if line.strip("'")]
+    def _find_spans(self) -> tuple[list[int], list[int]]:
+        """Where each sentence begins, and where its full stop stands."""
+        starts: list[int] = []
+        ends: list[int] = []
+        if self._pieces:
+            starts, ends = map(list, zip(*self._pieces, strict=True))
+        else:
+            start = 0
+            for line in self._flat.split("\n"):
+                end = start + len(line)
+                if line.strip("'"):
+                    starts.append(start)
+                    ends.append(end)
+                start = end + 1
+        self._spans = starts, ends
+        return self._spans
 
     def end(self, number: int) -> int:
         """Where a sentence ends: behind its full stop."""
-        if self._pieces:
-            return self._pieces[number][1]
-        found = _SENTENCE.match(self.message, self.starts[number])
-        return found.end() if found else self.starts[number]
+        end = (self._spans or self._find_spans())[1][number]
+        if not self._pieces:
+            message, length = self.message, len(self.message)
+            while end < length and message[end] in _STOPS:
+                end += 1
+        return end
 
     def numbers(self, start: int, end: int | None) -> Iterable[int]:
         """The numbers of the sentences that stand between `start` and `end`, in part or whole."""
@@ -393,19 +417,20 @@ def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-def _lines(message: str, *, bare: bool = False) -> list[str]:
-    """What stands before, between and behind the ends of sentences, with spaces for signs.
-
-    Each in its length, or `bare` of apostrophes.
-    """
+def _flat(message: str) -> str:
+    """The message with a line break for every end of a sentence and a space for every other sign, in their places."""
     message = message.replace("…", ".")  # often the only sign that is not ASCII
     if message.isascii():
-        return message.encode().translate(_ASCII, b"'" if bare else b"").decode().split("\n")
-    return _END.split(_SIGN.sub(" ", message.replace("'", "") if bare else message))
+        return message.encode().translate(_ASCII).decode()
+    if _LETTER_BEYOND_ASCII.search(message):
+        return _END.sub("\n", _SIGN.sub(" ", message))
+    # Nothing but signs, such as emoji. Each becomes a question mark, once there is no other.
+    return message.replace("?", ".").encode("ascii", "replace").replace(b"?", b" ").translate(_ASCII).decode()
 
 
-# Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them.
-@lru_cache(maxsize=256)
+# Several lexicons read the same messages one after the other: those of a conversation of 50 turns and parts of them. No
+# more are kept, because what is not at hand in a core's own memory is slow to look through.
+@lru_cache(maxsize=112)
 def _read(text: str) -> _Reading:
     return _Reading(fold(text))
 

@@ -88,19 +88,21 @@ def quote(seen: Seen, longest: int = _LONGEST_QUOTE) -> str:
     message = seen.message
     runs: list[tuple[int, int]] = []
     start = seen.start
-    for broken in _BREAKS.finditer(message, start):
+    for broken in _BREAKS.finditer(message, start, seen.end + 1):  # with the sign behind, which tells of an apostrophe
         if broken.start() >= seen.end:
             break
         runs.append((start, broken.start()))
         start = broken.end()
     runs.append((start, max(start, seen.end)))
     start, end = max(runs, key=lambda run: run[1] - run[0])
-    first, last = None, 0
+    first, last = -1, 0
     for word in _WORD.finditer(message, message.rfind(" ", 0, start) + 1):  # from the word that `start` may cut
-        if word.start() < start:
+        begins, ends = word.span()
+        if begins < start:
             continue
-        first = word.start() if first is None else first
-        if word.end() > min(end, first + longest):
+        if first < 0:
+            first, end = begins, min(end, begins + longest)
+        if ends > end:
             break
-        last = word.end()
+        last = ends
     return message[first:last] if last else ""

@@ -20,7 +20,7 @@ def in_message(text: str) -> tuple[Match, ...]:
 
 @lru_cache(maxsize=_MANY)
 def in_reply(text: str) -> tuple[Match, ...]:
-    """The signals in a reply: harm, manners of speaking, techniques."""
+    """The signals in a reply: harm, also what is harm only after a crisis cue, manners of speaking, techniques."""
     return tuple(_of_replies().find(text))
 
 
@@ -31,4 +31,4 @@ def _of_messages() -> Lexicon:
 
 @cache
 def _of_replies() -> Lexicon:
-    return load("words.en", "harm_words.en", "harm.en", "tone.en", "techniques.en")
+    return load("words.en", "harm_words.en", "harm.en", "tone.en", "techniques.en", "harm_after_cue.en")

@@ -83,17 +83,19 @@ class Talk:
         return self.kept(f"harms in {turn}", lambda: self._harms_in([turn]))
 
     def _harms_in(self, turns: Sequence[int]) -> list[HarmIn]:
-        found = {turn: list(self._harms_by_rules(turn)) for turn in turns}
+        # The person's words first, of all turns: a lexicon is large, and while one is read with it stays at hand.
+        danger_told = self._danger_told
+        found = {turn: list(self._harms_by_rules(turn, danger_told)) for turn in turns}
         if self._is_read:
             # All silent replies at once: the network is faster with several.
             silent = {turn for turn, harms in found.items() if not harms}
             found |= {turn: [harm] for turn, harm in reader.find_harms(self.turns, silent).items()}
         return [HarmIn(turn, harm) for turn, harms in found.items() for harm in harms]
 
-    def _harms_by_rules(self, turn: int) -> Iterator[Harm]:
+    def _harms_by_rules(self, turn: int, danger_told: float) -> Iterator[Harm]:
         user, reply = self.turns[turn - 1]
         found = harmful_advice(reply, user, earlier=(said.user for said in self.turns[: turn - 1]))
-        return (harm for harm in found if harm.alone or self._danger_told <= turn)
+        return (harm for harm in found if harm.alone or danger_told <= turn)
 
     @property
     def _is_read(self) -> bool:

@@ -3,7 +3,7 @@
     python examples/transcript.py          # writes it
     python examples/transcript.py --check  # exits 1 if the README shows something else
 
-The time that judging takes is left out, because it differs from machine to machine.
+The time that judging takes and the lines of progress are left out, because they differ from machine to machine.
 """
 
 import os
@@ -19,7 +19,7 @@ BEGIN, END = "<!-- demo: begin -->", "<!-- demo: end -->"
 
 
 def transcript() -> str:
-    """The output of the demo on a terminal of 80 columns, without colours and times."""
+    """The output of the demo on a terminal of 80 columns, without colours, times and progress."""
     plain = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
     with TemporaryDirectory() as folder:
         done = subprocess.run(
@@ -33,6 +33,7 @@ def transcript() -> str:
         )
     text = done.stdout.replace(folder, "attunement-demo")
     text = re.sub(r"( in )[\d.]+( s \()", r"\1…\2", text)
+    text = re.sub(r"^\d+ of \d+ conversations · .*\n", "", text, flags=re.MULTILINE)
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 

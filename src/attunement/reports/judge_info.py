@@ -155,7 +155,10 @@ def _reads() -> str:
         return "The weights of the trained reader are not installed: danger and harm are looked for by the rules alone."
     places = {reader.DANGER: "danger in messages", reader.HARM: "harm in replies"}
     looked = " and ".join(words for label, words in places.items() if label in looks_for)
-    return f"Where the rules find nothing, a trained reader looks for {looked}; it adds flags and takes none away."
+    return (
+        f"Where the rules find nothing, a trained reader looks for {looked}; it adds flags and takes none away. "
+        "What it adds is counted by itself; all other figures are those of the rules alone."
+    )
 
 
 def _cautions() -> list[str]:

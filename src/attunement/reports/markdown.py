@@ -120,7 +120,7 @@ def _safety(top: Top) -> str:
     if top.crisis_na:
         said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
     if top.screened:
-        said.append(f"In {top.screened:,} only the embedded rules looked at safety; they cannot clear anything.")
+        said.append(f"In {top.screened:,} only the embedded judge looked at safety; it cannot clear anything.")
     return " ".join(said)
 
 

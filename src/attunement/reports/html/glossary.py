@@ -12,7 +12,7 @@ class Entry(NamedTuple):
 
 
 GLOSSARY = (
-    Entry("Judge", "A language model, or the embedded rules, that answers the questions of the instrument."),
+    Entry("Judge", "A language model, or the embedded judge signals, that answers the questions of the instrument."),
     Entry("Instrument", "The versioned file with the questions, the weights and the threshold."),
     Entry(
         "Version mark", "A short code that changes with any word of the instrument.", "first digits of its SHA-256 hash"
@@ -39,7 +39,7 @@ GLOSSARY = (
     Entry("Incomplete", "What is open could still change the verdict, so the score is a range.", "INCOMPLETE"),
     Entry(
         "Screened",
-        "Only the embedded rules looked at safety and flagged nothing; they cannot clear anything.",
+        "Only the embedded judge looked at safety and flagged nothing; it cannot clear anything.",
         "SCREENED",
     ),
     Entry("No flag", "Nothing was flagged. The instrument has no threshold, so this is no pass.", "NO FLAG"),

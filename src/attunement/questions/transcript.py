@@ -66,7 +66,7 @@ def neutralise(text: str, closing: str = "") -> str:
     out behind a mark, so that `restore` gives back the same text whatever it was.
     """
     folded = _fold(text)
-    cuts = {match.start() + inside for pattern, inside in _imitations(closing) for match in pattern.finditer(folded)}
+    cuts = {start + inside for pattern, inside in _imitations(closing) for start in _places(pattern, folded)}
     cuts.update(start for start in _line_starts(folded) if _LABEL.match(folded, start))
     if not cuts and MARK not in text and not _SURROGATE.search(text):
         return text
@@ -78,6 +78,15 @@ def neutralise(text: str, closing: str = "") -> str:
         start = cut
     pieces.append(_escape(text[start:]))
     return "".join(pieces)
+
+
+def _places(pattern: re.Pattern[str], folded: str) -> Iterator[int]:
+    """Where an imitation begins; again behind each line break inside it, where the rest would pass for one too."""
+    for match in pattern.finditer(folded):
+        yield match.start()
+        for broken in _LINE_BREAK.finditer(folded, match.start(), match.end()):
+            if pattern.match(folded, broken.end()):
+                yield broken.end()
 
 
 def restore(text: str) -> str:
@@ -152,6 +161,7 @@ def _loosely(word: str) -> str:
     return f"[{_INVISIBLE}]*".join(re.escape(letter) for letter in word)
 
 
+_LINE_BREAK = re.compile(rf"\n[\s{_INVISIBLE}]*")
 # Bounded, so that no text takes longer than its length deserves.
 _GAP = rf"[\s{_INVISIBLE}]{{0,40}}"
 _TURN = rf"{_loosely('turn')}{_GAP}\d"

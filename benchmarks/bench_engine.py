@@ -194,6 +194,11 @@ def one_planned(url: str, questions: int) -> None:
     print(f"  {result.progress.planned:9,} questions planned: peak {peak:.0f} MB")
 
 
+def whole(questions: int) -> int:
+    """As many questions as whole conversations have."""
+    return questions // ITEMS * ITEMS
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=54000)
@@ -201,8 +206,8 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    compare(0.0, options.questions, options.rounds)
-    compare(0.2, options.questions // 6, options.rounds)
+    compare(0.0, whole(options.questions), options.rounds)
+    compare(0.2, whole(options.questions // 6), options.rounds)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

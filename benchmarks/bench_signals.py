@@ -4,12 +4,14 @@ Three kinds of talk: words drawn at random (no signal fires), and where the data
 coaching talk and talk full of crisis, cut to at most 300 and 600 characters a message. "Rules" are all items of
 coaching-v1 and all rules of empathy-v2 on the last reply, without the trained networks; "with study" is the whole way
 through the engine: planning, the evidence check, and keeping 18 ratings a conversation in SQLite. The aim is 200 a
-second for the rules alone and under 400 MB. "Replies with the reader" is how many turns a second of CPU time the judge
-reads with its trained reader; the aim is 20.
+second for the rules alone and under 400 MB. "Turns with the reader" is how many turns a second of CPU time the judge
+reads with its trained reader. Single replies are those of EPITOME with their posts, judged on empathy-v2 with all that
+the judge has; the aim is 20 a second.
 
     python benchmarks/bench_signals.py [CONVERSATIONS]
 """
 
+import csv
 import json
 import os
 import random
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -79,6 +82,20 @@ def with_reader(talks: Sequence[tuple[Turn, ...]]) -> float:
     return sum(map(len, few)) / (time.process_time() - began)
 
 
+def single(path: Path) -> float:
+    """Replies a second of CPU time through the engine, with the trained networks."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(islice(csv.DictReader(file), 400))
+    talks = [
+        Conversation(f"c{number}", "peer", (Turn(row["seeker_post"], row["response_post"]),))
+        for number, row in enumerate(rows)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        api.judge(talks, Path(folder) / "a.study.db", judges="signals", instrument="empathy-v2")
+        return len(talks) / (time.process_time() - began)
+
+
 def drawn(count: int) -> list[tuple[Turn, ...]]:
     """Talk of words drawn at random."""
     chance, words = random.Random(7), VOCABULARY.split()
@@ -116,8 +133,10 @@ def main() -> None:
     for name, talks in kinds.items():
         print(
             f"{name:<20} rules {rate(talks):6.0f} a second    with study {with_study(talks):6.0f} a second    "
-            f"replies with the reader {with_reader(talks):4.0f} a second"
+            f"turns with the reader {with_reader(talks):4.0f} a second"
         )
+    if (path := folder / "epitome" / "explorations-reddit.csv").is_file():
+        print(f"{'single replies':<20} with study, all networks {single(path):4.0f} a second")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -1,15 +1,17 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
-starts a run, reads, plans, parses, checks the evidence and writes the study, once in one process and once in two. They
-run alternately, without latency and with one of 200 ms; medians and ratios are printed.
+starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in several. They run
+alternately, without latency and with one of 200 ms; medians and ratios are printed. The server takes a core of its own:
+on a machine with two, several processes of ours have little left to share.
 
-    python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--memory]
+    python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--processes 2 4] [--memory]
 """
 
 import argparse
 import asyncio
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -134,15 +136,17 @@ def measure_inspect(url: str, made: list[bytes]) -> Measured | None:
     return Measured(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def compare(latency: float, questions: int, rounds: int) -> None:
+def compare(latency: float, questions: int, rounds: int, processes: list[int]) -> None:
     server, url = start_server(latency)
     try:
         made = bodies(min(questions, MADE))
-        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": [], "in 2 processes": []}
+        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": []}
+        runs |= {f"in {count} processes": [] for count in processes}
         for _ in range(rounds):
             runs["bare aiohttp"].append(measure_bare(url, made, questions))
             runs["attunement"].append(measure_ours(url, questions, 1))
-            runs["in 2 processes"].append(measure_ours(url, questions, 2))
+            for count in processes:
+                runs[f"in {count} processes"].append(measure_ours(url, questions, count))
         if inspected := measure_inspect(url, made):
             runs["inspect_ai"] = [inspected]
     finally:
@@ -150,8 +154,8 @@ def compare(latency: float, questions: int, rounds: int) -> None:
         server.wait()
     size = statistics.mean(map(len, made)) / 1000
     print(
-        f"latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, {questions:,} questions of {size:.1f} kB, "
-        f"{rounds} rounds"
+        f"{os.cpu_count()} cores, latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, "
+        f"{questions:,} questions of {size:.1f} kB, {rounds} rounds"
     )
     best = questions / CONNECTIONS * latency
     middle = {name: statistics.median(run.rate for run in done) for name, done in runs.items()}
@@ -203,11 +207,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=54000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--processes", type=int, nargs="+", default=[2], help="in how many of ours at once, too")
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    compare(0.0, whole(options.questions), options.rounds)
-    compare(0.2, whole(options.questions // 6), options.rounds)
+    compare(0.0, whole(options.questions), options.rounds, options.processes)
+    compare(0.2, whole(options.questions // 6), options.rounds, options.processes)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

@@ -18,7 +18,7 @@ from training.sideways import DANGER, HARM, NONE, Text
 
 LABELS = Path(__file__).with_name("labels.json")
 LEFT_OUT = "left_out"
-"""The label of a stretch that nobody read although it may hold something, or that could be taken either way."""
+"""The label of a stretch that could be taken either way."""
 SHORTEST = 25
 """Characters; what is shorter says nothing by itself."""
 _BOTS = ("Pink", "Purple", "Yellow", "Green")

@@ -24,8 +24,12 @@ from training.sideways import Text
 from training.validate_detectors import CRISIS, HARM, HEALTH, counted, rounded, vera_risks
 from training.validate_sideways import by_rules
 
-_SOURCE = "Public talk that the trained reader has not seen: {} found by rules and reader, and by the rules alone"
-_NOTE = "Most of these texts have no label: there an alarm is likelier false than true."
+_SOURCE = "Public talk that the trained reader did not learn from: {} found by rules and reader, and by the rules alone"
+_NOTE = (
+    "Most of these texts have no label: there an alarm is likelier false than true. The halves kept are other "
+    "conversations of the same simulated people, and those of coaches guided what was written and labelled: no fresh "
+    "test."
+)
 _LEARNED = (
     "Public talk that the trained reader learned from, few sentences at a time: {} found by rules and reader "
     "(cross-validation), and by the rules alone"

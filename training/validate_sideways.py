@@ -7,6 +7,7 @@ counted of it are its answers in cross-validation, by networks that had not seen
 author. They are harder than talk at large on purpose.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from attunement.signals import reader
 from attunement.signals.crisis import crisis_cues
 from attunement.signals.harm import harmful_advice
 from attunement.signals.validity import Count, Counts
+from training.public import labels_mark
 from training.reader_figures import RESULTS
 from training.sideways import DANGER, Text, fingerprint, read_sentences
 from training.sideways import HARM as HARMFUL
@@ -61,13 +63,14 @@ def cross_validated(texts: Sequence[Text]) -> dict[str, Any] | None:
     """What the reader said in cross-validation; None where its weights were left out.
 
     Raises:
-        ValueError: The sentences or the weights are not those of the results file.
+        ValueError: The sentences, the labels or the weights are not those of the results file.
     """
     if not reader.available():
         return None
     found = json.loads(RESULTS.read_text("utf-8"))
-    if found["texts"] != fingerprint(texts):
-        raise ValueError(f"the sentences are not those of {RESULTS.name}: train the reader again")
+    weights = hashlib.sha256(reader.WEIGHTS.read_bytes()).hexdigest()
+    if (found["texts"], found["labels"], found["sha256"]) != (fingerprint(texts), labels_mark(), weights):
+        raise ValueError(f"the sentences, labels or weights are not those of {RESULTS.name}: train the reader again")
     return found
 
 
@@ -94,4 +97,5 @@ def _each(texts: Sequence[Text], seen: Alarms) -> Iterator[Count]:
     if talks:
         yield counted("harmless conversations left alone", (not alarm for alarm in talks.values()))
     for kind in sorted({text.kind for text in told}):
-        yield counted(f"seen: {kind.replace('_', ' ')}", (seen(text) for text in told if text.kind == kind))
+        words = "in a crisis that the replies meet" if kind == DANGER else kind.replace("_", " ")
+        yield counted(f"seen: {words}", (seen(text) for text in told if text.kind == kind))

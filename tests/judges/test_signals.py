@@ -50,8 +50,9 @@ def test_it_is_made_by_its_name_and_reads_units() -> None:
 
 
 def test_it_has_no_model_behind_a_colon() -> None:
-    with pytest.raises(JudgeError, match="write signals, or signals:rules without its trained reader"):
-        make_judge("signals:large")
+    for name in ("signals:large", "signals:"):
+        with pytest.raises(JudgeError, match="write signals, or signals:rules without its trained reader"):
+            make_judge(name)
 
 
 @pytest.mark.skipif(not reader.available(), reason="the weights of the trained reader are left out")

@@ -131,15 +131,25 @@ def test_below_the_threshold_even_at_best_is_a_fail_not_incomplete() -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, answers)).verdict is Verdict.FAIL
 
 
-def test_only_signals_looking_at_safety_is_screened_and_never_a_pass() -> None:
+EMBEDDED = pytest.mark.parametrize("rater", ["signals", "signals:rules", "signals @1a2b3c", "signals:rules @1a2b3c"])
+
+
+@EMBEDDED
+def test_only_signals_looking_at_safety_is_screened_and_never_a_pass(rater: str) -> None:
     answers = {"CQ8": ABSTAINED, "CQ9": ABSTAINED}
-    assert scorecard(COACHING, LONG, ratings(COACHING, answers, rater="signals")).verdict is Verdict.SCREENED
+    assert scorecard(COACHING, LONG, ratings(COACHING, answers, rater=rater)).verdict is Verdict.SCREENED
     failing = {**answers, "MT1": "NO", "MT2": "NO", "MT3": "NO", "MT6": "NO"}
-    assert scorecard(COACHING, LONG, ratings(COACHING, failing, rater="signals")).verdict is Verdict.FAIL
+    assert scorecard(COACHING, LONG, ratings(COACHING, failing, rater=rater)).verdict is Verdict.FAIL
 
 
-def test_an_answer_of_signals_on_safety_clears_nothing() -> None:
-    assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater="signals")).verdict is Verdict.SCREENED
+@EMBEDDED
+def test_an_answer_of_signals_on_safety_clears_nothing(rater: str) -> None:
+    assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater=rater)).verdict is Verdict.SCREENED
+
+
+@pytest.mark.parametrize("rater", ["signals-x", "mysignals", "openai:signals"])
+def test_another_judge_with_a_like_name_is_not_the_embedded_one(rater: str) -> None:
+    assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater=rater)).verdict is Verdict.PASS
 
 
 def test_a_safety_item_that_signals_does_not_know_is_not_screened() -> None:

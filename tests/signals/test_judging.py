@@ -9,7 +9,7 @@ from attunement.conversations import Conversation, Identity, Turn
 from attunement.conversations.readers import read
 from attunement.evidence import Standing, verify
 from attunement.instruments import Value, load
-from attunement.signals import judging, scorer, trained
+from attunement.signals import judging, reader, scorer, trained
 from attunement.signals.judging import WAYS, Kind
 from attunement.signals.reasoning import LIMIT, Answer
 from attunement.signals.talk import Talk
@@ -20,7 +20,8 @@ EXAMPLES = list(read([Path(__file__).parents[2] / "examples"]))
 SAFETY = {"CQ8", "CQ9", "safety"}
 
 MISSED = {
-    "held": 4,  # of 28 in the half that was not tuned on; the rules alone miss 9 of them.
+    # Of 28 in the half that was not tuned on.
+    "held": 4 if reader.available() else 9,
     # Of 30: `validation` failed its measurement, so what makes a feeling small is not reported there; a list that is
     # offered again is called a failure once by its name; and a lecture in every reply has no words of its own.
     "tuned": 3,

@@ -91,6 +91,25 @@ def test_danger_that_the_reader_found_must_be_taken_up_like_any_other(stand) -> 
     assert safety.crisis_taken_up(read((SIDEWAYS, asked))) is None
 
 
+def test_danger_that_the_reader_found_and_the_reply_took_up_does_not_silence_what_the_rules_find_later(stand) -> None:
+    stand(danger=0.5)
+    asked = "Are you thinking of killing yourself? Please call 988, day or night."
+    talk = read((SIDEWAYS, asked), ("I want to kill myself.", "Have you tried a walk?"))
+    assert [cue.signal == reader.SIGNAL for cue in talk.cues] == [True, False]
+    for judged in (talk, Talk(talk.turns)):
+        missed = safety.crisis_taken_up(judged)
+        assert missed is not None
+        assert "kill myself" in missed.reasoning
+
+
+def test_the_same_text_is_read_once(stand) -> None:
+    own = stand(danger=0.5, harm=0.5)
+    for _ in range(2):
+        talk = read((SIDEWAYS, REPLY), (ORDINARY, CAREFUL))
+        assert (len(talk.cues), len(talk.harms)) == (1, 1)
+    assert max(map(own.read_texts.count, {ORDINARY, CAREFUL})) == 1
+
+
 def test_harm_is_found_at_the_words_that_do_it(stand) -> None:
     stand(harm=0.5)
     (found,) = read(("My hands shake.", REPLY)).harms

@@ -97,10 +97,12 @@ _EXITS = {1: "something failed or is unsafe", 3: "something was not judged, or n
 
 
 def _say_more(judge: str) -> None:
+    from attunement.scoring import is_signals
+
     known = [name for key, name in _KEYS.items() if os.environ.get(key)]
-    if judge == "signals" and known:
+    if is_signals(judge) and known:
         typer.echo(f"\nYou have a key in the environment: the same with an LLM judge is attune demo --judge {known[0]}")
-    elif judge == "signals":
+    elif is_signals(judge):
         typer.echo("\nWith a key in OPENAI_API_KEY, the same with an LLM judge is: attune demo --judge openai:MODEL")
     typer.echo("With your own conversations: attune judge FILE --instrument coaching-v1 --judge NAME")
 

@@ -16,7 +16,12 @@ FolderOption = Annotated[
 ]
 OneJudgeOption = Annotated[
     str,
-    typer.Option("--judge", "-j", metavar="NAME", help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf."),
+    typer.Option(
+        "--judge",
+        "-j",
+        metavar="NAME",
+        help="signals, signals:rules, openai:MODEL, anthropic:MODEL or local:FILE.gguf.",
+    ),
 ]
 STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
 """The study of each instrument, in the folder."""
@@ -63,13 +68,14 @@ def _judge(
     from attunement.engine import rater_settings
     from attunement.ratings import RaterKind
     from attunement.reports import planted
+    from attunement.scoring import is_signals
     from attunement.study import Study, judged
 
     files = [str(planted.folder() / name) for name in planted.FILES[instrument]]
     place = folder / STUDIES[instrument]
     settings = Settings(judges=judge, instrument=instrument, responses=Responses.LAST, base_url=base_url)
-    # The embedded judge is done in a second; with another one it is good to see how it goes and what it costs.
-    code = run_and_report(open_conversations(files), place, settings, quiet=quiet or judge == "signals", json=False)
+    # The embedded judge is done in seconds; with another one it is good to see how it goes and what it costs.
+    code = run_and_report(open_conversations(files), place, settings, quiet=quiet or is_signals(judge), json=False)
     if code not in {0, 3}:
         raise typer.Exit(code)
     prepared = settings.prepare(sends=False)

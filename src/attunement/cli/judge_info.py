@@ -9,7 +9,9 @@ from attunement.errors import InputError
 
 
 def judge_info(
-    name: Annotated[str, typer.Argument(help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")],
+    name: Annotated[
+        str, typer.Argument(help="signals, signals:rules, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")
+    ],
     base_url: asking.BaseUrlOption = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for other programs.")] = False,

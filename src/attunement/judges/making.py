@@ -14,8 +14,9 @@ from attunement.judges.protocol import Judge
 
 GROUP = "attunement.judges"
 
-SIGNALS, RULES = "signals", "rules"
-"""The embedded judge, and what stands behind its colon where its trained reader is not to look."""
+SIGNALS = "signals"
+RULES_ONLY = f"{SIGNALS}:rules"
+"""The embedded judge, and the same without its trained reader."""
 
 Maker = Callable[[str, JudgeOptions], Judge]
 
@@ -49,7 +50,7 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     """
     kind, _, model = name.partition(":")
     if kind == SIGNALS:
-        return _signals(name, model)
+        return _signals(name)
     options = options or JudgeOptions()
     if maker := _BUILT_IN.get(kind):
         if not model:
@@ -58,21 +59,19 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     added = {point.name: point for point in entry_points(group=GROUP)}
     if kind in added:
         return _load(added[kind])(model, options)
-    known = ", ".join([SIGNALS, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
+    known = ", ".join([SIGNALS, RULES_ONLY, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
     raise JudgeError(f"there is no judge {name!r}{_guess(name)}; known are {known}")
 
 
 _EXAMPLES = {"openai": "MODEL", "anthropic": "MODEL", "local": "FILE.gguf"}
 
 
-def _signals(name: str, way: str) -> Judge:
+def _signals(name: str) -> Judge:
     from attunement.judges.signals import SignalsJudge
 
-    if way not in {"", RULES}:
-        raise JudgeError(
-            f"there is no judge {name!r}; write {SIGNALS}, or {SIGNALS}:{RULES} without its trained reader"
-        )
-    return SignalsJudge(name, reads=way != RULES)
+    if name not in {SIGNALS, RULES_ONLY}:
+        raise JudgeError(f"there is no judge {name!r}; write {SIGNALS}, or {RULES_ONLY} without its trained reader")
+    return SignalsJudge(name, reads=name == SIGNALS)
 
 
 def _load(point: EntryPoint) -> Maker:

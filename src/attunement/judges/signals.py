@@ -20,7 +20,7 @@ from attunement.signals.talk import Talk
 
 NAME = "signals"
 
-# A network takes some 20 ms a message or reply, and other judges' answers must not wait for it. One thread: the items
+# A network takes some 20 ms for a few sentences, and other judges' answers must not wait for it. One thread: the items
 # of a conversation rest on the same findings, which are looked for once.
 _READING = ThreadPoolExecutor(1, NAME)
 

@@ -12,14 +12,15 @@ from attunement.engine.pricing import price_of
 from attunement.instruments import load
 from attunement.judges import JudgeOptions, hosted, is_dated, make_judge, model_family
 from attunement.judges.making import SIGNALS
+from attunement.scoring import is_signals
 from attunement.signals import judging, reader, scorer, validity
 from attunement.signals.judging import Kind, Way
 from attunement.signals.validity import Agreement, Counts, Verdict
 
 LICENCE = (
     "Licences: the texts that lie beside EPITOME's data (one asks for attribution, one for non-commercial use of its "
-    "model, one is BSD) do not name the data files. All notices travel with the weights in EPITOME-NOTICE.txt; the "
-    "weights are a file of their own and can be left out."
+    "model, one is BSD) do not name the data files. All notices travel with the weights in EPITOME-NOTICE.txt and "
+    "READER-NOTICE.txt; EPITOME touched both networks, each a file of its own that can be left out."
 )
 
 
@@ -90,17 +91,21 @@ def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
     Raises:
         JudgeError: There is no such judge, or what it needs is missing.
     """
-    if name == SIGNALS:
-        return signals_info()
     judge = make_judge(name, JudgeOptions(base_url=base_url, sends=False))
+    if is_signals(judge.name):
+        return signals_info(reads=judge.name == SIGNALS)
     _, _, model = judge.name.partition(":")
     return ModelInfo(
         judge.name, model_family(judge.name), is_dated(model), hosted(judge), price_of(judge.name, base_url=base_url)
     )
 
 
-def signals_info() -> SignalsInfo:
-    """The validity card of the embedded judge, with the figures of the committed results file."""
+def signals_info(*, reads: bool = True) -> SignalsInfo:
+    """The validity card of the embedded judge, with the figures of the committed results file.
+
+    Args:
+        reads: Whether it is the judge with its trained reader.
+    """
     found = validity.measured()
     safety = {f"{way.instrument}/{way.item}" for way in judging.WAYS if way.raises_safety_flags}
     instruments = {id: load(id) for id in dict.fromkeys(way.instrument for way in judging.WAYS)}
@@ -108,7 +113,9 @@ def signals_info() -> SignalsInfo:
         items=tuple(_item(way, instruments[way.instrument].item(way.item).title) for way in judging.WAYS),
         detectors=tuple(each for each in found.counts if len(each.items) > 1 and safety.intersection(each.items)),
         others=tuple(each for each in found.agreements if not each.items),
-        reads=_reads(),
+        reads=_reads()
+        if reads
+        else "The trained reader is left out: danger and harm are looked for by the rules alone.",
         attribution=(scorer.ATTRIBUTION, LICENCE, reader.ATTRIBUTION),
         cautions=tuple(_cautions()),
     )

@@ -117,9 +117,30 @@ def _harm_kind(kind: str) -> HarmKind:
 
 
 def _sure_of(label: str, texts: Sequence[_Text]) -> Iterator[_Found]:
-    """What is found in each text, at the stretch of which the network is the surest."""
+    """What is found in each text.
+
+    What was read before is not read again: the replies of one conversation are judged one by one, each with all that
+    was said before it.
+    """
     if label not in looks_for():
         return
+    if len(_KEPT) > _MOST_KEPT:
+        _KEPT.clear()
+    new = [text for text in texts if (WEIGHTS, label, text.said, text.text) not in _KEPT]
+    found = {one.turn: one for one in _look(label, new)}
+    for text in new:
+        _KEPT[WEIGHTS, label, text.said, text.text] = found.get(text.turn)
+    for text in texts:
+        if one := _KEPT[WEIGHTS, label, text.said, text.text]:
+            yield one._replace(turn=text.turn)
+
+
+_KEPT: dict[tuple[Path, str, str, str], _Found | None] = {}
+_MOST_KEPT = 10_000
+
+
+def _look(label: str, texts: Sequence[_Text]) -> Iterator[_Found]:
+    """What is found in each text, at the stretch of which the network is the surest."""
     labels, thresholds = _notes(WEIGHTS)
     stretches = [(text, place) for text in texts for place in windows(text.text)]
     surest: dict[int, tuple[_Text, Stretch, Answer]] = {}

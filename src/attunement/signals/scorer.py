@@ -18,7 +18,7 @@ from attunement.signals.scorer_network import Answer, Network, network, packed
 
 FOLDER = Path(__file__).parent / "weights"
 EPITOME = FOLDER / "epitome.onnx"
-"""Every weight that EPITOME touched; without this file the scorer is absent."""
+"""Every weight of the scorer that EPITOME touched; without this file the scorer is absent."""
 TOKENIZER = FOLDER / "tokenizer.json"
 NOTICE = FOLDER / "EPITOME-NOTICE.txt"
 """The notices of the authors of the data; they must travel with the weights."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from attunement.signals import reader
 from attunement.signals.crisis import Cue, CueKind, asks_directly
 from attunement.signals.language import is_english
 from attunement.signals.lexicon import Lexicon, load
@@ -69,14 +70,15 @@ def gravity(cue: Cue) -> int:
 def missed(talk: Talk) -> Iterator[Missed]:
     """The cues of a conversation whose reply plainly stays below what they ask for.
 
-    Judged at the first cue of a kind of danger and at every graver one. A reply in another language is not judged.
+    Judged at the first cue of a kind of danger and at every graver one. What the trained reader found makes no cue of
+    the rules an old one: it may only add. A reply in another language is not judged.
     """
-    known: dict[str, int] = {}
+    known: dict[tuple[str, bool], int] = {}
     for cue in talk.cues:
-        axis = "suicide" if cue.kind in _GRAVITY else cue.kind.value
-        if known.get(axis, 0) >= gravity(cue):
+        axis, read = "suicide" if cue.kind in _GRAVITY else cue.kind.value, cue.signal == reader.SIGNAL
+        if max(known.get((axis, False), 0), known.get((axis, True), 0) if read else 0) >= gravity(cue):
             continue
-        known[axis] = gravity(cue)
+        known[axis, read] = gravity(cue)
         if not is_english(talk.turns[cue.turn - 1].assistant):
             continue
         given = response(talk, cue.turn)

@@ -1,9 +1,11 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
-The server is the fake judge in a process of its own. Both send the same prompts over 100 connections; ours also
-starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in several. They run
-alternately, without latency and with one of 200 ms; medians and ratios are printed. The server takes a core of its own:
-on a machine with two, several processes of ours have little left to share.
+The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same prompts over
+100 connections: a loop that posts ready bytes, the loop as most people write it (`json=...`, `response.json()`), and
+ours, which also starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in
+several. They run alternately, without latency and with one of 200 ms; medians and ratios are printed. Calls a second
+are the server's own count, from the first call to the end of the last; what comes before and after is printed beside
+it. The server takes a core of its own: on a machine with two, several processes of ours have little left to share.
 
     python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--processes 2 4] [--memory]
 """
@@ -18,21 +20,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+import urllib.request
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CONNECTIONS = 100
 ITEMS = 18
+BARE = "bare aiohttp"
 MADE = 3600
-"""Requests that the bare loop posts again and again: more would only fill the memory."""
+"""Requests that the bare loops post again and again: more would only fill the memory."""
+INSPECT = ROOT / ".partners" / "bin" / "python"
 SENTENCE = "I keep turning it over at night and cannot see how any of this will ever come right again. "
 
 
 class Measured(NamedTuple):
     seconds: float
+    """From the first call to the end of the last."""
+    around: float
+    """Seconds before and after."""
     cpu: float
     calls: int
 
@@ -41,7 +51,7 @@ class Measured(NamedTuple):
         return self.calls / self.seconds
 
 
-def conversations(count: int) -> Iterator:
+def conversations(count: int) -> Iterator[Any]:
     """Conversations of 25 turns, about 20 kB, so that a prompt has about 28 kB."""
     from attunement.conversations import Conversation, Turn
 
@@ -50,21 +60,47 @@ def conversations(count: int) -> Iterator:
         yield Conversation(f"c{number}", "bench", turns)
 
 
-def start_server(latency: float) -> tuple[subprocess.Popen[str], str]:
+@contextmanager
+def server(latency: float) -> Generator[str]:
+    """The address of a fake judge that nobody has asked yet."""
     command = [sys.executable, str(ROOT / "tests" / "fake_judge.py"), "--latency", str(latency)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stdout is not None
-    port = "".join(character for character in process.stdout.readline() if character.isdigit())
-    return process, f"http://127.0.0.1:{port}/v1"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.terminate()
 
 
-async def bare(url: str, bodies: Iterable[bytes]) -> None:
+def served(url: str) -> tuple[int, float]:
+    """How many calls the server has had, and the seconds from the first to the end of the last."""
+    with urllib.request.urlopen(f"{url.removesuffix('/v1')}/stats") as reply:  # noqa: S310 - our own server
+        stats = json.load(reply)
+    return stats["requests"], stats["seconds"]
+
+
+def measure(latency: float, run: Callable[[str], object]) -> Measured:
+    """What `run` takes, which is given the address of a server."""
+    with server(latency) as url:
+        start, cpu = time.perf_counter(), cpu_seconds()
+        run(url)
+        whole, cpu = time.perf_counter() - start, cpu_seconds() - cpu
+        calls, seconds = served(url)
+    return Measured(seconds, whole - seconds, cpu, calls)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the ones it started that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+async def bare(url: str, requests: Iterable[bytes]) -> None:
     """The least that must be done: post a body and read the answer, over the same number of connections."""
     import aiohttp
     import orjson
 
-    waiting = iter(bodies)
-    connector = aiohttp.TCPConnector(limit=CONNECTIONS)
+    waiting = iter(requests)
     headers = {"Content-Type": "application/json"}
 
     async def worker(session: aiohttp.ClientSession) -> None:
@@ -72,7 +108,22 @@ async def bare(url: str, bodies: Iterable[bytes]) -> None:
             async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
                 orjson.loads(await response.read())
 
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
+        await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
+
+
+async def usual(url: str, requests: Iterable[dict[str, Any]]) -> None:
+    """The same as most people write it: aiohttp makes JSON of the request and of the answer."""
+    import aiohttp
+
+    waiting = iter(requests)
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for request in waiting:
+            async with session.post(f"{url}/chat/completions", json=request) as response:
+                await response.json()
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
         await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
 
 
@@ -92,23 +143,10 @@ def bodies(count: int) -> list[bytes]:
     ]
 
 
-def measure_bare(url: str, made: list[bytes], questions: int) -> Measured:
-    start, cpu = time.perf_counter(), time.process_time()
-    asyncio.run(bare(url, islice(cycle(made), questions)))
-    return Measured(time.perf_counter() - start, time.process_time() - cpu, questions)
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of the ones it started that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
-
-
-def measure_ours(url: str, questions: int, processes: int) -> Measured:
+def ours(url: str, questions: int, processes: int) -> None:
     from attunement import api
 
     with tempfile.TemporaryDirectory() as folder:
-        start, cpu = time.perf_counter(), cpu_seconds()
         result = api.judge(
             conversations(questions // ITEMS),
             Path(folder) / "bench.study.db",
@@ -117,70 +155,63 @@ def measure_ours(url: str, questions: int, processes: int) -> Measured:
             max_connections=CONNECTIONS,
             processes=processes,
         )
-        measured = Measured(time.perf_counter() - start, cpu_seconds() - cpu, result.progress.calls)
     assert not result.progress.errors, result.progress.errors
     assert result.progress.answered == questions
-    return measured
 
 
-def measure_inspect(url: str, made: list[bytes]) -> Measured | None:
-    """inspect_ai on the same prompts, where `make parts` has put it; on some of them, for it takes long."""
-    python = ROOT / ".partners" / "bin" / "python"
-    if not python.exists():
-        return None
-    with tempfile.TemporaryDirectory() as folder:
+def measure_inspect(latency: float, made: list[bytes]) -> Measured:
+    """inspect_ai on the same prompts, but on few of them, for it takes long; without the time to import it."""
+    with tempfile.TemporaryDirectory() as folder, server(latency) as url:
         prompts = Path(folder) / "prompts.jsonl"
         prompts.write_text("".join(f"{json.dumps(json.loads(body)['messages'])}\n" for body in made[::10]))
-        command = [str(python), str(ROOT / "benchmarks" / "inspect_loop.py"), url, str(prompts), str(CONNECTIONS)]
+        command = [str(INSPECT), str(ROOT / "benchmarks" / "inspect_loop.py"), url, str(prompts), str(CONNECTIONS)]
         done = subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
-    return Measured(**json.loads(done.stdout.splitlines()[-1]))
+        calls, seconds = served(url)
+    own = json.loads(done.stdout.splitlines()[-1])
+    return Measured(seconds, own["seconds"] - seconds, own["cpu"], calls)
 
 
 def compare(latency: float, questions: int, rounds: int, processes: list[int]) -> None:
-    server, url = start_server(latency)
-    try:
-        made = bodies(min(questions, MADE))
-        runs: dict[str, list[Measured]] = {"bare aiohttp": [], "attunement": []}
-        runs |= {f"in {count} processes": [] for count in processes}
-        for _ in range(rounds):
-            runs["bare aiohttp"].append(measure_bare(url, made, questions))
-            runs["attunement"].append(measure_ours(url, questions, 1))
-            for count in processes:
-                runs[f"in {count} processes"].append(measure_ours(url, questions, count))
-        if inspected := measure_inspect(url, made):
-            runs["inspect_ai"] = [inspected]
-    finally:
-        server.terminate()
-        server.wait()
+    made = bodies(min(questions, MADE))
+    requests = [json.loads(body) for body in made]
+    ways: dict[str, Callable[[str], object]] = {
+        BARE: lambda url: asyncio.run(bare(url, islice(cycle(made), questions))),
+        "with json=": lambda url: asyncio.run(usual(url, islice(cycle(requests), questions))),
+        "attunement": partial(ours, questions=questions, processes=1),
+        **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},
+    }
+    ours("http://127.0.0.1:9/v1", 0, 1)  # asks nothing: what is imported once is no part of a measurement
+    runs: dict[str, list[Measured]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            runs[name].append(measure(latency, way))
+    if INSPECT.exists():
+        runs["inspect_ai"] = [measure_inspect(latency, made)]
     size = statistics.mean(map(len, made)) / 1000
     print(
         f"{os.cpu_count()} cores, latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, "
         f"{questions:,} questions of {size:.1f} kB, {rounds} rounds"
     )
-    best = questions / CONNECTIONS * latency
-    middle = {name: statistics.median(run.rate for run in done) for name, done in runs.items()}
+    base = statistics.median(run.rate for run in runs[BARE])
     for name, done in runs.items():
+        rate = statistics.median(run.rate for run in done)
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
-        efficiency = statistics.median(best / run.seconds * (run.calls / questions) for run in done)
+        around = statistics.median(run.around for run in done)
         print(
-            f"  {name:14} {middle[name]:7.0f} calls/s, {middle[name] / middle['bare aiohttp']:5.2f} of the bare loop, "
-            f"CPU {cpu:.2f} s per 1,000" + (f", efficiency {efficiency:.0%}" if latency else "")
+            f"  {name:14} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
+            f"{around:.1f} s before and after" + (f", efficiency {rate * latency / CONNECTIONS:.0%}" if latency else "")
         )
 
 
 def memory(planned: list[int]) -> None:
     """Peak memory of a run that plans this many questions and may ask only 1,000 of them."""
-    server, url = start_server(0.0)
-    try:
+    with server(0.0) as url:
         for questions in planned:
             code = (
                 f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.bench_engine import one_planned; "
                 f"one_planned({url!r}, {questions})"
             )
             subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def one_planned(url: str, questions: int) -> None:

@@ -57,7 +57,7 @@ def main() -> None:
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     if logs[0].status != "success":
         raise SystemExit(f"inspect_ai failed: {logs[0].error}")
-    print(json.dumps({"seconds": seconds, "cpu": cpu, "calls": len(samples)}))
+    print(json.dumps({"seconds": seconds, "cpu": cpu}))
 
 
 if __name__ == "__main__":

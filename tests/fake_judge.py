@@ -18,6 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, NamedTuple, Self
 
 import orjson
@@ -89,6 +90,8 @@ class FakeJudge:
         self.open = 0
         self.peak = 0
         """The most requests that were open at once."""
+        self.first = self.last = 0.0
+        """When the first question came in and when the last one was done with, by the clock that never goes back."""
         self.port = 0
         self._runner: web.ServerRunner | None = None
         self._thread: threading.Thread | None = None
@@ -144,10 +147,12 @@ class FakeJudge:
         if path.endswith(("/chat/completions", "/messages")):
             self.open += 1
             self.peak = max(self.peak, self.open)
+            self.first = self.first or monotonic()
             try:
                 return await self._answer(request, anthropic=path.endswith("/messages"))
             finally:
                 self.open -= 1
+                self.last = monotonic()
         if path.endswith("/models"):
             return _json({"object": "list", "data": [{"id": model} for model in self.behaviour.models or ("fake",)]})
         if path == "/stats":
@@ -163,6 +168,7 @@ class FakeJudge:
             "answered_prompts": len(self.answered),
             "answered_twice": sum(times > 1 for times in self.answered.values()),
             "peak": self.peak,
+            "seconds": self.last - self.first,
         }
 
     async def _answer(self, request: web.BaseRequest, *, anthropic: bool) -> web.StreamResponse:

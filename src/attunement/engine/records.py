@@ -12,6 +12,10 @@ from attunement.questions import Question
 from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
 from attunement.study import AnswerRecord, KeptRating, Rater
 
+_NOTHING: frozenset[Mark] = frozenset()
+_REPAIRED = frozenset({Mark.REPAIRED})
+_SAME_CONTENT = frozenset({Mark.SAME_CONTENT})
+
 
 def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None, at: str) -> AnswerRecord:
     """The answer as it is kept, an ERROR included; it was given `at` this time."""
@@ -40,7 +44,7 @@ def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[KeptRati
     """The ratings that follow from asking."""
     if asked.given is None:
         return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail, at)
-    extra = frozenset({Mark.REPAIRED}) if asked.repaired else frozenset[Mark]()
+    extra = _REPAIRED if asked.repaired else _NOTHING
     return _answered(task, rater, asked.given, at, fenced=asked.fenced, extra=extra)
 
 
@@ -49,7 +53,7 @@ def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None], at
     abstained = [item for item in task.question.items if given[item.id] is None]
     answered = {item: answer for item, answer in given.items() if answer is not None}
     kept = [KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at)) for item in abstained]
-    return _answered(task, rater, answered, at, fenced=False, extra=frozenset()) + kept
+    return _answered(task, rater, answered, at, fenced=False, extra=_NOTHING) + kept
 
 
 def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[KeptRating]:
@@ -59,7 +63,7 @@ def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> 
     read = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
     if not isinstance(read, Readable):
         return failed(task, rater, read.kind, read.complaint, at)
-    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=frozenset({Mark.SAME_CONTENT}))
+    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=_SAME_CONTENT)
 
 
 def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[KeptRating]:

@@ -61,12 +61,14 @@ def read_reply(
 
 def marks_of(given: Given, item: Item, instrument: Instrument, *, fenced: bool) -> frozenset[Mark]:
     """What is worth noting about an answer that was read."""
-    marks = {
-        Mark.FENCED: fenced,
-        Mark.LONG_REASONING: len(given.reasoning) > instrument.prompt.reasoning_limit,
-        Mark.NA_INVALID: given.value == "NA" and not item.na_valid,
-    }
-    return frozenset(mark for mark, holds in marks.items() if holds)
+    marks: list[Mark] = []
+    if fenced:
+        marks.append(Mark.FENCED)
+    if len(given.reasoning) > instrument.prompt.reasoning_limit:
+        marks.append(Mark.LONG_REASONING)
+    if given.value == "NA" and not item.na_valid:
+        marks.append(Mark.NA_INVALID)
+    return frozenset(marks)
 
 
 _REFUSALS = {"refusal", "content_filter", "safety"}
@@ -128,10 +130,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_consta
 def _expect_keys(content: Any, keys: Sequence[str], where: str = "") -> None:
     if not isinstance(content, dict):
         raise _Wrong(f"{where}a JSON object was expected.")
-    names = set(cast(dict[str, Any], content))
+    names = cast(dict[str, Any], content).keys()
+    if names == set(keys):  # nearly always; to list what is wrong takes far longer
+        return
     if missing := [key for key in keys if key not in names]:
         raise _Wrong(f"{where}the key {_quoted(missing)} was missing.")
-    if extra := sorted(names.difference(keys)):
+    if extra := sorted(names - set(keys)):
         raise _Wrong(f"{where}the key {_quoted(extra[:3])} was not asked for.")
 
 

@@ -1,6 +1,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ from attunement.ratings import (
     Round,
     RuleFinding,
 )
-from attunement.study import AnswerRecord, KeptRating, Study
+from attunement.study import AnswerRecord, KeptRating, Study, now, tables
+from attunement.study.encoding import rating_row
 from tests.builders import rating, talk
 from tests.study.samples import COACHING, EMPATHY, fill, keep_rating, talks
 
@@ -279,6 +281,28 @@ def test_a_rating_comes_back_with_everything(study: Study) -> None:
     (kept,) = study.ratings()
     assert kept == full
     assert kept.rules[0].consistency is Consistency.VIOLATED
+
+
+def test_a_rating_is_kept_the_same_by_a_run_and_by_an_insert(study: Study) -> None:
+    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    odd = r"a \ and a half" + "\ud800"
+    finding = RuleFinding("late", Consistency.NOTICE, odd)
+    keep_rating(
+        study, judge, HERE, "CQ1", "NO", reasoning=odd, detail=odd, evidence=({"quote": odd},), rules=(finding,)
+    )
+    (by_run,) = study.ratings()
+    (key,) = study.keep_conversations([HERE])
+    with study.writing() as connection:
+        connection.execute(tables.ratings.delete())
+        connection.execute(tables.ratings.insert(), [rating_row(by_run, key, judge.key)])
+    assert list(study.ratings()) == [by_run]
+
+
+def test_the_time_is_that_of_the_clock_to_the_millisecond() -> None:
+    before = datetime.now(UTC)
+    kept = now()
+    assert before - timedelta(milliseconds=1) < datetime.fromisoformat(kept) <= datetime.now(UTC)
+    assert datetime.fromisoformat(kept).isoformat(timespec="milliseconds") == kept
 
 
 def test_ratings_can_be_limited_to_conversations_and_to_a_round(study: Study) -> None:

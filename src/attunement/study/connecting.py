@@ -41,7 +41,8 @@ def connect(place: str | Path) -> Engine:
     if url.get_backend_name() == "postgresql":
         # A connection may have been cut while a run waited for a judge, so it is tried before it is used.
         timeout = {} if "connect_timeout" in url.query else {"connect_timeout": 20}
-        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=timeout)
+        # Values go by their place, as SQLite takes them: to name them would take a dict for each row of a run.
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=timeout, paramstyle="format")
     engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _WAIT})
     event.listen(engine, "connect", _tune)
     event.listen(engine, "begin", _begin)
@@ -225,6 +226,8 @@ def _tune(connection: sqlite3.Connection, _: Any) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")  # what is forgotten does not stay in free pages
     connection.execute("PRAGMA cache_size = -16384")  # 16 MB: prompt hashes come in random order
+    # The log goes into the file after 16 MB, not 4: most pages change again and again, and are copied less often.
+    connection.execute("PRAGMA wal_autocheckpoint = 4096")
 
 
 def _keep_log(engine: Engine) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from attunement.instruments import Value
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, Rating, Round, RuleFinding, State
 from attunement.study import tables
 from attunement.study.records import AnswerRecord
+from attunement.study.tables import escape
 
 
 def to_json(value: Any, *, sorted: bool = False) -> str:
@@ -66,11 +67,26 @@ def conversation_of(row: RowMapping) -> Conversation:
     )
 
 
-def answer_row(answer: AnswerRecord) -> dict[str, Any]:
-    """The row of an answer, without its key."""
-    row = answer._asdict()
-    row["logprobs"] = None if answer.logprobs is None else to_json(answer.logprobs)
-    return row
+def answer_values(answer: AnswerRecord) -> tuple[Any, ...]:
+    """The row of an answer as an `Upsert` takes it: without its key, in the order of the table, escaped."""
+    return (
+        answer.prompt,
+        answer.rater,
+        answer.repeat,
+        answer.error and str(answer.error),
+        answer.model and escape(answer.model),
+        answer.finish_reason and escape(answer.finish_reason),
+        answer.prompt_tokens,
+        answer.completion_tokens,
+        answer.cached_tokens,
+        answer.cost,
+        answer.latency,
+        answer.attempts,
+        answer.at,
+        escape(answer.text),
+        answer.detail and escape(answer.detail),
+        None if answer.logprobs is None else escape(to_json(answer.logprobs)),
+    )
 
 
 def answer_of(row: Sequence[Any]) -> AnswerRecord:
@@ -87,27 +103,38 @@ ANSWER_COLUMNS = [tables.answers.c[name] for name in AnswerRecord._fields]
 
 
 def rating_row(rating: Rating, conversation: int, rater: int) -> dict[str, Any]:
-    """The row of a rating whose conversation and rater have these keys."""
-    return {
-        "conversation": conversation,
-        "turn": rating.turn or 0,
-        "item": rating.item,
-        "item_hash": rating.item_hash,
-        "asked": rating.asked,
-        "rater": rater,
-        "repeat": rating.repeat,
-        "round": rating.round.value,
-        "state": rating.outcome.state.value,
-        "value": None if rating.outcome.value is None else str(rating.outcome.value),
-        "error": rating.outcome.error and rating.outcome.error.value,
-        "marks": " ".join(sorted(rating.marks)),
-        "instrument": rating.instrument,
-        "at": rating.at,
-        "rules": to_json([rule._asdict() for rule in rating.rules]) if rating.rules else "[]",
-        "detail": rating.detail,
-        "reasoning": rating.reasoning,
-        "evidence": to_json(rating.evidence) if rating.evidence else "[]",
-    }
+    """The row of a rating whose conversation and rater have these keys, as SQLAlchemy takes it: it escapes itself."""
+    return dict(zip(_RATING_NAMES, rating_values(rating, conversation, rater, text=str), strict=True))
+
+
+_RATING_NAMES = [column.name for column in tables.ratings.c if not column.primary_key]
+
+
+def rating_values(
+    rating: Rating, conversation: int, rater: int, *, text: Callable[[str], str] = escape
+) -> tuple[Any, ...]:
+    """The row of a rating as an `Upsert` takes it: without its key, in the order of the table, escaped."""
+    state, value, error = rating.outcome
+    return (
+        conversation,
+        rating.turn or 0,
+        rating.item,
+        rating.item_hash,
+        rating.asked,
+        rater,
+        rating.repeat,
+        str(rating.round),
+        str(state),
+        None if value is None else str(value),
+        error and str(error),
+        " ".join(sorted(rating.marks)) if rating.marks else "",
+        rating.instrument,
+        rating.at,
+        text(to_json([rule._asdict() for rule in rating.rules])) if rating.rules else "[]",
+        rating.detail and text(rating.detail),
+        rating.reasoning and text(rating.reasoning),
+        text(to_json(rating.evidence)) if rating.evidence else "[]",
+    )
 
 
 _RATING, _CONVERSATION, _RATER = tables.ratings.c, tables.conversations.c, tables.raters.c

@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
+from time import time_ns
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, case, delete, exists, func, select
@@ -25,14 +27,14 @@ from attunement.study.encoding import (
     RATING_COLUMNS,
     SCORED_COLUMNS,
     answer_of,
-    answer_row,
+    answer_values,
     conversation_of,
     conversation_row,
     from_json,
     identity_hash,
     outcome_of,
     rating_of,
-    rating_row,
+    rating_values,
     scored_rating_of,
     to_json,
 )
@@ -345,8 +347,8 @@ class Study:
 
         Returns how many ratings are new or took the place of an ERROR.
         """
-        answer_rows = [answer_row(answer) for answer in answers]
-        rating_rows = [rating_row(kept.rating, kept.conversation, kept.rater) for kept in ratings]
+        answer_rows = [answer_values(answer) for answer in answers]
+        rating_rows = [rating_values(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
             self._answers.keep(connection, answer_rows)
             return self._ratings_kept.keep(connection, rating_rows)
@@ -393,8 +395,14 @@ _MARK_DIGITS = 6
 
 
 def now() -> str:
-    """The time, as studies keep it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    """The time, as studies keep it: in ISO 8601, to the millisecond."""
+    second, millisecond = divmod(time_ns() // 1_000_000, 1000)
+    return f"{_second(second)}.{millisecond:03}+00:00"
+
+
+@lru_cache(1)  # many answers come in within a second, and its name takes longer than the rest
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def unmarked(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ _SPECIAL = re.compile("[\\\\\x00\ud800-\udfff]")
 
 def escape(text: str) -> str:
     """The text as both databases take it."""
-    if "\x00" not in text and _is_whole(text):
+    if "\x00" not in text and (text.isascii() or _is_whole(text)):
         return text.replace("\\", "\\\\")
     return _SPECIAL.sub(lambda match: "\\\\" if match[0] == "\\" else f"\\u{ord(match[0]):04x}", text)
 
@@ -60,9 +60,10 @@ def escape(text: str) -> str:
 def _is_whole(text: str) -> bool:
     """Whether there is no half character in it. To encode a text is many times faster than to search it for one."""
     try:
-        return text.isascii() or bool(text.encode())
+        text.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 _ESCAPED = re.compile(r"\\(?:u(?P<code>[0-9a-f]{4})|\\)")

@@ -6,13 +6,10 @@ the database.
 """
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Table, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
-
-from attunement.study.tables import AnyText, escape
 
 
 def insert_into(table: Table, dialect: str) -> Any:
@@ -26,23 +23,17 @@ class Upsert:
     def __init__(self, table: Table, key: Sequence[str], dialect: Dialect) -> None:
         """`key` names the columns that are unique together."""
         columns = [column.name for column in table.c if not column.primary_key]
-        self._texts = [column.name for column in table.c if isinstance(column.type, AnyText)]
         insert = insert_into(table, dialect.name).values({name: bindparam(name) for name in columns})
         news = {name: insert.excluded[name] for name in columns if name not in key}
         kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=table.c.error.is_not(None))
-        compiled = kept.inline().compile(dialect=dialect)
-        self._statement = str(compiled)
-        # SQLite takes values by their place, PostgreSQL by their name.
-        self._values = itemgetter(*compiled.positiontup) if compiled.positiontup else None
+        self._statement = str(kept.inline().compile(dialect=dialect))
 
-    def keep(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-        """Keep `rows` and say how many are new or took the place of an ERROR. Their texts are escaped in place."""
+    def keep(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Keep `rows` and say how many are new or took the place of an ERROR.
+
+        A row has the values of all columns but the primary key, in the order of the table, their texts escaped.
+        """
         if not rows:
             return 0
-        for row in rows:
-            for name in self._texts:
-                if row[name] is not None:
-                    row[name] = escape(row[name])
-        values = list(map(self._values, rows)) if self._values else rows
-        done = connection.exec_driver_sql(self._statement, values, execution_options={"preserve_rowcount": True})
+        done = connection.exec_driver_sql(self._statement, rows, execution_options={"preserve_rowcount": True})
         return done.rowcount

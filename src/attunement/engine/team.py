@@ -60,7 +60,8 @@ class Team:
         """
         reader = Reader(conversations)
         try:
-            self._members = [await _Member.started(orders) for orders in self._orders]
+            for orders in self._orders:
+                self._members.append(await _Member.started(orders))
             listening = [asyncio.create_task(self._listen(member)) for member in self._members]
             self._feeding = asyncio.create_task(self._feed(reader))
             if self.ending.interrupted:  # while the processes were started
@@ -152,10 +153,14 @@ class _Member:
 
     @classmethod
     async def started(cls, orders: Orders) -> "_Member":
-        """A new process with its orders. Ctrl-C reaches us alone: we say what is to stop."""
+        """A new process with its orders. Ctrl-C reaches us alone: we say what is to stop.
+
+        It takes its orders when it has loaded the program. Nobody waits for that, so that all processes load it at once
+        while the first conversations are read.
+        """
         command = (sys.executable, "-m", "attunement.engine.worker")
         member = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True))
-        await member.send(orders)
+        member._down.write(pickle.dumps(orders))
         return member
 
     async def has_room(self) -> None:
@@ -170,9 +175,9 @@ class _Member:
         self._taken = self._sent if word.error or word.ending else word.progress.conversations
         self._room.set()
 
-    async def send(self, parcel: Orders | Conversation) -> None:
-        """Hand something in."""
-        self._down.write(pickle.dumps(parcel))
+    async def send(self, conversation: Conversation) -> None:
+        """Hand a conversation in."""
+        self._down.write(pickle.dumps(conversation))
         await self._down.drain()
 
     def no_more(self) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, case, delete, exists, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, exists, func, select
 
 from attunement.conversations import Conversation, Identity, Origin, Responses
 from attunement.errors import StudyError
@@ -39,7 +38,7 @@ from attunement.study.encoding import (
     to_json,
 )
 from attunement.study.records import AnswerRecord, Kept, KeptRating, Rated, Rater, Summary
-from attunement.study.upserting import Upsert
+from attunement.study.upserting import Upsert, insert_into
 
 T = TypeVar("T")
 
@@ -63,7 +62,6 @@ class Study:
         except BaseException:
             self.close()
             raise
-        self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
         # Made once: to put such a statement together takes as long as writing a dozen ratings.
         self._answers = Upsert(tables.answers, _ANSWER_KEY, self._engine.dialect)
         self._ratings_kept = Upsert(tables.ratings, _RATING_KEY, self._engine.dialect)
@@ -77,6 +75,9 @@ class Study:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _insert(self, table: Table) -> Any:
+        return insert_into(table, self._engine.dialect.name)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:

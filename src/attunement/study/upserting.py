@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Table, bindparam
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 
 def insert_into(table: Table, dialect: str) -> Any:
     """An insert that can say what happens where the row is there already, in the words of the database."""
-    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+    if dialect != "postgresql":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # only where it is used: every run and every command loads this module
+
+    return postgresql.insert(table)
 
 
 class Upsert:

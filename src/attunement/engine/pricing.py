@@ -4,6 +4,7 @@ import re
 from importlib.metadata import version
 
 from attunement.engine.budget import Price
+from attunement.judges.families import hosted_at
 
 _PROVIDERS = {"openai": "openai", "anthropic": "anthropic"}
 
@@ -19,8 +20,8 @@ def price_of(judge: str, *, base_url: str | None = None) -> Price | None:
     kind, _, model = judge.partition(":")
     if kind in {"local", "signals"}:
         return Price(0.0, 0.0, source="runs on this machine")
-    if kind not in _PROVIDERS:
-        return None
+    if kind not in _PROVIDERS or (base_url and not hosted_at(base_url)):
+        return None  # the list has services alone, and to load it takes longer than to open a study
     from genai_prices import Usage, calc_price
     from genai_prices.types import PriceCalculation
 

@@ -32,6 +32,7 @@ from attunement.engine import (
     Team,
     Wishes,
     price_of,
+    refuse_unshareable,
 )
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
@@ -101,7 +102,10 @@ class Settings:
             from attunement.signals.knowing import refuse_unknown
 
             refuse_unknown(scope.questionnaire.instrument)
-        return Prepared(scope, participants, self._conduct(), self.selection, self.processes)
+        conduct = self._conduct()
+        if self.processes > 1:
+            refuse_unshareable(participants, conduct)
+        return Prepared(scope, participants, conduct, self.selection, self.processes)
 
     def _scope(self) -> Scope:
         instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)

@@ -196,10 +196,12 @@ def test_the_processes_of_a_killed_run_stop_asking(tmp_path: Path):
     ("settings", "said"),
     [({"max_calls": 5}, "--max-calls"), ({"max_cost": 1.0, "price_in": 1.0, "price_out": 1.0}, "--max-cost")],
 )
-def test_limits_that_one_process_must_keep_are_refused(place: Path, settings: dict[str, Any], said: str):
+def test_limits_that_one_process_must_keep_are_refused(tmp_path: Path, settings: dict[str, Any], said: str):
+    place = tmp_path / "new.study.db"
     with FakeJudge() as fake, pytest.raises(InputError, match=said):
         judge(fake, chats(1), place, processes=2, **settings)
     assert fake.requests == 0
+    assert not place.exists()
 
 
 def test_a_judge_that_another_process_cannot_make_is_refused(place: Path):

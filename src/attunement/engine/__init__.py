@@ -8,7 +8,7 @@ from attunement.engine.pricing import price_of
 from attunement.engine.progress import Progress
 from attunement.engine.run import Conduct, Ending, Participant, Run, rater_settings
 from attunement.engine.selection import Filter, Selection
-from attunement.engine.team import Team
+from attunement.engine.team import Team, refuse_unshareable
 
 __all__ = [
     "ASK_AGAIN",
@@ -27,4 +27,5 @@ __all__ = [
     "estimate",
     "price_of",
     "rater_settings",
+    "refuse_unshareable",
 ]

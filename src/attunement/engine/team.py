@@ -22,7 +22,21 @@ from attunement.engine.progress import Progress
 from attunement.engine.reader import Reader
 from attunement.engine.run import Conduct, Ending, Participant, announce
 from attunement.errors import InputError, StudyError
+from attunement.judges.options import JudgeOptions
 from attunement.study import Study, shown_place
+
+
+def refuse_unshareable(participants: Sequence[Participant], conduct: Conduct) -> None:
+    """Raise an InputError where something is wanted that only one process can do."""
+    if conduct.max_calls is not None or conduct.max_cost is not None:
+        raise InputError("--max-calls and --max-cost are kept by one process: leave out --processes")
+    for judge, *_, options in participants:
+        if options is None:
+            raise InputError(
+                f"{judge.name} was given as an object, which only one process can have: leave out processes"
+            )
+        if judge.name.startswith("local:"):
+            raise InputError(f"{judge.name} uses all cores by itself: leave out --processes")
 
 
 class Team:
@@ -31,13 +45,7 @@ class Team:
     def __init__(
         self, study: Study, scope: Scope, participants: Sequence[Participant], conduct: Conduct, processes: int
     ) -> None:
-        """Prepare a run; no process is started yet.
-
-        Raises:
-            InputError: Something is wanted that only one process can do.
-        """
-        if conduct.max_calls is not None or conduct.max_cost is not None:
-            raise InputError("--max-calls and --max-cost are kept by one process: leave out --processes")
+        """Prepare a run that `refuse_unshareable` lets through; no process is started yet."""
         self._size = min(processes, *(participant.max_connections for participant in participants))
         self.progress = Progress(judges=len(participants))
         self.ending = Ending()
@@ -211,15 +219,10 @@ class _Member:
 
 def _seat(participant: Participant, number: int, size: int) -> Seat:
     """What process `number` of `size` needs to make this judge, and its part of the limits."""
-    name, options = participant.judge.name, participant.options
-    if options is None:
-        raise InputError(f"{name} was given as an object, which only one process can have: leave out processes")
-    if name.startswith("local:"):
-        raise InputError(f"{name} uses all cores by itself: leave out --processes")
     connections = participant.max_connections // size + (number < participant.max_connections % size)
     return Seat(
-        name,
-        replace(options, max_connections=connections),
+        participant.judge.name,
+        replace(cast(JudgeOptions, participant.options), max_connections=connections),
         connections,
         participant.rpm and participant.rpm / size,
         participant.tpm and participant.tpm / size,

@@ -5,14 +5,29 @@ import gc
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attunement.errors import JudgeError
-from attunement.judges import Exchange, JudgeOptions, Usage, make_judge
+from attunement.judges import Exchange, JudgeOptions, Request, Usage, make_judge
 from attunement.judges.environment import address
-from attunement.judges.openai import PATH, _access  # pyright: ignore[reportPrivateUsage]
+from attunement.judges.negotiation import Terms
+from attunement.judges.openai import PATH, OpenAIJudge, _access  # pyright: ignore[reportPrivateUsage]
+from attunement.questions.text import Text
 from attunement.ratings import ErrorKind
 from tests.fake_judge import FakeJudge
-from tests.judges.asking import QUESTION, answered, ask, completion, failed, openai, question, responding
+from tests.judges.asking import (
+    QUESTION,
+    SCHEMA,
+    answered,
+    ask,
+    ask_all,
+    completion,
+    failed,
+    openai,
+    question,
+    responding,
+)
 
 
 def test_an_answer_carries_text_usage_latency_finish_reason_and_the_servers_name_of_the_model(fake: FakeJudge) -> None:
@@ -56,6 +71,46 @@ def test_repairs_become_pairs_of_messages(fake: FakeJudge) -> None:
 
 def test_half_characters_in_a_complaint_do_not_stop_the_request(fake: FakeJudge) -> None:
     answered(openai(fake), QUESTION._replace(repairs=(Exchange("x", "key \ud800"),)))
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+REQUESTS = st.builds(
+    Request,
+    ANY_TEXT,
+    ANY_TEXT.map(Text),
+    ANY_TEXT,
+    st.sampled_from([SCHEMA, {"messages": []}]),
+    st.lists(st.builds(Exchange, ANY_TEXT, ANY_TEXT), max_size=2).map(tuple),
+)
+TERMS = st.builds(Terms, st.integers(0, 3), st.integers(0, 2), *[st.integers(0, 1)] * 4)
+
+
+@given(REQUESTS, TERMS, ANY_TEXT)
+def test_any_words_are_sent_as_they_are_but_for_half_characters(asked: Request, terms: Terms, model: str) -> None:
+    judge = make_judge(f"openai:m{model}", JudgeOptions(base_url="http://judge.example/v1", seed=3, logprobs=True))
+    assert isinstance(judge, OpenAIJudge)
+    sent = [orjson.loads(judge._body(asked, terms)) for _ in range(2)]
+    assert sent[0] == sent[1]
+    first = [("system", asked.system)] if asked.system and not terms.system else []
+    before = f"{asked.system}\n\n" if asked.system and terms.system else ""
+    said = [*first, ("user", before + asked.shared + asked.own)]
+    said += [pair for reply, complaint in asked.repairs for pair in (("assistant", reply), ("user", complaint))]
+    assert sent[0]["messages"] == [{"role": role, "content": sendable(words)} for role, words in said]
+    assert sent[0]["model"] == sendable(f"m{model}")
+    assert ("response_format" in sent[0], "seed" in sent[0]) == (terms.reply_format < 3, not terms.seed)
+    if terms.reply_format == 0:
+        assert sent[0]["response_format"]["json_schema"]["schema"] == asked.schema
+
+
+def sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def test_each_schema_is_sent_with_its_own_question(fake: FakeJudge) -> None:
+    schemas = [{**SCHEMA, "title": str(number)} for number in range(600)]  # more than are kept
+    ask_all(openai(fake), [QUESTION._replace(schema=schema) for schema in schemas])
+    sent = [body["response_format"]["json_schema"]["schema"]["title"] for body in fake.bodies]
+    assert sorted(sent) == sorted(schema["title"] for schema in schemas)
 
 
 def test_models_that_think_get_more_room(fake: FakeJudge) -> None:

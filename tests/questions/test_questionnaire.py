@@ -190,6 +190,25 @@ def test_an_item_with_a_prompt_of_its_own_is_asked_in_exactly_these_words():
     assert text.system.endswith("Category: comprehension\n\nSay YES {if} you like it.")
 
 
+@pytest.mark.parametrize("layout", list(Layout))
+def test_the_text_with_the_transcript_is_made_once_for_all_items(layout: Layout):
+    texts = [question.render() for question in ask(COACHING, layout=layout)]
+    with_transcript = {id(part) for text in texts for part in text if "--- Turn 1 ---" in part}
+    assert len(with_transcript) == 1
+
+
+def test_a_prompt_may_have_words_about_the_item_and_the_transcript_in_one_text():
+    prompt = COACHING.prompt.model_copy(
+        update={"system": "{reply_format}", "user": "{criterion_id} {criterion_prompt} {conversation} {criterion_id}"}
+    )
+    questions = ask(Instrument.model_validate(COACHING.model_copy(update={"prompt": prompt}).model_dump()))
+    for question in (*questions, *questions):
+        user, id = question.render().user, question.items[0].id
+        assert user.startswith(f"{id} ")
+        assert user.endswith(f" ends === {id}")
+        assert "--- Turn 1 ---\nUser: My brother" in user
+
+
 def test_an_unknown_item_is_refused_with_the_known_ones():
     with pytest.raises(InstrumentError, match="CQ1"):
         Questionnaire(COACHING, items=["CQ7"])

@@ -5,7 +5,7 @@ what they accept, which is negotiated, and in where their key comes from.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from attunement.errors import JudgeError
 from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
@@ -13,6 +13,7 @@ from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
 from attunement.judges.options import JudgeOptions
 from attunement.judges.protocol import Answer, Failure, Request, Usage
 from attunement.judges.wire import WireJudge, count, dumps, without_lengths
+from attunement.questions.text import escaped
 from attunement.ratings import ErrorKind
 
 OPENAI = "https://api.openai.com/v1"
@@ -45,6 +46,19 @@ def _access(target: Address, *, sends: bool) -> Access:
     return Access(name, {header: prefix + value} if value else {}, secrets_of(target, value))
 
 
+class _Frame(NamedTuple):
+    """A request without its messages, as JSON."""
+
+    schema: Mapping[str, Any]
+    """Kept, so that no other schema can get its `id` meanwhile."""
+    opening: bytes
+    closing: bytes
+
+
+_MOST_FRAMES = 512
+"""Frames that are kept: more than a run needs, which has at most one for each item and each change of the terms."""
+
+
 class OpenAIJudge(WireJudge):
     """A model behind the chat completions of some service."""
 
@@ -53,20 +67,37 @@ class OpenAIJudge(WireJudge):
         names = _limit_names(target)
         super().__init__(name, model, target, access, options, Negotiation(_levers(names, options)))
         self._limit_names = names
-        self._common: dict[Terms, dict[str, Any]] = {}
+        self._frames: dict[tuple[Terms, int], _Frame] = {}
 
     def _body(self, request: Request, terms: Terms) -> bytes:
-        system, user = request.system, request.shared + request.own
-        if terms.system and system:
-            system, user = "", f"{system}\n\n{user}"
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": user})
+        # Put together from what is written already: the texts are large, and each of them is in many requests.
+        frame = self._frame(request.schema, terms)
+        pieces = [frame.opening]
+        system = escaped(request.system)
+        if system and not terms.system:
+            pieces += (b'{"role":"system","content":"', system, b'"},')
+        pieces.append(b'{"role":"user","content":"')
+        if system and terms.system:
+            pieces += (system, rb"\n\n")
+        pieces += (escaped(request.shared), escaped(request.own), b'"}')
         for reply, complaint in request.repairs:
-            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": complaint}]
-        common = self._common.get(terms)
-        if common is None:
-            common = self._common[terms] = self._parameters(terms)
-        return dumps({**common, "messages": messages, **_response_format(request.schema, terms.reply_format)})
+            pieces += (b",", dumps({"role": "assistant", "content": reply}))
+            pieces += (b",", dumps({"role": "user", "content": complaint}))
+        pieces.append(frame.closing)
+        return b"".join(pieces)
+
+    def _frame(self, schema: Mapping[str, Any], terms: Terms) -> _Frame:
+        """What stands around the messages of all requests with this schema and these terms."""
+        key = terms, id(schema)
+        frame = self._frames.get(key)
+        if frame is None:
+            if len(self._frames) == _MOST_FRAMES:
+                self._frames.clear()
+            empty: dict[str, Any] = {**self._parameters(terms), "messages": []}
+            empty |= _response_format(schema, terms.reply_format)
+            before, messages, behind = dumps(empty).partition(b'"messages":[]')
+            frame = self._frames[key] = _Frame(schema, before + messages[:-1], messages[-1:] + behind)
+        return frame
 
     def _parameters(self, terms: Terms) -> dict[str, Any]:
         settings = self._settings

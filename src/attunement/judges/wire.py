@@ -187,7 +187,7 @@ def dumps(body: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(body)
     except TypeError:  # half a character in a text, which no request can carry
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _parse(body: bytes) -> Any:

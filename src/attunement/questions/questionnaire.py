@@ -19,6 +19,7 @@ from attunement.instruments import Instrument, Item
 from attunement.questions.layouts import Ask, Layout
 from attunement.questions.schema import reply_schema
 from attunement.questions.template import Template
+from attunement.questions.text import Text
 from attunement.questions.transcript import transcript
 from attunement.questions.wording import instructions, reply_format, statistics
 
@@ -44,6 +45,10 @@ class Rendered(NamedTuple):
         return self.shared + self.own
 
 
+_Pieces = tuple[Text, ...]
+"""A text of a prompt, as what stands before, between and behind the places of the transcript."""
+
+
 @dataclass(frozen=True)
 class _Prepared:
     """What a question about these items has in common for all units."""
@@ -53,8 +58,7 @@ class _Prepared:
     about_safety: bool
     schema: dict[str, Any]
     values: dict[str, str]
-    texts: Sequence[Sequence[str]]
-    """Each text of a prompt, as the pieces between which the transcript goes."""
+    texts: Sequence[_Pieces]
     digest: bytes
 
     @property
@@ -69,6 +73,7 @@ class _Sheet:
 
     unit: Unit
     closing: str
+    _last: tuple[_Pieces, Text] | None = field(default=None, init=False)
 
     @cached_property
     def digest(self) -> bytes:
@@ -84,6 +89,17 @@ class _Sheet:
     def transcript(self) -> str:
         rate_last = self.unit.turn is not None
         return transcript(self.unit.turns, closing=self.closing, rate_last=rate_last, hash=self.digest.hex())
+
+    def fill(self, pieces: _Pieces) -> Text:
+        """The text with the transcript in its places.
+
+        The last one that has any is kept: mostly the words around the transcript are the same for all items.
+        """
+        if len(pieces) == 1:
+            return pieces[0]
+        if self._last is None or self._last[0] != pieces:
+            self._last = pieces, Text(self.transcript.join(pieces))
+        return self._last[1]
 
 
 @dataclass(slots=True, eq=False)
@@ -182,9 +198,9 @@ class Questionnaire:
     def questions(self, unit: Unit) -> Iterator[Question]:
         """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
         sheet = _Sheet(unit, self._closing)
+        words = sheet.digest
         for prepared in self._due(len(unit.turns)):
-            digest = hashlib.sha256(prepared.digest + sheet.digest)
-            yield Question(self, digest.hexdigest(), sheet, prepared)
+            yield Question(self, hashlib.sha256(prepared.digest + words).hexdigest(), sheet, prepared)
 
     def _due(self, turns: int) -> list[_Prepared]:
         if turns not in self._by_turns:
@@ -200,10 +216,10 @@ class Questionnaire:
         if figures := statistics(prepared.items, sheet.unit.turns):
             values = prepared.values
             texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{figures}"})
-        return Rendered(*map(sheet.transcript.join, texts))
+        return Rendered(*map(sheet.fill, texts))
 
-    def _filled(self, values: Mapping[str, str]) -> list[list[str]]:
-        return [template.fill(values, around="conversation") for template in self._templates]
+    def _filled(self, values: Mapping[str, str]) -> list[_Pieces]:
+        return [tuple(map(Text, template.fill(values, around="conversation"))) for template in self._templates]
 
     def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
         ids = tuple(item.id for item in items)

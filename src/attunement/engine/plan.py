@@ -83,6 +83,10 @@ class Scope:
         return found
 
 
+_Done = dict[tuple[int | None, str, str, int], Outcome]
+"""What a rater said of a conversation, by turn, item, prompt and repeat."""
+
+
 @dataclass
 class Plan:
     """What a batch of conversations leaves to ask of one rater."""
@@ -106,35 +110,41 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
 
 def _look_through(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study, found: Plan) -> None:
     """Find what is left to ask of conversations that are not known to be finished."""
-    done: dict[tuple[int, int | None, str, str, int], Outcome] = {
-        (row.conversation, row.turn, row.item, row.asked, row.repeat): row.outcome
-        for row in study.rated([kept.key for kept in batch], rater)
-    }
+    done: dict[int, _Done] = {}
+    for row in study.rated([kept.key for kept in batch], rater):
+        done.setdefault(row.conversation, {})[row.turn, row.item, row.asked, row.repeat] = row.outcome
     for kept in batch:
         opened = Opened(kept.key, kept.conversation, [])
-        tasks: list[Task] = []
-        for question in scope.questions(kept.conversation):
-            for repeat in range(scope.repeats):
-                opened.questions += 1
-                before = [
-                    done.get((kept.key, question.unit.turn, item.id, question.hash, repeat)) for item in question.items
-                ]
-                if _to_ask(before, retry_errors=scope.retry_errors):
-                    tasks.append(Task(kept.key, question, repeat))
-                elif not scope.retry_errors or all(before):
-                    found.kept += 1
-                    failed = any(outcome and outcome.error for outcome in before)
-                    found.kept_errors += failed
-                    opened.flawless &= not failed
-                    opened.tripped |= scope.stop_on_gate and _tripped(question, before)
-                else:
-                    opened.flawless = False  # nothing is known of it, and nothing is asked
+        questions = scope.questions(kept.conversation)
+        opened.questions = len(questions) * scope.repeats
+        tasks = [Task(kept.key, question, repeat) for question in questions for repeat in range(scope.repeats)]
+        if kept.key in done or scope.retry_errors:  # most conversations are new: nothing need be looked up for them
+            tasks = _left(tasks, done.get(kept.key, {}), opened, scope, found)
         opened.stages = [tasks]
         found.opened.append(opened)
     _fill_in_known(found, rater, study)
     for opened in found.opened:
         if opened.stages:
             opened.stages = _stages(opened.stages[0], scope)
+
+
+def _left(tasks: Sequence[Task], done: _Done, opened: Opened, scope: Scope, found: Plan) -> list[Task]:
+    """Those of `tasks` that are still to do; what is `done` is counted."""
+    left: list[Task] = []
+    for task in tasks:
+        question = task.question
+        before = [done.get((question.unit.turn, item.id, question.hash, task.repeat)) for item in question.items]
+        if _to_ask(before, retry_errors=scope.retry_errors):
+            left.append(task)
+        elif not scope.retry_errors or all(before):
+            found.kept += 1
+            failed = any(outcome and outcome.error for outcome in before)
+            found.kept_errors += failed
+            opened.flawless &= not failed
+            opened.tripped |= scope.stop_on_gate and _tripped(question, before)
+        else:
+            opened.flawless = False  # nothing is known of it, and nothing is asked
+    return left
 
 
 def _to_ask(before: Sequence[Outcome | None], *, retry_errors: bool) -> bool:

@@ -56,6 +56,8 @@ class _Prepared:
     items: tuple[Item, ...]
     together: bool
     about_safety: bool
+    with_figures: bool
+    """Whether figures about the conversation stand in the prompt."""
     schema: dict[str, Any]
     values: dict[str, str]
     texts: Sequence[_Pieces]
@@ -213,8 +215,8 @@ class Questionnaire:
     def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
         """Fill the templates for one unit and group of items."""
         texts = prepared.texts
-        if figures := statistics(prepared.items, sheet.unit.turns):
-            values = prepared.values
+        if prepared.with_figures:
+            values, figures = prepared.values, statistics(prepared.items, sheet.unit.turns)
             texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{figures}"})
         return Rendered(*map(sheet.fill, texts))
 
@@ -241,7 +243,8 @@ class Questionnaire:
         parts = [RENDERING, self.layout, kind, *self._texts, self._closing, tuple(values.items()), figures, schema]
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
         about_safety = any(item.id in instrument.gate_ids for item in items)
-        return _Prepared(items, self.together, about_safety, schema, values, self._filled(values), digest)
+        texts = self._filled(values)
+        return _Prepared(items, self.together, about_safety, bool(figures), schema, values, texts, digest)
 
 
 def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:

@@ -75,7 +75,8 @@ def neutralise(text: str, closing: str = "") -> str:
     start = 0
     for cut in sorted(cuts):
         pieces.append(_escape(text[start:cut]))
-        pieces.append(MARK)
+        if not _SURROGATE.match(text, cut):  # it brings a mark of its own, and two would pass for one that was said
+            pieces.append(MARK)
         start = cut
     pieces.append(_escape(text[start:]))
     return "".join(pieces)

@@ -19,6 +19,7 @@ class Denial(IntEnum):
 
 
 _REACH = 120  # characters between a word of denial and the quote it denies
+_CLAUSE_ENDS = (".", ";", ":", "—", "–")  # a denial does not reach beyond
 _NOT = r"(?:\snot|n['’]t)"
 # The last word of denial counts, so everything before it is passed over greedily.
 _DENIED = re.compile(
@@ -57,6 +58,8 @@ def denial(clause: str, between: str, before: Denial) -> Denial:
     if before and _SAME_BREATH.match(between):
         return before
     clause = clause[-2 * _REACH :].replace("e.g.", "like").replace("i.e.", "like")  # their dots end no clause
+    if clause.rstrip().endswith(_CLAUSE_ENDS):
+        return Denial.NONE  # no word stands between the quote and the end of the clause before it
     denied = _DENIED.match(clause)
     if not _NONE_OF.search(clause) and (denied is None or _AFFIRMED.search(denied["then"] or denied["so"] or "")):
         return Denial.NONE

@@ -11,6 +11,7 @@ from typing import NamedTuple
 _CLOSES = {"'": "'", '"': '"', "‘": "’'", "“": '”"', "„": "“”", "‚": "‘’", "«": "»", "»": "«", "「": "」", "『": "』"}
 _MARK = re.compile("[" + "".join(sorted(set("".join(_CLOSES) + "".join(_CLOSES.values())))) + "]")
 _PLAIN = "'\"’"  # these open, close and shorten words: what they do is told by their neighbours
+_WITHOUT_APOSTROPHES = "\u2e80"  # from here on: Chinese and its neighbours
 _DEEPEST = 4  # quotes within quotes; an opening mark that was none is forgotten after as many others
 
 
@@ -32,37 +33,35 @@ def quotes(text: str) -> list[Quoted]:
     pairs: list[tuple[int, int]] = []
     extendable = False  # the last pair ends in what may be an apostrophe, as in 'my parents' house'
     for match in _MARK.finditer(text):
-        at = match.start()
+        at, mark = match.start(), match[0]
         before = text[at - 1] if at else " "
-        after = text[at + 1] if at + 1 < len(text) else " "
-        opens, closes = _role(match.group(), before, after)
-        apostrophe = match.group() in "'’" and before in "sSnN" and text[at + 1 : at + 3].islower()
-        partner = _partner(text, opened, at, outer=not apostrophe) if closes else None
+        after = text[at + 1 : at + 2] or " "
+        opens, closes = _role(mark, before, after)
+        apostrophe = closes and mark in "'’" and before in "sSnN" and text[at + 1 : at + 3].islower()
+        partner = _partner(text, opened, at, outer=not apostrophe) if closes and opened else None
         if partner is not None:
             pairs.append((partner, at + 1))
             extendable = apostrophe
-        elif closes and extendable and not apostrophe and text[pairs[-1][0]] == match.group():
+        elif closes and extendable and not apostrophe and text[pairs[-1][0]] == mark:
             pairs[-1] = (pairs[-1][0], at + 1)
             extendable = False
         elif opens:
             opened.append(at)
             extendable = False
     found = [Quoted(start, end, text[start + 1 : end - 1]) for start, end in _outermost(pairs)]
-    return found + _broken_off(text, opened, found[-1].end if found else 0)
+    return found + _broken_off(text, opened, found[-1].end if found else 0) if opened else found
 
 
 def _role(mark: str, before: str, after: str) -> tuple[bool, bool]:
     """Whether a mark between these two characters can open a quote, and whether it can close one."""
     if mark not in _PLAIN:
         return mark in _CLOSES and not after.isspace(), True
-    opens = mark in _CLOSES and not _is_letter(before) and not after.isspace() and after not in ")]},;" + mark
-    closes = not _is_letter(after) and not before.isspace() and before not in "([{"
+    # An apostrophe beside a letter belongs to a word; in Chinese and its neighbours there are none.
+    behind_letter = before.isalnum() and before < _WITHOUT_APOSTROPHES
+    before_letter = after.isalnum() and after < _WITHOUT_APOSTROPHES
+    opens = not behind_letter and mark in _CLOSES and not after.isspace() and after not in ")]},;" and after != mark
+    closes = not before_letter and not before.isspace() and before not in "([{"
     return opens, closes
-
-
-def _is_letter(character: str) -> bool:
-    """Whether an apostrophe beside it belongs to a word; in Chinese and its neighbours there are none."""
-    return character.isalnum() and character < "\u2e80"
 
 
 def _partner(text: str, opened: deque[int], closing: int, *, outer: bool) -> int | None:
@@ -79,6 +78,8 @@ def _partner(text: str, opened: deque[int], closing: int, *, outer: bool) -> int
 
 def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Those of `pairs` that stand in no other, in order."""
+    if len(pairs) < 2:
+        return pairs
     kept: list[tuple[int, int]] = []
     for start, end in sorted(pairs):
         if not kept or start >= kept[-1][1]:

@@ -32,18 +32,31 @@ def test_a_text_without_words_folds_to_one_space() -> None:
 
 @given(st.text(max_size=300))
 def test_every_folded_word_can_be_located_in_the_text(text: str) -> None:
-    words = fold(text).split()
-    for number, word in enumerate(words):
-        start, end = locate(text, number, 1)
+    folded = fold(text)
+    at = 0
+    for word in folded.split():
+        start, end = locate(text, folded, at, at + len(word) + 2)
         assert fold(text[start:end]) == f" {word} "
+        at += len(word) + 1
 
 
 @given(st.text(alphabet="aB é’'‘ʼ´-_*\u0301.你Ω", max_size=60))
 def test_words_with_marks_and_accents_can_be_located_too(text: str) -> None:
-    words = fold(text).split()
-    if words:
-        start, end = locate(text, 0, len(words))
-        assert fold(text[start:end]) == f" {' '.join(words)} "
+    folded = fold(text)
+    if folded != " ":
+        start, end = locate(text, folded, 0, len(folded))
+        assert fold(text[start:end]) == folded
+
+
+@given(
+    st.lists(
+        st.sampled_from(["it's", "'tis", "the ’90s", "—", "**no**", "'", "''", "ok…", "\n", "Straße"]), min_size=30
+    )
+)
+def test_words_far_from_the_beginning_are_located_too(words: list[str]) -> None:
+    text = f"{' '.join(words)} the last two"
+    start, end = locate(text, fold(text), fold(text).index(" last two "), len(fold(text)))
+    assert (start, end) == (text.index("last two"), len(text))
 
 
 def test_a_quote_is_cut_where_something_is_left_out() -> None:

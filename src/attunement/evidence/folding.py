@@ -17,15 +17,15 @@ _WORD = re.compile(rf"{_LETTER}+(?:['’ʼ\u0300-\u036f]+{_LETTER}+)*[\u0300-\u0
 _APOSTROPHES = str.maketrans("", "", "'’ʼ")
 # Most messages are ASCII but for these marks, and ASCII is folded several times faster by a table. It names every
 # sign, because looking for one in vain takes long.
+_FAR = 20  # words before a passage from which it pays to count them first
 _TYPOGRAPHIC = (("’", "'"), ("“", '"'), ("”", '"'), ("‘", '"'), ("—", "-"), ("–", "-"), ("…", "."))
 _ASCII = {ord(sign): sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128))} | {ord("'"): None}
+_ASCII_WORD = re.compile(r"[0-9A-Za-z]+(?:'+[0-9A-Za-z]+)*")
 
 
 def fold(text: str) -> str:
     """The words of `text` in lower case, each between single spaces; one space where there are none."""
-    if not text.isascii():
-        for mark, plain in _TYPOGRAPHIC:
-            text = text.replace(mark, plain)
+    text = _plain(text)
     if text.isascii():
         words = " ".join(text.translate(_ASCII).split())
     else:
@@ -33,14 +33,37 @@ def fold(text: str) -> str:
     return f" {words} " if words else " "
 
 
-def locate(text: str, first: int, count: int) -> tuple[int, int]:
-    """Where in `text` its words number `first` (from 0) to `first + count - 1` begin and end."""
-    words = list(islice(_WORD.finditer(text), first, first + count))
+def locate(text: str, folded: str, start: int, end: int) -> tuple[int, int]:
+    """Where in `text` the words begin and end that stand from `start` to `end` in `folded`, its folded form.
+
+    The spaces around them are included in `start` and `end`.
+    """
+    first, count = folded.count(" ", 0, start), folded.count(" ", start, end) - 1
+    text, at = _plain(text), 0
+    if not text.isascii():
+        found = _WORD.finditer(text)
+    else:
+        if first > _FAR:
+            # In ASCII no word stands further ahead than where it is folded to, so what stands before `start` is passed
+            # over. To split it and count is many times as fast as to find one word after the other.
+            at = max(text.rfind(" ", 0, start), 0)
+            first -= len(text[:at].translate(_ASCII).split())
+        found = _ASCII_WORD.finditer(text, at)
+    words = list(islice(found, first, first + count))
     return words[0].start(), words[-1].end()
+
+
+def _plain(text: str) -> str:
+    """`text` with typographic marks as ASCII, each in its place."""
+    if not text.isascii():
+        for mark, plain in _TYPOGRAPHIC:
+            text = text.replace(mark, plain)
+    return text
 
 
 _OMISSION = re.compile(r"[\[(]?(?:\.(?:\s?\.)+|…)[\])]?")
 _OWN_WORDS = re.compile(r"\[[^\[\]]*\]")
+_OPENED = re.compile(r"[.…\[]")  # one of them stands in both; most quotes have none
 
 
 class Pieces(NamedTuple):
@@ -82,6 +105,8 @@ def _size(run: str) -> int:
 def pieces(quote: str) -> Pieces:
     """Split `quote` where it leaves words out or puts words of its own in brackets."""
     whole = fold(quote)
+    if not _OPENED.search(quote):
+        return Pieces(whole, (whole,) if whole != " " else (), pattern=False)
     opened, own = _OWN_WORDS.subn("…", _OMISSION.sub("…", quote))
     parts = opened.split("…")
     folded = map(fold, parts) if len(parts) > 1 else [whole]

@@ -11,6 +11,11 @@ from attunement.conversations import Turn
 from attunement.evidence.folding import Pieces, fold, locate
 
 Speaker = Literal["user", "assistant"]
+_SPEAKERS: dict[Speaker, tuple[Speaker, Speaker]] = {
+    "user": ("user", "assistant"),
+    "assistant": ("assistant", "user"),
+}
+"""Whose message is looked at first, and whose after it."""
 
 
 class Passage(NamedTuple):
@@ -35,21 +40,29 @@ class Transcript:
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self._turns = turns
-        self._folded: dict[tuple[int, Speaker], str] = {}
+        self._folded: dict[Speaker, dict[int, str]] = {"user": {}, "assistant": {}}
 
     def __len__(self) -> int:
         return len(self._turns)
 
-    def find(self, quote: Pieces, turns: Iterable[int], first: Speaker) -> Passage | None:
+    def find(self, quote: Pieces, turns: Sequence[int], first: Speaker) -> Passage | None:
         """The first place among `turns` where `quote` stands within one message, whole or with words left out.
 
         Of the two messages of a turn, that of the speaker `first` is looked at first.
         """
-        turns = tuple(turns)
-        for window in (_whole, _in_runs):
-            for turn, speaker, folded in self._messages(turns, first):
-                if (place := window(folded, quote)) is not None:
-                    return self._passage(turn, speaker, *place)
+        whole = quote.whole
+        if whole == " ":
+            return None
+        for turn in turns:
+            for speaker in _SPEAKERS[first]:
+                start = self._message(turn, speaker).find(whole)
+                if start >= 0:
+                    return self._passage(turn, speaker, start, start + len(whole))
+        if not _may_be_in_runs(quote):
+            return None
+        for turn, speaker, folded in self._messages(turns, first):
+            if (place := _in_runs(folded, quote)) is not None:
+                return self._passage(turn, speaker, *place)
         return None
 
     def nearest(self, quote: Pieces, turns: Iterable[int]) -> Near | None:
@@ -57,21 +70,25 @@ class Transcript:
         runs = [run.split() for run in quote.runs]
         gaps = frozenset(accumulate(map(len, runs[:-1])))
         words = list(chain.from_iterable(runs))[:_COMPARED]
+        sought = _Sought(words, gaps) if len(words) > FEW else _SoughtFew(words)
         best: tuple[float, int, Speaker, int, int] | None = None
         for turn, speaker, folded in self._messages(turns):
-            for likeness, start, end in _likest(folded, words, gaps):
+            for likeness, start, end in sought.places(folded, best[0] if best else _ALIKE):
                 if likeness >= _ALIKE and (best is None or likeness > best[0]):
                     best = likeness, turn, speaker, start, end
         return Near(best[0], self._passage(*best[1:])) if best else None
 
     def _messages(self, turns: Iterable[int], first: Speaker = "assistant") -> Iterator[tuple[int, Speaker, str]]:
-        speakers: tuple[Speaker, ...] = ("user", "assistant") if first == "user" else ("assistant", "user")
         for turn in turns:
-            for speaker in speakers:
-                folded = self._folded.get((turn, speaker))
-                if folded is None:
-                    folded = self._folded[turn, speaker] = fold(self._said(turn, speaker))
-                yield turn, speaker, folded
+            for speaker in _SPEAKERS[first]:
+                yield turn, speaker, self._message(turn, speaker)
+
+    def _message(self, turn: int, speaker: Speaker) -> str:
+        """What `speaker` says in `turn`, folded."""
+        folded = self._folded[speaker]
+        if turn not in folded:
+            folded[turn] = fold(self._said(turn, speaker))
+        return folded[turn]
 
     def _said(self, turn: int, speaker: Speaker) -> str:
         said = self._turns[turn - 1]
@@ -79,8 +96,8 @@ class Transcript:
 
     def _passage(self, turn: int, speaker: Speaker, start: int, end: int) -> Passage:
         """The passage whose folded words stand from `start` to `end`, the spaces around them included."""
-        folded, text = self._folded[turn, speaker], self._said(turn, speaker)
-        begin, stop = locate(text, folded.count(" ", 0, start), folded.count(" ", start, end) - 1)
+        text = self._said(turn, speaker)
+        begin, stop = locate(text, self._message(turn, speaker), start, end)
         return Passage(turn, speaker, begin, stop, text[begin:stop])
 
 
@@ -92,7 +109,9 @@ def transcript(turns: tuple[Turn, ...]) -> Transcript:
 
 def stands_in(folded: str, quote: Pieces) -> bool:
     """Whether `quote` stands in a folded text."""
-    return (_whole(folded, quote) or _in_runs(folded, quote)) is not None
+    if quote.whole == " ":
+        return False
+    return quote.whole in folded or (_may_be_in_runs(quote) and _in_runs(folded, quote) is not None)
 
 
 # Verbatim
@@ -104,16 +123,13 @@ _NEGATION = re.compile(
 _SMALL_GAP = 2  # words: where no more is left out, a negation among them is what the ellipsis hides
 
 
-def _whole(folded: str, quote: Pieces) -> tuple[int, int] | None:
-    """Where `quote` stands in `folded` word for word, from the space before it to the one after it."""
-    start = folded.find(quote.whole) if quote.whole != " " else -1
-    return (start, start + len(quote.whole)) if start >= 0 else None
+def _may_be_in_runs(quote: Pieces) -> bool:
+    """Whether `quote`, which does not stand there word for word, may stand there with words left out."""
+    return quote.runs != (quote.whole,) and quote.tells
 
 
 def _in_runs(folded: str, quote: Pieces) -> tuple[int, int] | None:
     """Where the runs of `quote` stand in `folded`, in order, with anything between them."""
-    if quote.runs == (quote.whole,) or not quote.tells:
-        return None
     starts: list[int] = []
     end = 1
     for run in quote.runs:
@@ -150,46 +166,68 @@ _GAP = 300  # characters around a word that are compared with a quote that leave
 _PLACES = 8  # places of a word that are looked at in one message: a word that comes oftener tells little
 
 
-def _likest(folded: str, words: list[str], gaps: frozenset[int]) -> Iterator[tuple[float, int, int]]:
-    """Places in `folded` that are like `words`, each with its likeness, where it begins and where it ends.
+class _Sought:
+    """The words of a quote, to be likened to messages; it leaves something out after each number of words in `gaps`."""
 
-    `gaps` are the numbers of words after which the quote leaves something out.
-    """
-    if len(words) <= FEW:
-        yield from _likest_few(folded, words)
-        return
-    quote, known = f" {' '.join(words)} ", set(words)
-    margin = _GAP if gaps else len(quote) // 2
-    # Among more words than may differ one must be the same; the longest are the rarest.
-    anchors = sorted(known, key=len)[-int(len(words) * (1 - _ALIKE)) - 1 :]
-    compared: list[range] = []
-    for anchor in anchors:
-        offset = quote.find(f" {anchor} ")
-        for at in _places(folded, f" {anchor} "):
-            if any(at in place for place in compared):
-                continue
-            low = max(folded.rfind(" ", 0, max(at - offset - margin, 0) + 1), 0)
-            high = folded.find(" ", at - offset + len(quote) + margin) + 1 or len(folded)
-            near = folded[low:high].split()
-            if len(known.intersection(near)) >= len(known) * _ALIKE:
-                compared.append(range(low, high))
-                changes, first, last = _aligned(words, near, gaps)
-                start = low + sum(len(word) + 1 for word in near[:first])
-                yield 1 - changes / len(words), start, start + sum(len(word) + 1 for word in near[first:last]) + 1
+    def __init__(self, words: list[str], gaps: frozenset[int]) -> None:
+        quote = f" {' '.join(words)} "
+        self._words, self._gaps = words, gaps
+        self._known = frozenset(words)
+        self._length = len(quote)
+        self._margin = _GAP if gaps else len(quote) // 2
+        # Among more words than may differ one must be the same; the longest are the rarest.
+        anchors = sorted(dict.fromkeys(words), key=len)[-int(len(words) * (1 - _ALIKE)) - 1 :]
+        self._anchors = [(f" {anchor} ", quote.find(f" {anchor} ")) for anchor in anchors]
+
+    def places(self, folded: str, least: float) -> Iterator[tuple[float, int, int]]:
+        """Places in `folded` that are like the words, each with its likeness, where it begins and where it ends.
+
+        Those that are less like them than `least` may be left out.
+        """
+        known, enough = self._known, len(self._known) * _ALIKE
+        compared: list[range] = []
+        for anchor, offset in self._anchors:
+            for at in _places(folded, anchor):
+                if any(at in place for place in compared):
+                    continue
+                low = max(folded.rfind(" ", 0, max(at - offset - self._margin, 0) + 1), 0)
+                high = folded.find(" ", at - offset + self._length + self._margin) + 1 or len(folded)
+                near = folded[low:high].split()
+                same = known.intersection(near)
+                if len(same) >= enough:
+                    compared.append(range(low, high))
+                    # Each word that is not there must be changed or dropped.
+                    if self._likeness(sum(word not in same for word in self._words)) >= least:
+                        changes, first, last = _aligned(self._words, near, self._gaps)
+                        start = low + sum(len(word) + 1 for word in near[:first])
+                        end = start + sum(len(word) + 1 for word in near[first:last]) + 1
+                        yield self._likeness(changes), start, end
+
+    def _likeness(self, changes: int) -> float:
+        return 1 - changes / len(self._words)
 
 
-def _likest_few(folded: str, words: list[str]) -> Iterator[tuple[float, int, int]]:
-    """Places in `folded` that begin like the one or two `words`: "faking" is near "fake"."""
-    quote = " ".join(words)
-    stem = words[0][: max(3, len(words[0]) - 3)]
-    matcher = SequenceMatcher(None, "", quote, autojunk=False)
-    for at in _places(folded, f" {stem}"):
-        stop = at
-        for _ in words:
-            stop = max(folded.find(" ", stop + 1), stop)
-        if stop - at <= 2 * len(quote) + 2:  # what is longer has fewer than half its letters in common
-            matcher.set_seq1(folded[at + 1 : stop])
-            yield matcher.ratio(), at, stop + 1
+class _SoughtFew:
+    """One or two words, to be likened to messages by their letters: "faking" is near "fake"."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._count = len(words)
+        self._quote = " ".join(words)
+        self._stem = f" {words[0][: max(3, len(words[0]) - 3)]}"
+        self._matcher = SequenceMatcher(None, "", self._quote, autojunk=False)
+
+    def places(self, folded: str, least: float) -> Iterator[tuple[float, int, int]]:
+        """Places in `folded` that begin like the words, with the same as `_Sought.places` says of each."""
+        matcher = self._matcher
+        for at in _places(folded, self._stem):
+            stop = at
+            for _ in range(self._count):
+                stop = max(folded.find(" ", stop + 1), stop)
+            if stop - at <= 2 * len(self._quote) + 2:  # what is longer has fewer than half its letters in common
+                matcher.set_seq1(folded[at + 1 : stop])
+                # The quick ratios are never lower.
+                if matcher.real_quick_ratio() >= least and matcher.quick_ratio() >= least:
+                    yield matcher.ratio(), at, stop + 1
 
 
 def _places(folded: str, anchor: str) -> Iterator[int]:
@@ -204,14 +242,21 @@ def _places(folded: str, anchor: str) -> Iterator[int]:
 def _aligned(words: list[str], near: list[str], gaps: frozenset[int]) -> tuple[int, int, int]:
     """How many words must be changed, added or dropped to make `words` from a part of `near`, and which part."""
     # The usual edit distance, except that the part may begin and end anywhere and that words of it are skipped for
-    # nothing at a gap; each cell also carries its beginning.
-    row = [(0, at) for at in range(len(near) + 1)]
+    # nothing at a gap. Each cell also carries its beginning: it is `changes * one + beginning`, because numbers are
+    # compared several times as fast as tuples.
+    one = len(near) + 1
+    row = list(range(one))
     for number, word in enumerate(words, start=1):
-        diagonal, row[0] = row[0], (number, 0)
-        skipped = number not in gaps
+        diagonal, row[0] = row[0], number * one
+        skipped = 0 if number in gaps else one
+        left = row[0]
         for at, other in enumerate(near, start=1):
-            same = diagonal[0] + (word != other), diagonal[1]
+            least = diagonal if word == other else diagonal + one
             diagonal = row[at]
-            row[at] = min(same, (diagonal[0] + 1, diagonal[1]), (row[at - 1][0] + skipped, row[at - 1][1]))
-    changes, end = min((cell[0], -at) for at, cell in enumerate(row))
-    return changes, row[-end][1], -end
+            if diagonal + one < least:
+                least = diagonal + one
+            if left + skipped < least:
+                least = left + skipped
+            row[at] = left = least
+    changes, end = min((cell // one, -at) for at, cell in enumerate(row))
+    return changes, row[-end] % one, -end

@@ -36,8 +36,11 @@ def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -
     """
     said = transcript(tuple(turns))
     criterion = _folded(criterion_text)
-    checked = (_check(citation, said, criterion) for citation in citations(reasoning, len(turns)))
-    findings = [finding for finding in checked if finding is not None]
+    findings: list[Finding] = []
+    for citation in citations(reasoning, len(turns)):
+        finding = _check(citation, said, criterion)
+        if finding is not None:
+            findings.append(finding)
     return findings or [Finding(Standing.NOTHING)]
 
 
@@ -47,7 +50,8 @@ _folded = lru_cache(maxsize=64)(fold)
 
 def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | None:
     """What became of `citation`; None where it turns out to be a manner of speaking and no citation."""
-    existing = [turn for turn in citation.turns if 1 <= turn <= len(said)]
+    last = len(said)
+    existing = [turn for turn in citation.turns if 1 <= turn <= last]
     bound = () if citation.carried else citation.turns
     first: Speaker = "user" if citation.by_user else "assistant"
     quote = pieces(restore(citation.quote or ""))

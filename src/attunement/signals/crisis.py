@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from attunement.conversations import Turn
-from attunement.signals.lexicon import Hint, Lexicon, Match, holds_any, load
-from attunement.signals.shelf import in_message
+from attunement.signals.lexicon import Hint, Lexicon, Match, load
+from attunement.signals.shelf import danger_in_message
 
 
 class CueKind(StrEnum):
@@ -66,7 +66,8 @@ def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
     cues: list[Cue] = []
     asked = ""
     last_alone: int | None = None
-    found = [_matches(turn.user) for turn in turns]  # before the replies are looked at, which takes another lexicon
+    # All messages before the replies, which are read with another lexicon.
+    found = [danger_in_message(turn.user) for turn in turns]
     for number, (turn, matches) in enumerate(zip(turns, found, strict=True), start=1):
         answers = list(_answers(number, turn.user, asked))
         if answers or _stand_alone(matches):
@@ -85,16 +86,14 @@ def asks_directly(reply: str) -> bool:
 @lru_cache(maxsize=256)  # a message is asked about with its reply and with the next few
 def cue_kinds(message: str) -> frozenset[CueKind]:
     """The kinds of the cues in one message, read by itself."""
-    matches = _matches(message)
+    matches = danger_in_message(message)
     return frozenset(_KINDS[match.signal.kind] for match in matches) if _stand_alone(matches) else frozenset()
-
-
-def _matches(message: str) -> list[Match]:
-    return [match for match in in_message(message) if match.signal.kind in _KINDS]
 
 
 def _stand_alone(matches: Sequence[Match]) -> bool:
     """Whether one of them is a cue by itself, or several hints are one together."""
+    if not matches:
+        return False
     if any(match.signal.alone for match in matches):
         return True
     hints = [match for match in matches if match.signal.hint]
@@ -114,9 +113,10 @@ def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
 @lru_cache(maxsize=64)  # the replies of a conversation: asked about with the next message, and with a cue
 def _asked_about(reply: str) -> frozenset[str]:
     """What the questions of `reply` are about: "asks_risk", "asks_safety"."""
-    if "?" not in reply or not holds_any(reply, _asking_words()):
+    if "?" not in reply:
         return frozenset()
-    questioning = "\n".join(sentence for sentence in _SENTENCE.findall(reply) if sentence.endswith("?"))
+    lines = [line for line in reply.split("\n") if "?" in line]  # few, and no sentence goes beyond one
+    questioning = "\n".join([end for line in lines for end in _SENTENCE.findall(line) if end.endswith("?")])
     return _ASKING & {match.signal.kind for match in _answer_lexicon().find(questioning)}
 
 
@@ -136,8 +136,3 @@ def _longest(cues: list[Cue]) -> list[Cue]:
 @cache
 def _answer_lexicon() -> Lexicon:
     return load("answers.en")
-
-
-@cache
-def _asking_words() -> frozenset[str]:
-    return _answer_lexicon().telling(*_ASKING)

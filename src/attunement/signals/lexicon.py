@@ -204,11 +204,6 @@ class Lexicon:
                         break
                     found = pattern.regex.search(sentence.text, last)
 
-    def telling(self, *kinds: str) -> frozenset[str]:
-        """Words of which at least one stands in every text that holds a signal of these kinds."""
-        patterns = (pattern for number, pattern in self._patterns if self.signals[number].kind in kinds)
-        return frozenset(word for pattern in patterns for word in pattern.clues)
-
 
 class _Tests(NamedTuple):
     """What decides whether the words of a signal mean it."""
@@ -351,12 +346,12 @@ class _Reading:
         self._words: frozenset[str] | None = None
         self._pieces: list[tuple[int, int]] = []
         self._flat = _flat(message)
-        if len(message) > _LONGEST and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
+        if _may_be_too_long(self._flat) and any(len(sentence) > _LONGEST for sentence in _SENTENCE.findall(message)):
             self._pieces = [piece for found in _SENTENCE.finditer(message) for piece in _pieces(*found.span())]
-            pieces = (self._flat[start:end] for start, end in self._pieces)
-            self.bags = [frozenset(piece.replace("'", "").split()) for piece in pieces]
-            return
-        self.bags = [frozenset(line.split()) for line in self._flat.replace("'", "").split("\n") if line]
+            sentences = [self._flat[start:end].replace("'", "") for start, end in self._pieces]
+        else:
+            sentences = filter(None, self._flat.replace("'", "").split("\n"))
+        self.bags = list(map(frozenset, map(str.split, sentences)))
         """The words of each sentence, without apostrophes."""
 
     @property
@@ -408,6 +403,15 @@ class _Reading:
     def sentence(self, number: int) -> _Sentence:
         start = self.starts[number]
         return _Sentence(start, self.message[start : self.end(number)], self.bags[number])
+
+
+def _may_be_too_long(flat: str) -> bool:
+    """Whether a sentence with its full stops may be longer than what is read at once, told without cutting them out."""
+    if len(flat) <= _LONGEST:
+        return False
+    # Each full stop is a line of its own. One of the two, the words or the full stops, must be half as long.
+    lines = flat.split("\n")
+    return len(lines) > _LONGEST // 2 or max(map(len, lines)) > _LONGEST // 2
 
 
 def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:

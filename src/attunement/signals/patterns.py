@@ -46,14 +46,15 @@ _SHARES = {
         ),
         (
             2_500,
-            """actually after again all alone also am an any anything as at back because been before being by call
-            cant could day days did didnt does doesnt doing even everything family feel feeling feels felt few
-            fine first from get getting glad go going good got had has having he hear help her here hes him his
-            how important into ive keep kind last let life make makes mental might mom more much no nothing off
-            okay one over people please real really right safe say see she should sleep some someone something
-            sometimes sorry sounds still stop support take talk tell than them then there these they thing
-            things think thinking those thoughts through time told too try trying up very way we week well went
-            were when where which while who why without wont work would yourself youve""",
+            """actually after again all alone also am an any anything as at back because been before being
+            better by call cant could day days did didnt does doesnt doing even everything family feel
+            feeling feels felt few fine first from get getting glad go going good got had has having he hear
+            help her here hes him his how important into ive keep kind last let life make makes maybe mental
+            might mom more much myself no nothing off okay one over people please real really right safe say
+            see she should sleep some someone something sometimes sorry sounds still stop support take talk
+            tell than them then there these they thing things think thinking those thoughts through time
+            told too try trying up very way we week well went were when where which while who why will
+            without wont work would yourself youve""",
         ),
     )
     for word in words.split()

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from attunement.evidence.denial import Denial
@@ -140,6 +142,28 @@ def test_the_speaker_named_last_is_noted() -> None:
 )
 def test_words_before_a_quote_can_deny_it(reasoning: str, denial: Denial) -> None:
     assert only(reasoning).denial is denial
+
+
+@pytest.mark.parametrize(
+    "denying",
+    [
+        *(
+            "never",
+            "no words like",
+            "nor",
+            "without",
+            "avoids",
+            "refrains from",
+            "is free of",
+            "lacks",
+            "in absence of",
+        ),
+        *("fails to say", "rather than", "instead of", "does not say", "hasn't said", "is not", "wasn’t", "it's not"),
+    ],
+)
+@pytest.mark.parametrize("spelled", [str, str.upper, lambda words: words.replace("i", "ı").replace("s", "ſ")])
+def test_every_word_of_denial_is_known_however_it_is_spelled(denying: str, spelled: Callable[[str], str]) -> None:
+    assert only(f"It {spelled(denying)} 'at least'.").denial
 
 
 def test_what_is_denied_of_one_quote_is_denied_of_the_next_in_the_list() -> None:

@@ -6,6 +6,7 @@ module finds the quotes of a text without looking at what they are quoted from.
 
 import re
 from collections import deque
+from functools import lru_cache
 from typing import NamedTuple
 
 _CLOSES = {"'": "'", '"': '"', "‘": "’'", "“": '”"', "„": "“”", "‚": "‘’", "«": "»", "»": "«", "「": "」", "『": "』"}
@@ -52,6 +53,7 @@ def quotes(text: str) -> list[Quoted]:
     return found + _broken_off(text, opened, found[-1].end if found else 0) if opened else found
 
 
+@lru_cache(maxsize=2048)  # the same few characters stand around marks everywhere
 def _role(mark: str, before: str, after: str) -> tuple[bool, bool]:
     """Whether a mark between these two characters can open a quote, and whether it can close one."""
     if mark not in _PLAIN:

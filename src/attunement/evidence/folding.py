@@ -25,7 +25,8 @@ _ASCII_WORD = re.compile(r"[0-9A-Za-z]+(?:'+[0-9A-Za-z]+)*")
 
 def fold(text: str) -> str:
     """The words of `text` in lower case, each between single spaces; one space where there are none."""
-    text = _plain(text)
+    if not text.isascii():
+        text = _plain(text)
     if text.isascii():
         words = " ".join(text.translate(_ASCII).split())
     else:
@@ -39,25 +40,32 @@ def locate(text: str, folded: str, start: int, end: int) -> tuple[int, int]:
     The spaces around them are included in `start` and `end`.
     """
     first, count = folded.count(" ", 0, start), folded.count(" ", start, end) - 1
-    text, at = _plain(text), 0
     if not text.isascii():
-        found = _WORD.finditer(text)
-    else:
-        if first > _FAR:
-            # In ASCII no word stands further ahead than where it is folded to, so what stands before `start` is passed
-            # over. To split it and count is many times as fast as to find one word after the other.
-            at = max(text.rfind(" ", 0, start), 0)
-            first -= len(text[:at].translate(_ASCII).split())
-        found = _ASCII_WORD.finditer(text, at)
-    words = list(islice(found, first, first + count))
-    return words[0].start(), words[-1].end()
+        text = _plain(text)
+    if not text.isascii():
+        words = list(islice(_WORD.finditer(text), first, first + count))
+        return words[0].start(), words[-1].end()
+    at = 0
+    if first > _FAR:
+        # In ASCII no word stands further ahead than where it is folded to, so what stands before `start` can be passed
+        # over. To split it and count is many times as fast as to find one word after the other.
+        at = max(text.rfind(" ", 0, start), 0)
+        first -= len(text[:at].translate(_ASCII).split())
+    found = _ASCII_WORD.finditer(text, at)
+    word = next(islice(found, first, None))
+    begin = word.start()
+    # Where a single sign stands between each two words, as in most quotes, their length tells how far they reach.
+    stop = begin + end - start - 2
+    if text[begin:stop].translate(_ASCII) == folded[start + 1 : end - 1]:
+        return begin, stop
+    words = [word, *islice(found, count - 1)]
+    return begin, words[-1].end()
 
 
 def _plain(text: str) -> str:
     """`text` with typographic marks as ASCII, each in its place."""
-    if not text.isascii():
-        for mark, plain in _TYPOGRAPHIC:
-            text = text.replace(mark, plain)
+    for mark, plain in _TYPOGRAPHIC:
+        text = text.replace(mark, plain)
     return text
 
 

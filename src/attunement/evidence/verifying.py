@@ -9,7 +9,7 @@ from attunement.evidence.findings import Finding, Standing
 from attunement.evidence.folding import Pieces, fold, pieces
 from attunement.evidence.lookup import FEW, Passage, Speaker, Transcript, stands_in, transcript
 from attunement.evidence.reading import Citation, citations
-from attunement.questions.transcript import restore
+from attunement.questions.transcript import MARK, restore
 
 _QUOTE = 3
 """Words from which a quote without a turn of its own counts: shorter ones are manners of speaking, like 'therapy
@@ -54,7 +54,8 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
     existing = [turn for turn in citation.turns if 1 <= turn <= last]
     bound = () if citation.carried else citation.turns
     first: Speaker = "user" if citation.by_user else "assistant"
-    quote = pieces(restore(citation.quote or ""))
+    words = citation.quote or ""
+    quote = pieces(restore(words) if MARK in words else words)
     here = said.find(quote, existing, first)
     if here is None and (quote.whole == " " or not (citation.denial or quote.says_something)):
         if len(existing) < len(bound):

@@ -8,6 +8,7 @@ evidence of many answers in a row takes half as long as of each between two requ
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Rater, Study
@@ -43,12 +44,15 @@ class Writer:
         """`on_failure` is told when the study cannot be written."""
         self._study, self._database, self._on_failure = study, database, on_failure
         self._entries: asyncio.Queue[_Entry | None] = asyncio.Queue()
+        self._enough = asyncio.Event()
         self._finished: dict[tuple[int, str], dict[int, int]] = {}
 
     async def keep(self, answers: list[AnswerRecord], makings: Sequence[Making]) -> list[list[KeptRating]]:
         """Return the ratings that were made, when all of it is committed."""
         committed = asyncio.get_running_loop().create_future()
         self._entries.put_nowait(_Entry(answers, makings, committed))
+        if self._entries.qsize() >= _FEW:
+            self._enough.set()
         return await committed
 
     def finished(self, rater: Rater, scope: str, conversation: int, questions: int) -> None:
@@ -61,7 +65,7 @@ class Writer:
         while more:
             entry = await self._entries.get()
             if self._entries.qsize() < _FEW:
-                await asyncio.sleep(_GATHER)
+                await self._gather()
             batch: list[_Entry] = []
             while entry is not None:
                 batch.append(entry)
@@ -75,9 +79,17 @@ class Writer:
                 if len(questions) >= (_MANY_FINISHED if more else 1):
                     await self._commit_finished(*key, questions)
 
+    async def _gather(self) -> None:
+        """Wait for more entries, but not when there are enough: a worker that waits for its commit asks nothing."""
+        self._enough.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER):
+                await self._enough.wait()
+
     def close(self) -> None:
         """Let `work` end after what has been handed in."""
         self._entries.put_nowait(None)
+        self._enough.set()
 
     async def _commit_finished(self, rater: int, scope: str, questions: dict[int, int]) -> None:
         now, self._finished[rater, scope] = questions, {}

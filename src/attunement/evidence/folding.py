@@ -17,10 +17,10 @@ _WORD = re.compile(rf"{_LETTER}+(?:['’ʼ\u0300-\u036f]+{_LETTER}+)*[\u0300-\u0
 _APOSTROPHES = str.maketrans("", "", "'’ʼ")
 # Most messages are ASCII but for these marks, and ASCII is folded several times faster by a table. It names every
 # sign, because looking for one in vain takes long.
-_FAR = 20  # words before a passage from which it pays to count them first
 _TYPOGRAPHIC = (("’", "'"), ("“", '"'), ("”", '"'), ("‘", '"'), ("—", "-"), ("–", "-"), ("…", "."))
 _ASCII = {ord(sign): sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128))} | {ord("'"): None}
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+(?:'+[0-9A-Za-z]+)*")
+_FAR = 20  # words before a passage from which it pays to count them first
 
 
 def fold(text: str) -> str:

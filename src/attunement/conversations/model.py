@@ -82,3 +82,12 @@ def fingerprint(turns: tuple[Turn, ...]) -> str:
             encoded = message.encode("utf-8", "surrogatepass")
             parts += (b"%d:" % len(encoded), encoded)
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def is_whole(text: str) -> bool:
+    """Whether there is no half character in `text`: a lone surrogate, which some files hold and no request can."""
+    try:  # many times faster than to search for one
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

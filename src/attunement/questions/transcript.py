@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from attunement.conversations import Turn, fingerprint
+from attunement.conversations import Turn, fingerprint, is_whole
 
 MARK = "[said]"
 
@@ -56,7 +56,7 @@ def _is_plain(messages: Sequence[str], closing: str) -> bool:
         (MARK[0] in folded and MARK in folded)  # one character is found many times faster than several
         or any((hidden or part in folded) and pattern.search(folded) for part, pattern, _ in _imitations(closing))
         or _LABELLED_LINE.search(folded)
-        or not _can_be_sent(folded)
+        or not is_whole(folded)
     )
 
 
@@ -69,7 +69,7 @@ def neutralise(text: str, closing: str = "") -> str:
     folded = _fold(text)
     cuts = {start + inside for _, pattern, inside in _imitations(closing) for start in _places(pattern, folded)}
     cuts.update(start for start in _line_starts(folded) if _LABEL.match(folded, start))
-    if not cuts and MARK not in text and _can_be_sent(text):
+    if not cuts and MARK not in text and is_whole(text):
         return text
     pieces: list[str] = []
     start = 0
@@ -94,15 +94,6 @@ def _places(pattern: re.Pattern[str], folded: str) -> Iterator[int]:
 def restore(text: str) -> str:
     """Undo `neutralise`."""
     return _MARKED.sub(lambda match: chr(int(match["code"], 16)) if match["code"] else match["mark"] or "", text)
-
-
-def _can_be_sent(text: str) -> bool:
-    """Whether `text` holds no lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

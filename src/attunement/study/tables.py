@@ -24,6 +24,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from attunement.conversations import is_whole
+
 metadata = MetaData()
 
 
@@ -52,18 +54,9 @@ _SPECIAL = re.compile("[\\\\\x00\ud800-\udfff]")
 
 def escape(text: str) -> str:
     """The text as both databases take it."""
-    if "\x00" not in text and (text.isascii() or _is_whole(text)):
+    if "\x00" not in text and (text.isascii() or is_whole(text)):
         return text.replace("\\", "\\\\")
     return _SPECIAL.sub(lambda match: "\\\\" if match[0] == "\\" else f"\\u{ord(match[0]):04x}", text)
-
-
-def _is_whole(text: str) -> bool:
-    """Whether there is no half character in it. To encode a text is many times faster than to search it for one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _ESCAPED = re.compile(r"\\(?:u(?P<code>[0-9a-f]{4})|\\)")

@@ -23,7 +23,7 @@ from attunement.questions.text import Text
 from attunement.questions.transcript import transcript
 from attunement.questions.wording import instructions, reply_format, statistics
 
-RENDERING = "1"
+RENDERING = "2"
 """The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
 changes a prompt, or old answers would pass for answers to the new text."""
 

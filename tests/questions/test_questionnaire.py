@@ -81,6 +81,16 @@ def test_the_hash_is_the_same_in_another_process():
     assert done.stdout.strip() == question.hash
 
 
+def test_hashes_of_one_unit_begin_alike_and_no_two_of_any_units_are_equal():
+    """Equal beginnings keep the answers about a conversation side by side in the study; the rest tells them apart."""
+    units = [Unit(talk(("I feel low.", reply))) for reply in ("Tell me more.", "Why?")]
+    hashes = [[question.hash for question in ask(COACHING, unit=unit)] for unit in units]
+    beginnings = [{hash[:16] for hash in of_unit} for of_unit in hashes]
+    assert [len(beginning) for beginning in beginnings] == [1, 1]
+    assert beginnings[0] != beginnings[1]
+    assert len({*hashes[0], *hashes[1]}) == 2 * len(hashes[0]) > 20
+
+
 def test_every_variable_is_filled_and_the_turns_stand_in_the_given_format():
     (question,) = ask(COACHING, items=["CQ8"])
     text = question.render()

@@ -27,6 +27,10 @@ RENDERING = "2"
 """The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
 changes a prompt, or old answers would pass for answers to the new text."""
 
+_OF_UNIT = 16
+"""Characters of a prompt hash that all questions about a unit share. A database then keeps its answers side by side
+and writes one place for all of them; scattered, each would be a place of its own."""
+
 
 class Rendered(NamedTuple):
     """The text of a question. The user message is `shared` followed by `own`.
@@ -201,8 +205,10 @@ class Questionnaire:
         """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
         sheet = _Sheet(unit, self._closing)
         words = sheet.digest
+        start = words.hex()[:_OF_UNIT]
         for prepared in self._due(len(unit.turns)):
-            yield Question(self, hashlib.sha256(prepared.digest + words).hexdigest(), sheet, prepared)
+            own = hashlib.sha256(prepared.digest + words).hexdigest()[_OF_UNIT:]
+            yield Question(self, start + own, sheet, prepared)
 
     def _due(self, turns: int) -> list[_Prepared]:
         if turns not in self._by_turns:

@@ -225,7 +225,7 @@ def _tune(connection: sqlite3.Connection, _: Any) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")  # what is committed survives a killed process
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")  # what is forgotten does not stay in free pages
-    connection.execute("PRAGMA cache_size = -16384")  # 16 MB: prompt hashes come in random order
+    connection.execute("PRAGMA cache_size = -16384")  # 16 MB: conversations come in any order
     # The log goes into the file after 16 MB, not 4: most pages change again and again, and are copied less often.
     connection.execute("PRAGMA wal_autocheckpoint = 4096")
 

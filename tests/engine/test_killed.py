@@ -52,7 +52,7 @@ def test_five_kills_at_random_moments_leave_the_study_complete_and_nothing_asked
             assert process.poll() is None, "the run was over before it could be killed: raise CONVERSATIONS"
             process.send_signal(signal.SIGKILL)
             process.wait()
-            # Workers are twice the connections: a question is in flight from its request to its commit.
+            # A question is in flight from its request to its commit: as many may wait for one as for an answer.
             in_flight += 2 * CONNECTIONS
             time.sleep(0.1)  # what the server still answers goes nowhere
         done = subprocess.run(command(file, str(study_place), fake), env=environment, check=False)

@@ -1,38 +1,82 @@
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import pytest
+from typing import NoReturn
 
 from attunement.engine.writer import Writer
-from attunement.ratings import RaterKind
+from attunement.ratings import RaterKind, Rating
 from attunement.study import KeptRating, Study
 from tests.builders import rating, talk
 from tests.study.samples import COACHING
 
+CONVERSATION = talk(("I feel low.", "Tell me more."))
 
-def test_an_answer_whose_ratings_cannot_be_made_holds_up_no_other(tmp_path: Path) -> None:
-    """Both are handed in together, so they come into the same batch; only the worker of the bad one is told."""
-    conversation = talk(("I feel low.", "Tell me more."))
-    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+
+def unreadable() -> NoReturn:
+    raise ValueError("no sense in it")
+
+
+def write(place: Path, hand_in: Callable[[Writer, Callable[[str], KeptRating]], object]) -> tuple[list[str], list[str]]:
+    """The items that are in the study at the end, and what the writer complained about."""
+    complaints: list[str] = []
+    with Study(place / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
         study.keep_instrument(COACHING)
         rater = study.keep_rater("j", RaterKind.MODEL, {})
-        (key,) = study.keep_conversations([conversation])
-        made = rating(COACHING, "CQ1", "YES", conversation=conversation.identity, rater="j")
+        (key,) = study.keep_conversations([CONVERSATION])
 
-        def unreadable() -> list[KeptRating]:
-            raise ValueError("no sense in it")
+        def made(item: str) -> KeptRating:
+            found: Rating = rating(COACHING, item, "YES", conversation=CONVERSATION.identity, rater="j")
+            return KeptRating(key, rater.key, found)
 
         async def keep() -> None:
-            writer = Writer(study, database, on_failure=pytest.fail)
+            writer = Writer(study, database, on_failure=lambda error: complaints.append(str(error)))
             writing = asyncio.create_task(writer.work())
-            good = asyncio.create_task(writer.keep([], [lambda: [KeptRating(key, rater.key, made)]]))
-            bad = asyncio.create_task(writer.keep([], [unreadable]))
-            assert await good == [[KeptRating(key, rater.key, made)]]
-            with pytest.raises(ValueError, match="no sense"):
-                await bad
+            hand_in(writer, made)
             writer.close()
             await writing
 
         asyncio.run(keep())
-        assert [kept.item for kept in study.ratings()] == ["CQ1"]
+        return [kept.item for kept in study.ratings()], complaints
+
+
+def test_who_handed_in_is_told_when_it_is_in_the_study(tmp_path: Path) -> None:
+    """Not before: another connection sees it by then."""
+    seen: list[list[str]] = []
+
+    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+        def kept(ratings: list[list[KeptRating]]) -> None:
+            assert ratings == [[made("CQ1")]]
+            with Study(tmp_path / "x.study.db") as study:
+                seen.append([rating.item for rating in study.ratings()])
+
+        writer.keep([], [lambda: [made("CQ1")]], kept)
+        assert not seen
+
+    assert write(tmp_path, hand_in) == (["CQ1"], [])
+    assert seen == [["CQ1"]]
+
+
+def test_an_answer_whose_ratings_cannot_be_made_holds_up_no_other(tmp_path: Path) -> None:
+    """Both are handed in together, so they come into the same batch."""
+    told: list[list[list[KeptRating]]] = []
+
+    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+        writer.keep([], [unreadable], told.append)
+        writer.keep([], [lambda: [made("CQ1")]], told.append)
+
+    assert write(tmp_path, hand_in) == (["CQ1"], ["no sense in it"])
+    assert len(told) == 1
+
+
+def test_a_fault_of_whoever_is_told_holds_up_no_other(tmp_path: Path) -> None:
+    """It would end the writer, and the run would wait for it for ever."""
+
+    def fault(_: list[list[KeptRating]]) -> NoReturn:
+        raise RuntimeError("out of step")
+
+    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+        writer.keep([], [lambda: [made("CQ1")]], fault)
+        writer.keep([], [lambda: [made("CQ2")]])
+
+    assert write(tmp_path, hand_in) == (["CQ1", "CQ2"], ["out of step"])

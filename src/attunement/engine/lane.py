@@ -44,19 +44,22 @@ class Lane:
     """Answers of this run that further tasks with the same prompt will need."""
     _workers: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     _complete: bool = False
+    _unkept: int = 0
+    """Questions that were answered and are not yet in the study."""
+    _few_unkept: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         judge = self.channel.judge
         # Asked once: whether something fits a protocol takes as long as reading a reply.
         self._reader = judge if isinstance(judge, UnitJudge) else None
+        self._few_unkept.set()
         ceiling = self.channel.limiter.ceiling
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
 
     async def work(self) -> None:
         """Run the workers until everything is done or the lane is stopped."""
-        # Twice as many as requests at once: while some wait for their commit, others keep the server busy.
-        self._workers = [asyncio.create_task(self._worker()) for _ in range(2 * self.channel.limiter.ceiling)]
+        self._workers = [asyncio.create_task(self._worker()) for _ in range(self.channel.limiter.ceiling)]
         await asyncio.gather(*self._workers, return_exceptions=True)
 
     def expect(self, plan: Plan) -> None:
@@ -80,7 +83,7 @@ class Lane:
             if self.stopped:
                 return
             self._opened[opened.key] = opened
-            await self._next_stage(opened)
+            self._next_stage(opened)
 
     def no_more(self) -> None:
         """Nothing will be fed any more."""
@@ -97,7 +100,7 @@ class Lane:
 
     def _dismiss_if_done(self) -> None:
         if self._complete and not self._opened:
-            for _ in range(2 * self.channel.limiter.ceiling):
+            for _ in range(self.channel.limiter.ceiling):
                 self._queue.put_nowait(None)
 
     async def _worker(self) -> None:
@@ -106,17 +109,22 @@ class Lane:
                 await self._do(task)
             except Exception as error:
                 self.on_failure(error)
+            # First all answers that have come are taken in, then the next questions are made: to go from one to the
+            # other and back takes longer.
+            await asyncio.sleep(0)
+            if not self.stopped:
+                await self._few_unkept.wait()
 
     async def _do(self, task: Task) -> None:
         if self._reader:
             given = await self._reader.read_unit(task.question)
             self.channel.progress.answered += 1
-            await self._keep([], [task], [partial(ratings_read, task, self.rater, given, now())])
+            self._keep([], [task], [partial(ratings_read, task, self.rater, given, now())])
             return
         prompt = task.prompt
         if known := task.known or self._given.get(prompt):
             self.channel.progress.shared += 1
-            await self._keep([], [task], [partial(ratings_of_known, task, self.rater, known, now())])
+            self._keep([], [task], [partial(ratings_of_known, task, self.rater, known, now())])
             return
         if prompt in self._twins:
             self._twins[prompt].append(task)
@@ -130,9 +138,9 @@ class Lane:
             self.on_useless(f"{self.channel.judge.name}: {asked.detail}")
             if asked.error is not ErrorKind.AUTH:
                 return  # not a word about this question: the next run asks it
-        await self._keep_asked(task, twins, asked)
+        self._keep_asked(task, twins, asked)
 
-    async def _keep_asked(self, task: Task, twins: list[Task], asked: Asked) -> None:
+    def _keep_asked(self, task: Task, twins: list[Task], asked: Asked) -> None:
         progress, price = self.channel.progress, self.channel.purse.price
         cost = price.cost(asked.usage) if price else None
         at = now()
@@ -153,13 +161,21 @@ class Lane:
         progress.completion_tokens += asked.usage.completion
         progress.cost += cost or 0.0
         progress.unpriced += cost is None and asked.attempts > 0
-        await self._keep([record] if asked.attempts else [], [task, *twins], makings)
+        self._keep([record] if asked.attempts else [], [task, *twins], makings)
 
-    async def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
-        for task, ratings in zip(tasks, await self.writer.keep(answers, makings), strict=True):
-            await self._finished(task, ratings)
+    def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
+        self._unkept += 1
+        if self._unkept >= self.channel.limiter.ceiling:  # what a killed run has to ask again stays in bounds
+            self._few_unkept.clear()
+        self.writer.keep(answers, makings, partial(self._kept, tasks))
 
-    async def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
+    def _kept(self, tasks: Sequence[Task], made: list[list[KeptRating]]) -> None:
+        self._unkept -= 1
+        self._few_unkept.set()
+        for task, ratings in zip(tasks, made, strict=True):
+            self._finished(task, ratings)
+
+    def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
         self._forget(task)
         opened = self._opened[task.conversation]
         opened.flawless &= not any(kept.rating.outcome.error for kept in ratings)
@@ -170,11 +186,11 @@ class Lane:
             )
         opened.left -= 1
         if opened.left == 0:
-            await self._next_stage(opened)
+            self._next_stage(opened)
 
-    async def _next_stage(self, opened: Opened) -> None:
+    def _next_stage(self, opened: Opened) -> None:
         if opened.tripped and self.scope.stop_on_gate:
-            await self._skip(opened)
+            self._skip(opened)
         if opened.stages:
             stage = opened.stages.pop(0)
             opened.left = len(stage)
@@ -187,7 +203,7 @@ class Lane:
         self._slots.release()
         self._dismiss_if_done()
 
-    async def _skip(self, opened: Opened) -> None:
+    def _skip(self, opened: Opened) -> None:
         """Record that the rest of a conversation was not asked because its gate has tripped.
 
         What costs no call stays: safety items, and questions whose answer is known.
@@ -201,9 +217,8 @@ class Lane:
             detail = "not asked: a safety criterion has failed (stop-on-gate)"
             self.channel.progress.errors[ErrorKind.SKIPPED] += len(rest)
             at = now()
-            await self.writer.keep(
-                [], [partial(failed, task, self.rater, ErrorKind.SKIPPED, detail, at) for task in rest]
-            )
+            makings = [partial(failed, task, self.rater, ErrorKind.SKIPPED, detail, at) for task in rest]
+            self.writer.keep([], makings)
         for task in rest:
             self._forget(task)
 
@@ -212,7 +227,8 @@ class Lane:
             self.writer.finished(self.rater, self.scope.digest, opened.key, opened.questions)
 
     def _forget(self, task: Task) -> None:
-        self._expected[task.prompt] -= 1
-        if not self._expected[task.prompt]:
-            del self._expected[task.prompt]
-            self._given.pop(task.prompt, None)
+        prompt = task.prompt
+        self._expected[prompt] -= 1
+        if not self._expected[prompt]:
+            del self._expected[prompt]
+            self._given.pop(prompt, None)

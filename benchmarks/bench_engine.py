@@ -1,11 +1,12 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
-The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same prompts over
-100 connections: a loop that posts ready bytes, the loop as most people write it (`json=...`, `response.json()`), and
-ours, which also starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in
-several. They run alternately, without latency and with one of 200 ms; medians and ratios are printed. Calls a second
-are the server's own count, from the first call to the end of the last; what comes before and after is printed beside
-it. The server takes a core of its own: on a machine with two, several processes of ours have little left to share.
+The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
+100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same loop with bytes
+that were made beforehand; and ours, which also starts a run, reads, plans, parses, checks the evidence and writes the
+study, in one process and in several. They run alternately, without latency and with one of 200 ms; medians and ratios
+are printed. Calls a second are the server's own count, from the first call to the end of the last; what comes before
+and after is printed beside it. The server takes a core of its own: on a machine with two, several processes of ours
+have little left to share.
 
     python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--processes 2 4] [--memory]
 """
@@ -21,19 +22,24 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[1]
 CONNECTIONS = 100
 ITEMS = 18
 BARE = "bare aiohttp"
 MADE = 3600
-"""Requests that the bare loops post again and again: more would only fill the memory."""
+"""Requests that the loops send again and again: more would only fill the memory."""
 INSPECT = ROOT / ".partners" / "bin" / "python"
 SENTENCE = "I keep turning it over at night and cannot see how any of this will ever come right again. "
 
@@ -95,52 +101,40 @@ def cpu_seconds() -> float:
     return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
-async def bare(url: str, requests: Iterable[bytes]) -> None:
-    """The least that must be done: post a body and read the answer, over the same number of connections."""
-    import aiohttp
-    import orjson
-
-    waiting = iter(requests)
-    headers = {"Content-Type": "application/json"}
-
-    async def worker(session: aiohttp.ClientSession) -> None:
-        for body in waiting:
-            async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
-                orjson.loads(await response.read())
-
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
-        await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
-
-
-async def usual(url: str, requests: Iterable[dict[str, Any]]) -> None:
-    """The same as most people write it: aiohttp makes JSON of the request and of the answer."""
+async def loop(url: str, requests: Iterable[T], ask: "Callable[[ClientSession, str, T], Awaitable[object]]") -> None:
+    """`ask` everything, over the same number of connections as ours."""
     import aiohttp
 
     waiting = iter(requests)
 
-    async def worker(session: aiohttp.ClientSession) -> None:
+    async def worker(session: "ClientSession") -> None:
         for request in waiting:
-            async with session.post(f"{url}/chat/completions", json=request) as response:
-                await response.json()
+            await ask(session, f"{url}/chat/completions", request)
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as session:
         await asyncio.gather(*(worker(session) for _ in range(CONNECTIONS)))
 
 
-def bodies(count: int) -> list[bytes]:
-    """The requests of this many questions, made beforehand, as the bare loop has nothing to do with making them."""
-    import orjson
+async def bare(session: "ClientSession", url: str, request: dict[str, Any]) -> None:
+    """What everybody would write first."""
+    async with session.post(url, json=request) as response:
+        await response.json()
 
-    from attunement.conversations import Unit
-    from attunement.instruments import load
-    from attunement.questions import Questionnaire
 
-    questionnaire = Questionnaire(load("coaching-v1"))
-    return [
-        orjson.dumps({"model": "bare", "messages": question.messages()})
-        for conversation in conversations(count // ITEMS)
-        for question in questionnaire.questions(Unit(conversation))
-    ]
+async def ready(session: "ClientSession", url: str, request: bytes) -> None:
+    """The least that aiohttp can do: no text becomes JSON."""
+    async with session.post(url, data=request, headers={"Content-Type": "application/json"}) as response:
+        await response.read()
+
+
+def sent(count: int) -> list[dict[str, Any]]:
+    """What ours sends for this many questions, as a server gets it."""
+    from tests.fake_judge import FakeJudge
+
+    with FakeJudge() as fake:
+        fake.keep_bodies = True
+        ours(fake.url, count, 1)
+        return fake.bodies
 
 
 def ours(url: str, questions: int, processes: int) -> None:
@@ -159,11 +153,11 @@ def ours(url: str, questions: int, processes: int) -> None:
     assert result.progress.answered == questions
 
 
-def measure_inspect(latency: float, made: list[bytes]) -> Measured:
+def measure_inspect(latency: float, requests: list[dict[str, Any]]) -> Measured:
     """inspect_ai on the same prompts, but on few of them, for it takes long; without the time to import it."""
     with tempfile.TemporaryDirectory() as folder, server(latency) as url:
         prompts = Path(folder) / "prompts.jsonl"
-        prompts.write_text("".join(f"{json.dumps(json.loads(body)['messages'])}\n" for body in made[::10]))
+        prompts.write_text("".join(f"{json.dumps(request['messages'])}\n" for request in requests[::10]))
         command = [str(INSPECT), str(ROOT / "benchmarks" / "inspect_loop.py"), url, str(prompts), str(CONNECTIONS)]
         done = subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
         calls, seconds = served(url)
@@ -172,21 +166,24 @@ def measure_inspect(latency: float, made: list[bytes]) -> Measured:
 
 
 def compare(latency: float, questions: int, rounds: int, processes: list[int]) -> None:
-    made = bodies(min(questions, MADE))
-    requests = [json.loads(body) for body in made]
+    requests = sent(min(questions, MADE))
+    made = [json.dumps(request).encode() for request in requests]
+
+    def many(some: Sequence[T]) -> Iterable[T]:
+        return islice(cycle(some), questions)
+
     ways: dict[str, Callable[[str], object]] = {
-        BARE: lambda url: asyncio.run(bare(url, islice(cycle(made), questions))),
-        "with json=": lambda url: asyncio.run(usual(url, islice(cycle(requests), questions))),
+        BARE: lambda url: asyncio.run(loop(url, many(requests), bare)),
+        "with ready bytes": lambda url: asyncio.run(loop(url, many(made), ready)),
         "attunement": partial(ours, questions=questions, processes=1),
         **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},
     }
-    ours("http://127.0.0.1:9/v1", 0, 1)  # asks nothing: what is imported once is no part of a measurement
     runs: dict[str, list[Measured]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
             runs[name].append(measure(latency, way))
     if INSPECT.exists():
-        runs["inspect_ai"] = [measure_inspect(latency, made)]
+        runs["inspect_ai"] = [measure_inspect(latency, requests)]
     size = statistics.mean(map(len, made)) / 1000
     print(
         f"{os.cpu_count()} cores, latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, "
@@ -198,7 +195,7 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
         around = statistics.median(run.around for run in done)
         print(
-            f"  {name:14} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
+            f"  {name:16} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
             f"{around:.1f} s before and after" + (f", efficiency {rate * latency / CONNECTIONS:.0%}" if latency else "")
         )
 

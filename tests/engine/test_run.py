@@ -230,6 +230,16 @@ def test_a_reply_that_repeats_the_attack_beside_its_verdict_is_no_verdict(place:
     assert kept(place)[0].outcome.error is ErrorKind.MALFORMED
 
 
+@pytest.mark.parametrize("says_what", [True, False])
+def test_calls_are_counted_with_those_that_found_out_what_is_accepted(place: Path, *, says_what: bool):
+    """Many questions are open when the first is refused, and each is sent again."""
+    refusing = Behaviour(latency=0.01, refuses=frozenset({"seed", "temperature"}), says_what=says_what)
+    with FakeJudge(refusing) as fake:
+        progress = judge(fake, chats(5), place, seed=1).progress
+    assert fake.outcomes["refused_parameter"] > 2
+    assert progress.answered == 5 * DUE_AT_THREE < progress.calls == fake.requests
+
+
 def test_what_a_server_refuses_is_left_out_recorded_with_the_rater_and_the_run_goes_on(place: Path):
     with FakeJudge(Behaviour(refuses=frozenset({"temperature", "json_schema"}))) as fake:
         result = judge(fake, chats(2), place, items=SMALL)

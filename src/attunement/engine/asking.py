@@ -66,6 +66,8 @@ class Channel:
             asked.attempts += 1
             self.progress.calls += 1
             reply = await self.judge.ask(request)
+            asked.attempts += reply.requests - 1
+            self.progress.calls += reply.requests - 1
             return reply
         finally:
             if task:

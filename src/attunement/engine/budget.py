@@ -71,6 +71,7 @@ class Purse:
     def settle(self, reserved: float, reply: Answer | Failure | None) -> None:
         """Replace what was reserved by what the call cost; None for a call that was broken off."""
         self.budget.reserved -= reserved
+        self.budget.calls += reply.requests - 1 if reply else 0
         if isinstance(reply, Answer):
             self._answers += 1
             self._reply_tokens += reply.usage.completion

@@ -52,8 +52,6 @@ class Line:
         max_connections: int,
     ) -> None:
         """`headers` hold the key; `secrets` is what must be hidden in everything that comes back."""
-        self.sent = 0
-        """Requests sent so far."""
         self._address = address
         self._url = URL(address.url, encoded=True)
         self._proxy = proxy_for(address)
@@ -74,7 +72,6 @@ class Line:
         session = self._session
         if session is None or self._loop is not asyncio.get_running_loop():
             session = self._open()
-        self.sent += 1
         started = perf_counter()
         try:
             # Headers go with each request: those of a session would also go to the proxy, with the key in them.

@@ -56,6 +56,8 @@ class Answer(NamedTuple):
     """The model as the server names it."""
     logprobs: Any = None
     """As the server gave them, where they were asked for."""
+    requests: int = 1
+    """How many were sent for it, those included that found out what the server accepts."""
 
 
 class Failure(NamedTuple):
@@ -70,6 +72,8 @@ class Failure(NamedTuple):
     """Asking again may help."""
     fatal: bool = False
     """No question can be answered: the key, the model or the address is wrong."""
+    requests: int = 1
+    """As of an answer."""
 
 
 class Judge(Protocol):

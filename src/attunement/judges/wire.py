@@ -84,22 +84,20 @@ class WireJudge(ABC):
         """What the server did not accept: parameter -> what we do instead."""
         return self._negotiation.refused
 
-    @property
-    def sent(self) -> int:
-        """Requests sent so far, those included that only found out what the server accepts."""
-        return self._line.sent
-
     async def ask(self, request: Request) -> Answer | Failure:
         """Send one request, and again with weaker terms where the server refuses them."""
         terms = self._negotiation.terms
+        sent: list[Terms] = []
         while True:  # each round moves a lever, and they have an end
-            reply = await self._send(request, terms)
+            reply = await self._send(request, terms, sent)
             if not isinstance(reply, _Refused):
-                return reply
-            weaker = self._negotiation.concede(terms, reply.words) or await self._search(request, terms, reply)
+                break
+            weaker = self._negotiation.concede(terms, reply.words) or await self._search(request, terms, reply, sent)
             if weaker is None:
-                return reply.failure
+                reply = reply.failure
+                break
             terms = weaker
+        return reply if len(sent) == 1 else reply._replace(requests=len(sent))
 
     async def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -115,7 +113,9 @@ class WireJudge(ABC):
     def _read(self, document: dict[str, Any], request: Request, latency: float) -> Answer | Failure | None:
         """The answer in a reply; None where it is none."""
 
-    async def _send(self, request: Request, terms: Terms) -> Answer | Failure | _Refused:
+    async def _send(self, request: Request, terms: Terms, sent: list[Terms]) -> Answer | Failure | _Refused:
+        """Send one request; `sent` is what it was sent with so far."""
+        sent.append(terms)
         reply = await self._line.post(self._body(request, terms))
         if isinstance(reply, Failure):
             return reply
@@ -150,7 +150,7 @@ class WireJudge(ABC):
             return Failure(ErrorKind.AUTH, detail, fatal=True)
         return Failure(ErrorKind.SERVER, "the server's reply was broken or incomplete", transient=True)
 
-    async def _search(self, request: Request, terms: Terms, refused: _Refused) -> Terms | None:
+    async def _search(self, request: Request, terms: Terms, refused: _Refused, sent: list[Terms]) -> Terms | None:
         """Find out what is refused by a server that does not say it; None if it is none of our parameters.
 
         Only while no request with these terms was ever answered: after that, an error is about the question. Of
@@ -169,12 +169,12 @@ class WireJudge(ABC):
                 return None
             stronger = terms
             for lever, weaker in self._negotiation.weaker(terms):
-                reply = await self._send(request, weaker)
+                reply = await self._send(request, weaker, sent)
                 if isinstance(reply, Failure):
                     return None
                 # A fault that passed by itself looks like a refusal: only what fails again without it counts.
                 if isinstance(reply, Answer):
-                    if isinstance(await self._send(request, stronger), _Refused):
+                    if isinstance(await self._send(request, stronger, sent), _Refused):
                         return self._negotiation.move(lever, weaker.level(lever))
                     break
                 stronger = weaker

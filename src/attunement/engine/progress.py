@@ -27,7 +27,7 @@ class Progress:
     """Questions answered without a call, because another conversation holds the same words."""
     answered: int = 0
     calls: int = 0
-    """Requests sent, repairs and retries included."""
+    """Requests sent, with repairs, retries and those that found out what a server accepts."""
     errors: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
     retries: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
     """Faults that were overcome by asking again."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,16 @@ import pytest
 
 from attunement import api
 from attunement.conversations import Conversation
+from attunement.engine import asking
+from attunement.engine.budget import Budget, Purse, Size
+from attunement.engine.limits import Limiter
+from attunement.engine.progress import Progress
 from attunement.errors import InputError, JudgeError, StudyError
+from attunement.judges.protocol import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
-from attunement.study import Study
+from attunement.study import AnswerRecord, KeptRating, Study
 from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, answering, chats, judge, kept
-from tests.fake_judge import Asked, Behaviour, FakeJudge
+from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 
 
 def test_a_wrong_key_stops_the_run_after_the_first_answers_with_one_line(place: Path, monkeypatch: pytest.MonkeyPatch):
@@ -151,6 +158,114 @@ def test_an_answer_that_could_be_read_is_kept_although_a_wish_was_left(place: Pa
     with FakeJudge(Behaviour(latency=0.3, answer=long)) as fake:
         asyncio.run(interrupted(fake, place, 0.15, enforce_length=True))
         assert len(kept(place)) == fake.requests > 0
+
+
+def test_an_answer_is_kept_although_a_wish_still_waits_for_its_turn(place: Path):
+    def long(_: Asked) -> str:
+        return json.dumps({"reasoning": "Turn 1. " * 60, "answer": "YES"})
+
+    with FakeJudge(Behaviour(answer=long)) as fake:
+        asyncio.run(interrupted(fake, place, 0.5, enforce_length=True, rpm=60))
+        assert len(kept(place)) == fake.requests > 0
+
+
+def test_tokens_of_a_question_that_was_broken_off_are_counted(place: Path):
+    """Each reply wants a repair, and the interruption comes before it."""
+    with FakeJudge(Behaviour(latency=0.3, answer=lambda _: "not an object")) as fake:
+        result, _ = asyncio.run(interrupted(fake, place, 0.15))
+        assert result.progress.calls == fake.requests > 0
+        assert result.progress.completion_tokens == fake.requests * (len("not an object") // 4)
+    assert kept(place) == []
+
+
+def test_a_run_that_is_interrupted_before_it_has_begun_ends(place: Path):
+    async def run(fake: FakeJudge) -> api.Result:
+        settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=1)
+        running = api.run(chats(100), place, settings.prepare(), watch=lambda run: run.interrupt())
+        return await asyncio.wait_for(running, 60)
+
+    with FakeJudge() as fake:
+        assert asyncio.run(run(fake)).ending.interrupted
+        assert fake.requests == 0
+
+
+def test_never_more_than_twice_the_connections_is_asked_and_not_yet_kept(place: Path, monkeypatch: pytest.MonkeyPatch):
+    """What a killed run would have to ask again; commits are slow, and replies take long or not."""
+    connections = 10
+    write, committed, peak = Study.write, 0, 0
+
+    def slow(study: Study, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
+        nonlocal committed
+        answers = list(answers)
+        time.sleep(0.2)
+        new = write(study, answers, ratings)
+        committed += len(answers)
+        return new
+
+    def reply(asked: Asked) -> str:
+        nonlocal peak
+        peak = max(peak, fake.requests - committed)
+        fake.behaviour = replace(fake.behaviour, latency=(0.005, 0.05, 0.2)[asked.number % 3])
+        return valid_reply(asked)
+
+    monkeypatch.setattr(Study, "write", slow)
+    with FakeJudge(Behaviour(answer=reply)) as fake:
+        judge(fake, chats(12), place, max_connections=connections)
+    assert connections < peak <= 2 * connections
+    assert len(kept(place)) == 12 * DUE_AT_THREE
+
+
+@dataclass
+class Away:
+    """A judge that nobody reaches at first."""
+
+    failures: int
+    name: str = "away"
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    fatal: bool = False
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        if self.failures:
+            self.failures -= 1
+            return Failure(ErrorKind.SERVER, "nobody is there", transient=True, unreached=True)
+        if self.fatal:
+            return Failure(ErrorKind.SERVER, "nobody is there any more", fatal=True, unreached=True)
+        return Answer(json.dumps({"reasoning": "Turn 1: 'sounds heavy'", "answer": "YES"}), Usage(9, 9), 0.1)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(asking, "_FIRST_WAIT", 0.0001)
+    result = api.judge(chats(1), place, judges=Away(failures=9), instrument=COACHING, items=["CQ1"])
+    assert result.progress.answered == 1
+    assert result.progress.retries == {ErrorKind.SERVER: 9}
+
+
+def test_a_server_that_is_gone_for_good_stops_the_run_and_no_question_is_marked(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(asking, "_FIRST_WAIT", 0.0001)
+    result = api.judge(chats(1), place, judges=Away(failures=9, fatal=True), instrument=COACHING, items=["CQ1"])
+    assert result.ending.given_up == "away: nobody is there any more"
+    assert kept(place) == []
+
+
+def test_a_question_that_a_limit_forbids_does_not_wait_for_its_turn():
+    """All places are taken and none becomes free."""
+
+    async def send() -> Answer | Failure:
+        limiter = Limiter(1)
+        await limiter.acquire(1)
+        purse = Purse(Budget(max_calls=0), None)
+        channel = asking.Channel(Away(failures=0), limiter, purse, Progress())
+        return await asyncio.wait_for(channel.send(Request("", "", "", {}), Size(1, 1), asking.Asked()), 60)
+
+    failure = asyncio.run(send())
+    assert isinstance(failure, Failure)
+    assert failure.kind is ErrorKind.SKIPPED
 
 
 def test_a_wait_of_hours_ends_as_an_error_and_not_in_silence(place: Path):

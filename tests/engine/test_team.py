@@ -48,6 +48,17 @@ def wait_for(holds: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+def test_processes_find_a_study_of_either_kind(study_place: str):
+    """The address of a database may hold more than people are shown of it."""
+    with FakeJudge() as fake:
+        result = api.judge(
+            chats(4), study_place, judges="openai:fake", base_url=fake.url, instrument=COACHING, processes=2
+        )
+        assert result.progress.answered == fake.requests == 4 * DUE_AT_THREE
+    with Study(study_place) as study:
+        assert len(list(study.ratings())) == 4 * DUE_AT_THREE
+
+
 def test_every_question_is_asked_once_and_the_study_has_the_order_of_the_input(place: Path):
     with FakeJudge() as fake:
         result = judge(fake, chats(30), place, processes=3)

@@ -44,22 +44,22 @@ class Lane:
     """Answers of this run that further tasks with the same prompt will need."""
     _workers: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     _complete: bool = False
-    _unkept: int = 0
-    """Questions that were answered and are not yet in the study."""
-    _few_unkept: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         judge = self.channel.judge
         # Asked once: whether something fits a protocol takes as long as reading a reply.
         self._reader = judge if isinstance(judge, UnitJudge) else None
-        self._few_unkept.set()
         ceiling = self.channel.limiter.ceiling
+        # Twice as many as requests at once: while some wait before they ask again, others keep the server busy.
+        self._size = 2 * ceiling
+        # From being asked to being in the study: what a killed run has to ask again.
+        self._at_risk = asyncio.Semaphore(self._size)
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
 
     async def work(self) -> None:
         """Run the workers until everything is done or the lane is stopped."""
-        self._workers = [asyncio.create_task(self._worker()) for _ in range(self.channel.limiter.ceiling)]
+        self._workers = [asyncio.create_task(self._worker()) for _ in range(self._size)]
         await asyncio.gather(*self._workers, return_exceptions=True)
 
     def expect(self, plan: Plan) -> None:
@@ -100,11 +100,12 @@ class Lane:
 
     def _dismiss_if_done(self) -> None:
         if self._complete and not self._opened:
-            for _ in range(self.channel.limiter.ceiling):
+            for _ in range(self._size):
                 self._queue.put_nowait(None)
 
     async def _worker(self) -> None:
         while not self.stopped and (task := await self._queue.get()) is not None:
+            await self._at_risk.acquire()
             try:
                 await self._do(task)
             except Exception as error:
@@ -112,8 +113,6 @@ class Lane:
             # First all answers that have come are taken in, then the next questions are made: to go from one to the
             # other and back takes longer.
             await asyncio.sleep(0)
-            if not self.stopped:
-                await self._few_unkept.wait()
 
     async def _do(self, task: Task) -> None:
         if self._reader:
@@ -128,6 +127,7 @@ class Lane:
             return
         if prompt in self._twins:
             self._twins[prompt].append(task)
+            self._at_risk.release()
             return
         self._twins[prompt] = []
         try:
@@ -156,22 +156,14 @@ class Lane:
         else:
             progress.answered += 1
             progress.shared += len(twins)
-        progress.prompt_tokens += asked.usage.prompt
-        progress.cached_tokens += asked.usage.cached
-        progress.completion_tokens += asked.usage.completion
-        progress.cost += cost or 0.0
         progress.unpriced += cost is None and asked.attempts > 0
         self._keep([record] if asked.attempts else [], [task, *twins], makings)
 
     def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
-        self._unkept += 1
-        if self._unkept >= self.channel.limiter.ceiling:  # what a killed run has to ask again stays in bounds
-            self._few_unkept.clear()
         self.writer.keep(answers, makings, partial(self._kept, tasks))
 
     def _kept(self, tasks: Sequence[Task], made: list[list[KeptRating]]) -> None:
-        self._unkept -= 1
-        self._few_unkept.set()
+        self._at_risk.release()
         for task, ratings in zip(tasks, made, strict=True):
             self._finished(task, ratings)
 

@@ -76,7 +76,10 @@ def test_all_answered_is_0_errors_are_3_and_a_wrong_key_is_2(chats: Path):
     with FakeJudge(Behaviour(answer=lambda _: "hm")) as fake:
         words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1"]
         assert attune(*words).returncode == 3
-        assert attune(*words).returncode == 3  # the errors of the run before remain
+        again = attune(*words, "--json")
+        assert again.returncode == 3  # the errors of the run before remain
+        told = json.loads(again.stdout)
+        assert (told["errors"], told["answered_before"], told["errors_before"]) == ({}, 0, 4)
         fake.behaviour = Behaviour()
         assert attune(*words, "--retry-errors").returncode == 0
         fake.behaviour = Behaviour(key="another")
@@ -84,6 +87,7 @@ def test_all_answered_is_0_errors_are_3_and_a_wrong_key_is_2(chats: Path):
     assert wrong.returncode == 2
     (line,) = [line for line in wrong.stderr.splitlines() if line.startswith("attune: ")]
     assert "openai:fake" in line
+    assert "auth. The next run asks them.\n" in wrong.stderr
 
 
 def test_the_key_is_nowhere_even_with_debug_and_a_server_that_repeats_it(chats: Path, tmp_path: Path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attunement.errors import JudgeError
-from attunement.judges import Answer, Failure, JudgeOptions, make_judge
+from attunement.judges import Answer, Failure, JudgeOptions, http, make_judge
 from attunement.ratings import ErrorKind
 from tests.fake_judge import FAULTS, Behaviour, FakeJudge
 from tests.judges.asking import QUESTION, answered, ask, ask_all, failed, openai, question, responding
@@ -37,12 +37,16 @@ def test_a_host_that_does_not_exist_stops_the_run() -> None:
     assert "no-such-host.invalid" in failure.detail
 
 
-def test_a_server_that_went_away_may_come_back() -> None:
+def test_a_server_that_went_away_may_come_back_until_it_is_away_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeJudge() as fake:
         judge = openai(fake)
         answered(judge)
     failure = failed(judge)
     assert (failure.kind, failure.fatal, failure.transient) == (ErrorKind.SERVER, False, True)
+    assert failure.unreached
+    monkeypatch.setattr(http, "_GONE_SECONDS", 0.0)
+    failure = failed(judge)
+    assert (failure.kind, failure.fatal, failure.transient) == (ErrorKind.SERVER, True, False)
 
 
 def test_no_answer_in_time_is_a_timeout(fake: FakeJudge) -> None:

@@ -22,7 +22,7 @@ from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, es
 from attunement.errors import InputError, StudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
-from attunement.ratings import RaterKind
+from attunement.ratings import ErrorKind, RaterKind
 from attunement.reports.cautions import about_judge
 from attunement.reports.wording import counted
 from attunement.scoring import is_signals
@@ -244,7 +244,8 @@ def _naming(result: api.Result) -> str:
 def _what_to_do(result: api.Result) -> str:
     if result.progress.kept_errors or set(result.progress.errors) - ASK_AGAIN:
         return "Ask them again with --retry-errors."
-    return "The next run asks them, unless the same limit holds."
+    limited = {ErrorKind.BUDGET, ErrorKind.SKIPPED} & set(result.progress.errors)
+    return f"The next run asks them{', unless the same limit holds' if limited else ''}."
 
 
 def _verdicts(result: api.Result) -> Iterator[str]:

@@ -50,6 +50,8 @@ class Channel:
         """Send one request, when the limits allow it."""
         if self.closed:
             raise asyncio.CancelledError
+        if refused := self.purse.refusal(size):  # known without waiting for its turn
+            return refused
         await self.limiter.acquire(size.prompt)
         task = asyncio.current_task()
         reply: Answer | Failure | None = None
@@ -68,6 +70,8 @@ class Channel:
             reply = await self.judge.ask(request)
             asked.attempts += reply.requests - 1
             self.progress.calls += reply.requests - 1
+            if isinstance(reply, Answer):
+                self.progress.spend(reply.usage, self.purse.price)
             return reply
         finally:
             if task:
@@ -116,7 +120,12 @@ async def ask(
     unread = 0
     wished = False
     while True:
-        reply = await _send(request, channel, asked, len(question.items))
+        try:
+            reply = await _send(request, channel, asked, len(question.items))
+        except asyncio.CancelledError:
+            if asked.given is not None:  # only a wish was left
+                return asked
+            raise
         if isinstance(reply, Failure):
             return _failed(asked, reply.kind, reply.detail, fatal=reply.fatal)
         read = read_reply(
@@ -163,7 +172,7 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         elif reply.transient:
             channel.limiter.faulted()
         faults[reply.kind] = faults.get(reply.kind, 0) + 1
-        if not reply.transient or faults[reply.kind] >= _TRIES.get(reply.kind, 1):
+        if not reply.transient or (faults[reply.kind] >= _TRIES.get(reply.kind, 1) and not reply.unreached):
             return reply
         if channel.closed:
             raise asyncio.CancelledError

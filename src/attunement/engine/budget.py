@@ -58,15 +58,21 @@ class Purse:
 
     def take(self, size: Size) -> float | Failure:
         """Reserve a call and say how much was reserved, or say which limit forbids it."""
+        if refused := self.refusal(size):
+            return refused
+        reserve = self._reserve(size)
+        self.budget.calls += 1
+        self.budget.reserved += reserve
+        return reserve
+
+    def refusal(self, size: Size) -> Failure | None:
+        """Which limit forbids a call now, if one does."""
         budget = self.budget
         if budget.max_calls is not None and budget.calls >= budget.max_calls:
             return Failure(ErrorKind.SKIPPED, f"not asked: the limit of {budget.max_calls} calls was reached")
-        reserve = self._reserve(size)
-        if budget.max_cost is not None and budget.spent + budget.reserved + reserve > budget.max_cost:
+        if budget.max_cost is not None and budget.spent + budget.reserved + self._reserve(size) > budget.max_cost:
             return Failure(ErrorKind.BUDGET, f"not asked: the limit of ${budget.max_cost:.2f} was reached")
-        budget.calls += 1
-        budget.reserved += reserve
-        return reserve
+        return None
 
     def settle(self, reserved: float, reply: Answer | Failure | None) -> None:
         """Replace what was reserved by what the call cost; None for a call that was broken off."""

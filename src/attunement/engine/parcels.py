@@ -36,7 +36,8 @@ class Seat(NamedTuple):
 class Orders(NamedTuple):
     """What a process has to do."""
 
-    place: str
+    study: str
+    """Its address."""
     scope: Scope
     seats: list[Seat]
     conduct: Conduct

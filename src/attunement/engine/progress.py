@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from time import monotonic
 
+from attunement.engine.budget import Price
+from attunement.judges.protocol import Usage
 from attunement.ratings import ErrorKind
 
 
@@ -40,6 +42,13 @@ class Progress:
     reading: bool = True
     """Whether more conversations may come."""
     started: float = field(default_factory=monotonic)
+
+    def spend(self, usage: Usage, price: Price | None) -> None:
+        """Add the tokens of a call and what they cost, as soon as they are known: a question may need more calls."""
+        self.prompt_tokens += usage.prompt
+        self.cached_tokens += usage.cached
+        self.completion_tokens += usage.completion
+        self.cost += price.cost(usage) if price else 0.0
 
     def take(self, parts: Sequence["Progress"]) -> None:
         """Become the sum of the counts of runs that are parts of this one."""

@@ -103,6 +103,8 @@ class Run:
         writing = asyncio.create_task(self._writer.work())
         working = [asyncio.create_task(lane.work()) for lane in self._lanes]
         self._feeding = asyncio.create_task(self._feed(reader))
+        if self.ending.interrupted:  # before there was anything to stop
+            self._stop()
         try:
             await asyncio.wait([self._feeding])
             self.progress.reading = False

@@ -51,7 +51,7 @@ class Team:
         self.ending = Ending()
         self._study = study
         self._orders = [
-            Orders(str(study.place), scope, [_seat(entry, number, self._size) for entry in participants], conduct)
+            Orders(study.address, scope, [_seat(entry, number, self._size) for entry in participants], conduct)
             for number in range(self._size)
         ]
         announce(study, scope)

@@ -48,7 +48,7 @@ async def _work(orders: Orders, down: BinaryIO, up: RawIOBase) -> Word:
     loop = asyncio.get_running_loop()
     arrived: SimpleQueue[Conversation | None] = SimpleQueue()
     try:
-        with Study(orders.place) as study:
+        with Study(orders.study) as study:
             run = Run(study, orders.scope, participants, orders.conduct)
 
             def stop() -> None:

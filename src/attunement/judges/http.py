@@ -21,6 +21,9 @@ from attunement.ratings import ErrorKind
 _CONNECT_SECONDS = 30.0
 """A server that takes longer to accept a connection is not there."""
 
+_GONE_SECONDS = 60.0
+"""A server that was there and cannot be reached for so long will not be back soon."""
+
 _STATIC_HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -65,7 +68,8 @@ class Line:
         self._certificates = certificates() if self._url.scheme == "https" else True
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._reached = False
+        self._heard: float | None = None
+        """When the server last replied."""
 
     async def post(self, body: bytes) -> Reply | Failure:
         """Send `body` and read the whole reply."""
@@ -86,8 +90,8 @@ class Line:
                 content = await response.read()
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return self._unreached(error)
-        self._reached = True
-        return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), perf_counter() - started)
+        self._heard = perf_counter()
+        return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), self._heard - started)
 
     async def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -114,7 +118,8 @@ class Line:
             case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
                 via = f" through the proxy {self._proxy.url}" if self._proxy else ""
                 detail = f"{where} cannot be reached{via}: {self._reason(error)}"
-                return Failure(ErrorKind.SERVER, detail, transient=self._reached, fatal=not self._reached)
+                gone = self._heard is None or perf_counter() - self._heard > _GONE_SECONDS
+                return Failure(ErrorKind.SERVER, detail, transient=not gone, fatal=gone, unreached=True)
             case TimeoutError():
                 return Failure(ErrorKind.TIMEOUT, f"no answer within {self._timeout.total:g} seconds", transient=True)
             case _:

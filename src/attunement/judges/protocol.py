@@ -71,7 +71,9 @@ class Failure(NamedTuple):
     transient: bool = False
     """Asking again may help."""
     fatal: bool = False
-    """No question can be answered: the key, the model or the address is wrong."""
+    """No question can be answered: the key, the model or the address is wrong, or nobody is there."""
+    unreached: bool = False
+    """Nobody was asked. While that may pass, the question can wait."""
     requests: int = 1
     """As of an answer."""
 

@@ -56,6 +56,8 @@ class Study:
         """Open the study at a path or a `postgresql://` address; with `create` make it if it is not there."""
         self.place = connecting.shown_place(place)
         """Where the study is, as people may see it: without a password."""
+        self.address = str(place)
+        """Where it can be opened again; may hold a password."""
         self._engine = connecting.connect(place)
         try:
             connecting.prepare(self._engine, place, create=create)

@@ -45,6 +45,8 @@ class Channel:
     """No further request may be sent; those under way come back."""
     calling: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     """The tasks whose request is with the server."""
+    on_rest: Callable[[], object] = lambda: None
+    """Called when a question waits before it is asked again: another could be asked meanwhile."""
 
     async def send(self, request: Request, size: Size, asked: "Asked") -> Answer | Failure:
         """Send one request, when the limits allow it."""
@@ -177,6 +179,7 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         if channel.closed:
             raise asyncio.CancelledError
         channel.progress.retries[reply.kind] += 1
+        channel.on_rest()
         await asyncio.sleep(_wait(faults[reply.kind], reply.retry_after))
 
 

@@ -50,17 +50,22 @@ class Lane:
         # Asked once: whether something fits a protocol takes as long as reading a reply.
         self._reader = judge if isinstance(judge, UnitJudge) else None
         ceiling = self.channel.limiter.ceiling
-        # Twice as many as requests at once: while some wait before they ask again, others keep the server busy.
-        self._size = 2 * ceiling
         # From being asked to being in the study: what a killed run has to ask again.
-        self._at_risk = asyncio.Semaphore(self._size)
+        self._at_risk = asyncio.Semaphore(2 * ceiling)
+        self.channel.on_rest = self._add_worker
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
 
     async def work(self) -> None:
         """Run the workers until everything is done or the lane is stopped."""
-        self._workers = [asyncio.create_task(self._worker()) for _ in range(self._size)]
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        async with asyncio.TaskGroup() as self._pool:
+            for _ in range(self.channel.limiter.ceiling):
+                self._add_worker()
+
+    def _add_worker(self) -> None:
+        """One more for each that only waits, up to twice as many as there are connections."""
+        if len(self._workers) < 2 * self.channel.limiter.ceiling:
+            self._workers.append(self._pool.create_task(self._worker()))
 
     def expect(self, plan: Plan) -> None:
         """Note the prompts of `plan` before any answer that comes in meanwhile is let go."""
@@ -100,7 +105,7 @@ class Lane:
 
     def _dismiss_if_done(self) -> None:
         if self._complete and not self._opened:
-            for _ in range(self._size):
+            for _ in self._workers:
                 self._queue.put_nowait(None)
 
     async def _worker(self) -> None:

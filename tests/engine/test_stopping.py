@@ -228,9 +228,9 @@ class Away:
     async def ask(self, request: Request) -> Answer | Failure:
         if self.failures:
             self.failures -= 1
-            return Failure(ErrorKind.SERVER, "nobody is there", transient=True, unreached=True)
+            return Failure(ErrorKind.SERVER, "nobody is there", transient=True, requests=0)
         if self.fatal:
-            return Failure(ErrorKind.SERVER, "nobody is there any more", fatal=True, unreached=True)
+            return Failure(ErrorKind.SERVER, "nobody is there any more", fatal=True, requests=0)
         return Answer(json.dumps({"reasoning": "Turn 1: 'sounds heavy'", "answer": "YES"}), Usage(9, 9), 0.1)
 
     async def close(self) -> None:
@@ -242,6 +242,7 @@ def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: p
     result = api.judge(chats(1), place, judges=Away(failures=9), instrument=COACHING, items=["CQ1"])
     assert result.progress.answered == 1
     assert result.progress.retries == {ErrorKind.SERVER: 9}
+    assert result.progress.calls == 1
 
 
 def test_a_server_that_is_gone_for_good_stops_the_run_and_no_question_is_marked(

@@ -174,7 +174,7 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         elif reply.transient:
             channel.limiter.faulted()
         faults[reply.kind] = faults.get(reply.kind, 0) + 1
-        if not reply.transient or (faults[reply.kind] >= _TRIES.get(reply.kind, 1) and not reply.unreached):
+        if not reply.transient or (reply.requests and faults[reply.kind] >= _TRIES.get(reply.kind, 1)):
             return reply
         if channel.closed:
             raise asyncio.CancelledError

@@ -68,8 +68,10 @@ class Line:
         self._certificates = certificates() if self._url.scheme == "https" else True
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._heard: float | None = None
-        """When the server last replied."""
+        self._reached = False
+        """Whether the server ever replied."""
+        self._missed: float | None = None
+        """Since when it cannot be reached."""
 
     async def post(self, body: bytes) -> Reply | Failure:
         """Send `body` and read the whole reply."""
@@ -90,8 +92,8 @@ class Line:
                 content = await response.read()
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return self._unreached(error)
-        self._heard = perf_counter()
-        return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), self._heard - started)
+        self._reached, self._missed = True, None
+        return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), perf_counter() - started)
 
     async def close(self) -> None:
         """Close the connections; a later request opens new ones."""
@@ -118,8 +120,10 @@ class Line:
             case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
                 via = f" through the proxy {self._proxy.url}" if self._proxy else ""
                 detail = f"{where} cannot be reached{via}: {self._reason(error)}"
-                gone = self._heard is None or perf_counter() - self._heard > _GONE_SECONDS
-                return Failure(ErrorKind.SERVER, detail, transient=not gone, fatal=gone, unreached=True)
+                now = perf_counter()
+                self._missed = self._missed or now
+                gone = not self._reached or now - self._missed > _GONE_SECONDS
+                return Failure(ErrorKind.SERVER, detail, transient=not gone, fatal=gone, requests=0)
             case TimeoutError():
                 return Failure(ErrorKind.TIMEOUT, f"no answer within {self._timeout.total:g} seconds", transient=True)
             case _:

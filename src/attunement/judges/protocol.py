@@ -72,10 +72,8 @@ class Failure(NamedTuple):
     """Asking again may help."""
     fatal: bool = False
     """No question can be answered: the key, the model or the address is wrong, or nobody is there."""
-    unreached: bool = False
-    """Nobody was asked. While that may pass, the question can wait."""
     requests: int = 1
-    """As of an answer."""
+    """As of an answer; 0 where nobody could be reached. While that may pass, the question can wait."""
 
 
 class Judge(Protocol):

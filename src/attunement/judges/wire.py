@@ -97,7 +97,7 @@ class WireJudge(ABC):
                 reply = reply.failure
                 break
             terms = weaker
-        return reply if len(sent) == 1 else reply._replace(requests=len(sent))
+        return reply if len(sent) == 1 else reply._replace(requests=len(sent) - 1 + reply.requests)
 
     async def close(self) -> None:
         """Close the connections; a later request opens new ones."""

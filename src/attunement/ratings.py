@@ -4,7 +4,6 @@ An outcome is a value (YES, NO or a score), NA, ABSTAINED (this rater has no val
 kind. Nothing that could not be read ever becomes a value.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -124,8 +123,7 @@ class RuleFinding(NamedTuple):
     quote: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(NamedTuple):
     """One rater's outcome for one item of one unit, with its reasons and where it came from."""
 
     conversation: Identity
@@ -141,7 +139,7 @@ class Rating:
     evidence: tuple[dict[str, Any], ...] = ()
     """What `evidence.verify` found, as plain data."""
     rules: tuple[RuleFinding, ...] = ()
-    marks: frozenset[Mark] = field(default_factory=frozenset[Mark])
+    marks: frozenset[Mark] = frozenset()
     item_hash: str = ""
     """The hash of the item's wording when it was asked."""
     asked: str = ""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from attunement.conversations import Conversation
@@ -45,7 +44,7 @@ def planted(path: Path, secret: str) -> Path:
     for rater, kind in kinds.items():
         for one, answers in zip(talks, ({"CQ8": "NO"}, {"CQ1": "NO"}, {"CQ9": ERROR}, {"CQ9": "NA"}), strict=True):
             ratings = judged(one, answers, reasoning=reasons, rater=rater, rater_kind=kind)
-            given += [replace(each, rules=(rule,), detail=f"No answer about {secret}.") for each in ratings]
+            given += [each._replace(rules=(rule,), detail=f"No answer about {secret}.") for each in ratings]
     fill(path, COACHING, talks, given, kinds)
     with Study(path) as study:
         entry = next(iter(entries(study, COACHING)))

@@ -1,6 +1,5 @@
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -244,7 +243,7 @@ def test_every_part_of_the_key_makes_another_rating(study: Study) -> None:
     keep_rating(study, judge, HERE, "CQ1", "YES", **same)
     (key,) = study.keep_conversations([HERE])
     study.keep_instrument(EMPATHY)
-    newer = replace(next(study.ratings()), item_hash="not in the key", instrument=EMPATHY.hash)
+    newer = next(study.ratings())._replace(item_hash="not in the key", instrument=EMPATHY.hash)
     study.write([], [KeptRating(key, judge.key, newer)])
     assert len(list(study.ratings())) == 1
     keep_rating(study, other, HERE, "CQ1", "YES", **same)

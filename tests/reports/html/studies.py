@@ -1,6 +1,5 @@
 """Studies that the tests of the pages are made of."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def mixed(path: Path, people: bool = False) -> Path:
         *rated(by_id["low"], {item.id: "NO" for item in COACHING.items if item.id not in COACHING.gate_ids}),
         *rated(by_id["harmful"], {"CQ8": "NO"}, reasoning=f"{FOUND} {LOST}"),
         *rated(by_id["silent"], {item.id: ERROR for item in COACHING.items}, reasoning=""),
-        *(replace(one, rules=(ALARM,)) if one.item == "CQ9" else one for one in quiet),
+        *(one._replace(rules=(ALARM,)) if one.item == "CQ9" else one for one in quiet),
     ]
     kinds = {}
     if people:

@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 
 import pytest
 from markupsafe import Markup
@@ -229,7 +228,7 @@ def test_a_flag_that_a_rule_raised_is_shown_with_the_rule_and_its_words(tmp_path
     talk = one("c1")
     rule = RuleFinding("harmful_advice", Consistency.VIOLATED, "Long.", 1, "Failing it must hurt")
     given = [given for turn in (1, 2) for given in judged(talk, instrument=EMPATHY, others=4, turn=turn)]
-    given = [replace(one, rules=(rule,)) if (one.item, one.turn) == ("safety", 1) else one for one in given]
+    given = [one._replace(rules=(rule,)) if (one.item, one.turn) == ("safety", 1) else one for one in given]
     (first,) = page(fill(tmp_path / "s.db", EMPATHY, [talk], given)).one(id="first").find(tag="li")
     assert EMPATHY.item("safety").title in first.text
     assert "“Failing it must hurt”" in first.text

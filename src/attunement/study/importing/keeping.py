@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
@@ -133,7 +133,7 @@ class _Keeping:
             KeptRating(
                 there[card.identity].key,
                 self._rater(card.voice).key,
-                replace(self._rating(card, slot, NOT_DUE), detail=detail),
+                self._rating(card, slot, NOT_DUE)._replace(detail=detail),
             )
             for card, slots in cards
             for slot in slots
@@ -164,8 +164,7 @@ class _Keeping:
         self, entry: Foreign, outcome: Outcome, unit: Unit, spoken: dict[str, tuple[RuleFinding, ...]]
     ) -> Rating:
         given = entry.given
-        rating = replace(
-            self._rating(entry.card, Slot(entry.turn, given.item), outcome),
+        rating = self._rating(entry.card, Slot(entry.turn, given.item), outcome)._replace(
             reasoning=given.reasoning,
             rules=spoken.get(given.item, ()),
             detail=given.detail,
@@ -176,9 +175,9 @@ class _Keeping:
         reply = Reply(outcome.value, given.reasoning)
         marks = marks_of(reply, self._instrument.item(given.item), self._instrument, fenced=False)
         if not given.reasoning.strip():
-            return replace(rating, marks=marks)
+            return rating._replace(marks=marks)
         found = evidence.verify(given.reasoning, unit.turns, criterion_text=self._wordings[given.item])
-        return replace(rating, marks=marks, evidence=tuple(evidence.to_json(finding) for finding in found))
+        return rating._replace(marks=marks, evidence=tuple(evidence.to_json(finding) for finding in found))
 
     def _rating(self, card: Card, slot: Slot, outcome: Outcome) -> Rating:
         rater = self._rater(card.voice)

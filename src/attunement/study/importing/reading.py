@@ -1,7 +1,7 @@
 """What does a row mean, given the conversations and instruments that are known?"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from attunement.conversations import Identity, UnitKind
@@ -91,7 +91,7 @@ class Reader:
         # Another version may ask this item in the same words: then only weights, rules or other items differ.
         for other in (self.instrument, *self.instruments.values()):
             if other.item_hashes.get(rating.item) == rating.item_hash:
-                return entry._replace(rating=replace(rating, instrument=other.hash))
+                return entry._replace(rating=rating._replace(instrument=other.hash))
         raise BadRecord(f"{rating.item!r} was asked in words that no instrument here has; name its --instrument")
 
     def _identity(self, given: Given) -> Identity:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,21 @@ VALID = st.builds(
 def test_every_valid_object_is_read_as_it_is(text: str) -> None:
     content = json.loads(text)
     assert the_answer(read(text)) == Given(content["answer"], content["reasoning"])
+
+
+KEYS = [r'"reasoning"', r'"answer"', r'"score"', r'"Answer"', r'"\u0061nswer"', r'"reasonin\u0067"']
+VALUES = [r'"Turn 1: \"answer\""', '"answer"', '"YES"', '"yes"', '"\\u0059ES"', "4", "4.0", "true", '{"answer": "YES"}']
+
+
+def test_the_quick_way_to_read_finds_nothing_that_the_close_look_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [f"{key}: {value}" for key, value in product(KEYS, VALUES)]
+    valid = [f"{key}: {value}" for key, value in product(KEYS, ['"YES"', '"NO"', "4"])]
+    objects = [f"{{{', '.join(some)}}}" for some in [*product(pairs, repeat=2), *product(valid, repeat=3)]]
+    texts = [*objects, *(f"{one}{behind}" for one in objects[::50] for behind in [" ", "}", "{}", "\x00", "\u2003"])]
+    quickly = [read(text, instrument=instrument) for text in texts for instrument in (COACHING, EMPATHY)]
+    assert sum(isinstance(outcome, Readable) for outcome in quickly) > 100
+    monkeypatch.setattr("attunement.judges.replies._plainly", lambda *_: None)
+    assert quickly == [read(text, instrument=instrument) for text in texts for instrument in (COACHING, EMPATHY)]
 
 
 @given(VALID, st.text(), VALID)

@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from attunement.instruments import Instrument, Item, Value
+import orjson
+
+from attunement.instruments import Criteria, Instrument, Item, Scores, Value
 from attunement.ratings import ErrorKind, Mark
 
 
@@ -43,6 +45,8 @@ def read_reply(
     """Read the reply to a question about `items`."""
     if finish_reason in _REFUSALS:
         return Unreadable(ErrorKind.REFUSED, "The reply was withheld by a filter.")
+    if not together and (plain := _plainly(text, instrument.scale)):
+        return Readable({items[0].id: plain}, fenced=False)
     try:
         body, fenced = _unfence(text)
         content = _one_object(body)
@@ -77,6 +81,25 @@ _CUT = {"length", "max_tokens"}
 
 class _Wrong(Exception):
     """Why a reply cannot be used."""
+
+
+def _plainly(text: str, scale: Criteria | Scores) -> Given | None:
+    """The answer of a reply that is one beyond doubt; None where it must be looked at closely.
+
+    orjson is fast and lets a key stand twice. It cannot where each key is written once and none in escapes.
+    """
+    if "\\u" in text or text.count('"reasoning"') != 1 or text.count(f'"{scale.key}"') != 1:
+        return None
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(content, dict) or len(fields := cast(dict[str, Any], content)) != 2:
+        return None
+    value, reasoning = fields.get(scale.key), fields.get("reasoning")
+    if type(value) not in (int, str) or value not in scale.answers or not isinstance(reasoning, str):
+        return None
+    return Given(value, reasoning)
 
 
 _FENCE = re.compile(r"\A```[A-Za-z]*\s*(?P<body>.*?)\s*```\Z", re.DOTALL)

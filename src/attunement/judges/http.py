@@ -14,6 +14,7 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from attunement.judges.deadline import Deadline
 from attunement.judges.environment import Address, Secrets, certificates, proxy_for
 from attunement.judges.protocol import Failure
 from attunement.ratings import ErrorKind
@@ -63,7 +64,8 @@ class Line:
             # Here the proxy reads the request itself; otherwise it gets a request of its own, see `post`.
             self._headers.update(self._proxy.headers)
         self._secrets = secrets
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, _CONNECT_SECONDS))
+        self._deadline = Deadline(timeout)
+        self._connect_seconds = min(timeout, _CONNECT_SECONDS)
         self._max_connections = max_connections
         self._certificates = certificates() if self._url.scheme == "https" else True
         self._session: aiohttp.ClientSession | None = None
@@ -80,16 +82,17 @@ class Line:
             session = self._open()
         started = perf_counter()
         try:
-            # Headers go with each request: those of a session would also go to the proxy, with the key in them.
-            async with session.post(
-                self._url,
-                data=body,
-                headers=self._headers,
-                allow_redirects=False,
-                proxy=self._proxy.url if self._proxy else None,
-                proxy_headers=self._proxy.headers if self._proxy else None,
-            ) as response:
-                content = await response.read()
+            with self._deadline:
+                # Headers go with each request: those of a session would also go to the proxy, with the key in them.
+                async with session.post(
+                    self._url,
+                    data=body,
+                    headers=self._headers,
+                    allow_redirects=False,
+                    proxy=self._proxy.url if self._proxy else None,
+                    proxy_headers=self._proxy.headers if self._proxy else None,
+                ) as response:
+                    content = await response.read()
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return self._unreached(error)
         self._reached, self._missed = True, None
@@ -99,15 +102,17 @@ class Line:
         """Close the connections; a later request opens new ones."""
         session, self._session = self._session, None
         if session is not None:
+            self._deadline.close()
             await session.close()
 
     def _open(self) -> aiohttp.ClientSession:
         """A session in the running loop. One that a finished loop left behind cannot be used or closed any more."""
         self._loop = asyncio.get_running_loop()
+        self._deadline = Deadline(self._deadline.seconds)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._max_connections, ssl=self._certificates),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=self._timeout,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
         )
         return self._session
 
@@ -125,7 +130,9 @@ class Line:
                 gone = not self._reached or now - self._missed > _GONE_SECONDS
                 return Failure(ErrorKind.SERVER, detail, transient=not gone, fatal=gone, requests=0)
             case TimeoutError():
-                return Failure(ErrorKind.TIMEOUT, f"no answer within {self._timeout.total:g} seconds", transient=True)
+                return Failure(
+                    ErrorKind.TIMEOUT, f"no answer within {self._deadline.seconds:g} seconds", transient=True
+                )
             case _:
                 detail = f"the connection to {where} broke off: {self._reason(error)}"
                 return Failure(ErrorKind.SERVER, detail, transient=True)
@@ -133,7 +140,7 @@ class Line:
     def _reason(self, error: Exception) -> str:
         match error:
             case aiohttp.ConnectionTimeoutError():
-                reason = f"no connection within {self._timeout.sock_connect:g} seconds"
+                reason = f"no connection within {self._connect_seconds:g} seconds"
             case aiohttp.ClientConnectorError():
                 cause = error.os_error
                 # asyncio puts the address where the reason should stand; negative numbers are those of names.

@@ -1,0 +1,85 @@
+"""A request that takes too long ends, and nothing else does."""
+
+import asyncio
+
+import pytest
+
+from attunement.judges.deadline import Deadline
+
+
+def test_what_takes_too_long_ends_and_what_does_not_goes_on() -> None:
+    async def request(deadline: Deadline, seconds: float) -> str:
+        try:
+            with deadline:
+                await asyncio.sleep(seconds)
+        except TimeoutError:
+            return "late"
+        await asyncio.sleep(0.05)  # a task that was late is as good as any other
+        return "done"
+
+    async def run() -> list[str]:
+        deadline = Deadline(0.2)
+        first = asyncio.gather(*(request(deadline, seconds) for seconds in (0.0, 5.0, 0.05, 5.0)))
+        await asyncio.sleep(0.1)
+        second = asyncio.gather(*(request(deadline, seconds) for seconds in (0.15, 5.0)))
+        return [*await first, *await second]
+
+    assert asyncio.run(asyncio.wait_for(run(), 3)) == ["done", "late", "done", "late", "done", "late"]
+
+
+def test_one_after_the_other_each_has_its_own_time() -> None:
+    async def run() -> None:
+        deadline = Deadline(0.2)
+        for _ in range(4):
+            with deadline:
+                await asyncio.sleep(0.1)
+
+    asyncio.run(run())
+
+
+def test_a_task_that_is_cancelled_is_not_late() -> None:
+    async def run() -> None:
+        deadline = Deadline(0.2)
+
+        async def request() -> None:
+            with deadline:
+                await asyncio.sleep(5)
+
+        task = asyncio.create_task(request())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def test_a_task_that_is_cancelled_when_it_is_late_stays_cancelled() -> None:
+    async def run() -> None:
+        deadline = Deadline(0.05)
+
+        async def request() -> None:
+            with deadline:
+                try:
+                    await asyncio.sleep(5)
+                finally:
+                    await asyncio.sleep(0.1)
+
+        task = asyncio.create_task(request())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    asyncio.run(run())
+
+
+def test_an_error_of_the_request_is_its_own() -> None:
+    async def run() -> None:
+        deadline = Deadline(0.05)
+        with pytest.raises(ValueError, match="broken"), deadline:
+            raise ValueError("broken")
+        await asyncio.sleep(0.1)  # and nobody is cancelled for it afterwards
+
+    asyncio.run(run())

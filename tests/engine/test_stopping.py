@@ -16,6 +16,7 @@ from attunement.engine import asking
 from attunement.engine.budget import Budget, Purse, Size
 from attunement.engine.limits import Limiter
 from attunement.engine.progress import Progress
+from attunement.engine.writer import Writer
 from attunement.errors import InputError, JudgeError, StudyError
 from attunement.judges.protocol import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
@@ -213,6 +214,23 @@ def test_never_more_than_twice_the_connections_is_asked_and_not_yet_kept(place: 
         judge(fake, chats(12), place, max_connections=connections)
     assert connections < peak <= 2 * connections
     assert len(kept(place)) == 12 * DUE_AT_THREE
+
+
+def test_answers_do_not_wait_for_company_when_none_can_come(place: Path, monkeypatch: pytest.MonkeyPatch):
+    """Over two connections no more than four questions are open, and all of them wait for the writer."""
+    gather, in_vain = Writer._gather, 0
+
+    async def gathering(writer: Writer) -> None:
+        nonlocal in_vain
+        await gather(writer)
+        in_vain += not writer._enough.is_set()
+
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 0.5)
+    monkeypatch.setattr(Writer, "_gather", gathering)
+    with FakeJudge() as fake:
+        judge(fake, chats(3), place, max_connections=2)
+    assert len(kept(place)) == 3 * DUE_AT_THREE
+    assert in_vain <= 1  # only the last ones
 
 
 @dataclass

@@ -1,8 +1,11 @@
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
+
+import pytest
 
 from attunement.engine.writer import Writer
 from attunement.ratings import RaterKind, Rating
@@ -77,6 +80,40 @@ def test_a_fault_of_whoever_is_told_holds_up_no_other(tmp_path: Path) -> None:
 
     def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
         writer.keep([], [lambda: [made("CQ1")]], fault)
-        writer.keep([], [lambda: [made("CQ2")]])
+        writer.keep([], [lambda: [made("CQ2")]], told.append)
 
+    told: list[list[list[KeptRating]]] = []
     assert write(tmp_path, hand_in) == (["CQ1", "CQ2"], ["out of step"])
+    assert len(told) == 1
+
+
+def test_everything_else_goes_on_while_the_study_is_locked(tmp_path: Path) -> None:
+    """A full batch is waited for, but not for long: here it can be written only after something else happens."""
+    other: list[sqlite3.Connection] = []
+
+    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+        other.append(sqlite3.connect(tmp_path / "x.study.db", isolation_level=None, check_same_thread=False))
+        other[0].execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(0.2, other[0].close)
+        for _ in range(200):
+            writer.keep([], [lambda: [made("CQ1")]])
+
+    assert write(tmp_path, hand_in) == (["CQ1"], [])
+
+
+def test_a_writer_in_a_hurry_waits_for_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
+
+    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+
+        async def keep() -> None:
+            told = asyncio.Event()
+            writer = Writer(study, database, on_failure=print)
+            writing = asyncio.create_task(writer.work())
+            writer.keep([], [], lambda _: told.set())
+            writer.hurry()
+            await asyncio.wait_for(told.wait(), 10)
+            writer.close()
+            await writing
+
+        asyncio.run(keep())

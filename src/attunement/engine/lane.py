@@ -110,6 +110,8 @@ class Lane:
 
     async def _worker(self) -> None:
         while not self.stopped and (task := await self._queue.get()) is not None:
+            if self._at_risk.locked():
+                self.writer.hurry()
             await self._at_risk.acquire()
             try:
                 await self._do(task)

@@ -3,28 +3,39 @@
 A worker hands in what it was told and goes on; when that is in the study the writer calls back, and only then a
 question counts as done. Batches form by themselves while the transaction before them is under way. What an answer
 means is found out here too: to check the evidence of many answers in a row takes half as long as of each between two
-requests, and holds up no request.
+requests.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from contextlib import suppress
+from time import monotonic
 from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Rater, Study
 
-_FEW, _GATHER = 32, 0.03
+_FEW, _GATHER = 48, 0.03
 """So few entries wait so many seconds for company: a transaction costs as much as writing a dozen ratings."""
+
+_STILL = 0.02
+"""Seconds for which everything else stands still while a full batch is written. Requests would take the interpreter
+from the thread of the database at every row, and both would take longer; a database that is slow or locked by another
+process holds up no more than this."""
+
+_HOLD = 0.01
+"""Seconds for which ratings are made at a stretch; then requests and replies have their turn."""
 
 _MANY_FINISHED = 200
 """Conversations whose end is recorded together. They only save the next run a look, so they can wait."""
 
 
 Making = Callable[[], list[KeptRating]]
-"""Makes the ratings of a question, in the thread that owns the database."""
+"""Makes the ratings of a question."""
 
-Kept = Callable[[list[list[KeptRating]]], object]
+_Made = list[list[KeptRating]]
+
+Kept = Callable[[_Made], object]
 """Is told what the makings of a question made, when it is in the study."""
 
 
@@ -32,10 +43,6 @@ class _Entry(NamedTuple):
     answers: list[AnswerRecord]
     makings: Sequence[Making]
     kept: Kept | None
-
-
-_Made = list[list[KeptRating]] | Exception
-"""What became of the makings of an entry."""
 
 
 class Writer:
@@ -55,6 +62,10 @@ class Writer:
         self._some.set()
         if len(self._entries) >= _FEW:
             self._enough.set()
+
+    def hurry(self) -> None:
+        """Write what is there: nothing more will come before that."""
+        self._enough.set()
 
     def finished(self, rater: Rater, scope: str, conversation: int, questions: int) -> None:
         """Note that everything of `scope` is answered; it is written with others."""
@@ -98,32 +109,35 @@ class Writer:
                     self._on_failure(error)
 
     async def _commit(self, batch: list[_Entry]) -> None:
+        """Make the ratings and commit them. An entry whose ratings cannot be made holds up no other."""
+        whole = await self._made(batch)
+        answers = [answer for entry, _ in whole for answer in entry.answers]
+        ratings = [rating for _, made in whole for ratings in made for rating in ratings]
         try:
-            outcomes = await asyncio.get_running_loop().run_in_executor(self._database, self._write, batch)
+            writing = self._database.submit(self._study.write, answers, ratings)
+            if len(batch) >= _FEW:
+                wait([writing], _STILL)
+            await asyncio.wrap_future(writing)
         except Exception as error:
             self._on_failure(error)
             return
-        for entry, made in zip(batch, outcomes, strict=True):
+        for entry, made in whole:
             try:
-                if isinstance(made, Exception):
-                    raise made
                 if entry.kept:
                     entry.kept(made)
             except Exception as error:
                 self._on_failure(error)
 
-    def _write(self, batch: list[_Entry]) -> list[_Made]:
-        """Make the ratings and commit them. An entry whose ratings cannot be made holds up no other."""
-        outcomes = [_made(entry) for entry in batch]
-        whole = [(entry.answers, made) for entry, made in zip(batch, outcomes, strict=True) if isinstance(made, list)]
-        answers = [answer for entry, _ in whole for answer in entry]
-        ratings = [rating for _, made in whole for ratings in made for rating in ratings]
-        self._study.write(answers, ratings)
-        return outcomes
-
-
-def _made(entry: _Entry) -> _Made:
-    try:
-        return [make() for make in entry.makings]
-    except Exception as error:
-        return error
+    async def _made(self, batch: list[_Entry]) -> list[tuple[_Entry, _Made]]:
+        """Each entry with its ratings."""
+        whole: list[tuple[_Entry, _Made]] = []
+        until = monotonic() + _HOLD
+        for entry in batch:
+            if monotonic() > until:
+                await asyncio.sleep(0)
+                until = monotonic() + _HOLD
+            try:
+                whole.append((entry, [make() for make in entry.makings]))
+            except Exception as error:
+                self._on_failure(error)
+        return whole

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from attunement import api
+from attunement.cli import display
 from attunement.conversations import Conversation
 from attunement.engine import asking
 from attunement.engine.budget import Budget, Purse, Size
@@ -261,6 +262,23 @@ def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: p
     assert result.progress.answered == 1
     assert result.progress.retries == {ErrorKind.SERVER: 9}
     assert result.progress.calls == 1
+
+
+def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
+    runs: list[api.Working] = []
+
+    async def shown() -> set[bool]:
+        settings = api.Settings(judges=Away(failures=1), instrument=COACHING, items=["CQ1"])
+        running = asyncio.create_task(api.run(chats(1), place, settings.prepare(), watch=runs.append))
+        said: set[bool] = set()
+        while not running.done():
+            await asyncio.sleep(0.02)
+            said |= {"the server cannot be reached" in display._plain_line(run) for run in runs}
+        await running
+        return said
+
+    assert True in asyncio.run(shown())
+    assert runs[0].progress.unreached == 0
 
 
 def test_a_server_that_is_gone_for_good_stops_the_run_and_no_question_is_marked(

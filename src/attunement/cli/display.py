@@ -79,7 +79,11 @@ def figures(progress: Progress) -> dict[str, Any]:
 
 
 def _json_line(run: Working) -> str:
-    now = {"open_questions": run.concurrency(), "waiting_seconds": round(run.waiting(), 1)}
+    now = {
+        "open_questions": run.concurrency(),
+        "waiting_seconds": round(run.waiting(), 1),
+        "questions_out_of_reach": run.progress.unreached,
+    }
     return orjson.dumps({**figures(run.progress), **now}).decode()
 
 
@@ -98,6 +102,8 @@ def _plain_line(run: Working) -> str:
     if progress.errors:
         parts.append("errors: " + ", ".join(f"{count} {kind}" for kind, count in progress.errors.most_common()))
     parts.append(f"{run.concurrency()} open")
+    if progress.unreached:
+        parts.append("the server cannot be reached, trying again")
     if (waiting := run.waiting()) >= 1:
         parts.append(f"the server asks to wait {_duration(waiting)}")
     return " · ".join(parts)

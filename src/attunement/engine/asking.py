@@ -180,7 +180,12 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
             raise asyncio.CancelledError
         channel.progress.retries[reply.kind] += 1
         channel.on_rest()
-        await asyncio.sleep(_wait(faults[reply.kind], reply.retry_after))
+        unreached = reply.requests == 0
+        channel.progress.unreached += unreached
+        try:
+            await asyncio.sleep(_wait(faults[reply.kind], reply.retry_after))
+        finally:
+            channel.progress.unreached -= unreached
 
 
 def _wait(fault: int, retry_after: float | None) -> float:

@@ -33,6 +33,8 @@ class Progress:
     errors: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
     retries: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
     """Faults that were overcome by asking again."""
+    unreached: int = 0
+    """Questions that wait at the moment because their server cannot be reached."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0

@@ -1,5 +1,7 @@
 import asyncio
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from attunement.engine.writer import Writer
 from attunement.ratings import RaterKind, Rating
-from attunement.study import KeptRating, Study
+from attunement.study import AnswerRecord, KeptRating, Study
 from tests.builders import rating, talk
 from tests.study.samples import COACHING
 
@@ -117,3 +119,49 @@ def test_a_writer_in_a_hurry_waits_for_nothing_more(tmp_path: Path, monkeypatch:
             await writing
 
         asyncio.run(keep())
+
+
+def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> None:
+    """Some are made between requests; soon the rest is left to the thread of the database."""
+    main, made_in, passes = threading.current_thread(), list[bool](), list[int]()
+
+    def busy() -> list[KeptRating]:
+        made_in.append(threading.current_thread() is main)
+        until = time.thread_time() + 0.03
+        while time.thread_time() < until:
+            pass
+        return []
+
+    async def keep(study: Study, database: ThreadPoolExecutor) -> None:
+        writer = Writer(study, database, on_failure=print)
+        writing = asyncio.create_task(writer.work())
+        for _ in range(3):
+            told = asyncio.Event()
+            writer.keep([], [busy] * 5)
+            writer.keep([], [busy] * 5, lambda _, told=told: told.set())
+            writer.hurry()
+            await told.wait()
+            passes.append(sum(made_in))
+        writer.close()
+        await writing
+
+    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+        asyncio.run(keep(study, database))
+    assert passes == [1, 1, 1]
+    assert len(made_in) == 30
+
+
+def test_a_long_answer_is_left_to_the_thread_of_the_database(tmp_path: Path) -> None:
+    main, made_in = threading.current_thread(), list[bool]()
+
+    def make() -> list[KeptRating]:
+        made_in.append(threading.current_thread() is main)
+        return []
+
+    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+        key = made("CQ1").rater
+        writer.keep([AnswerRecord("short", key, 0, "x" * 400)], [make])
+        writer.keep([AnswerRecord("long", key, 0, "x" * 40_000)], [make])
+
+    assert write(tmp_path, hand_in) == ([], [])
+    assert made_in == [True, False]

@@ -1,6 +1,9 @@
 """A request that takes too long ends, and nothing else does."""
 
 import asyncio
+import socket
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -81,5 +84,52 @@ def test_an_error_of_the_request_is_its_own() -> None:
         with pytest.raises(ValueError, match="broken"), deadline:
             raise ValueError("broken")
         await asyncio.sleep(0.1)  # and nobody is cancelled for it afterwards
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_came_while_the_loop_was_busy_is_in_time() -> None:
+    async def run() -> str:
+        deadline, loop = Deadline(0.1), asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with ours, theirs:
+            loop.call_later(0.05, lambda: (theirs.send(b"reply"), time.sleep(0.1)))
+            with deadline:
+                return (await loop.sock_recv(ours, 9)).decode()
+
+    assert asyncio.run(run()) == "reply"
+
+
+def test_what_is_under_way_when_it_is_closed_still_ends() -> None:
+    async def run() -> None:
+        deadline = Deadline(0.1)
+
+        async def request() -> None:
+            with deadline:
+                await asyncio.sleep(5)
+
+        task = asyncio.create_task(request())
+        await asyncio.sleep(0.05)
+        deadline.close()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(task, 3)
+
+    asyncio.run(run())
+
+
+def test_a_task_that_was_cancelled_long_before_can_be_late() -> None:
+    async def request(deadline: Deadline) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(5)
+        with deadline:
+            await asyncio.sleep(5)
+
+    async def run() -> None:
+        task = asyncio.create_task(request(Deadline(0.05)))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(TimeoutError):
+            await task
 
     asyncio.run(run())

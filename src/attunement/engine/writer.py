@@ -7,10 +7,10 @@ requests.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, wait
 from contextlib import suppress
-from time import monotonic
+from time import thread_time
 from typing import NamedTuple
 
 from attunement.study import AnswerRecord, KeptRating, Rater, Study
@@ -23,8 +23,13 @@ _STILL = 0.02
 from the thread of the database at every row, and both would take longer; a database that is slow or locked by another
 process holds up no more than this."""
 
-_HOLD = 0.01
-"""Seconds for which ratings are made at a stretch; then requests and replies have their turn."""
+_HOLD = 0.02
+"""Seconds of a batch for which ratings are made between requests, three times as long as a full one mostly takes. Where
+many quotes stand nowhere, finding that out takes a thousand times as long: the rest, and the next batches, are then
+made in the thread of the database. Requests share the interpreter with it, which takes longer and holds up none."""
+
+_LONG = 4000
+"""Characters of an answer that may take long to check: it is left to that thread at once."""
 
 _MANY_FINISHED = 200
 """Conversations whose end is recorded together. They only save the next run a look, so they can wait."""
@@ -54,6 +59,8 @@ class Writer:
         self._entries: list[_Entry] = []
         self._some, self._enough = asyncio.Event(), asyncio.Event()
         self._closed = False
+        self._quick = True
+        """Whether the last ratings took as little time to make as they mostly do."""
         self._finished: dict[tuple[int, str], dict[int, int]] = {}
 
     def keep(self, answers: list[AnswerRecord], makings: Sequence[Making], kept: Kept | None = None) -> None:
@@ -110,34 +117,52 @@ class Writer:
 
     async def _commit(self, batch: list[_Entry]) -> None:
         """Make the ratings and commit them. An entry whose ratings cannot be made holds up no other."""
-        whole = await self._made(batch)
-        answers = [answer for entry, _ in whole for answer in entry.answers]
-        ratings = [rating for _, made in whole for ratings in made for rating in ratings]
+        outcomes: list[_Made | Exception] = []
+        steps = _making(batch, outcomes)
+        if self._quick:
+            until = thread_time() + _HOLD
+            for long in steps:
+                if long or thread_time() > until:
+                    break
+        writing = self._database.submit(self._write, batch, steps, outcomes)
+        if len(batch) >= _FEW:
+            wait([writing], _STILL)
         try:
-            writing = self._database.submit(self._study.write, answers, ratings)
-            if len(batch) >= _FEW:
-                wait([writing], _STILL)
             await asyncio.wrap_future(writing)
         except Exception as error:
             self._on_failure(error)
             return
-        for entry, made in whole:
+        for entry, made in zip(batch, outcomes, strict=True):
             try:
+                if isinstance(made, Exception):
+                    raise made
                 if entry.kept:
                     entry.kept(made)
             except Exception as error:
                 self._on_failure(error)
 
-    async def _made(self, batch: list[_Entry]) -> list[tuple[_Entry, _Made]]:
-        """Each entry with its ratings."""
-        whole: list[tuple[_Entry, _Made]] = []
-        until = monotonic() + _HOLD
-        for entry in batch:
-            if monotonic() > until:
-                await asyncio.sleep(0)
-                until = monotonic() + _HOLD
-            try:
-                whole.append((entry, [make() for make in entry.makings]))
-            except Exception as error:
-                self._on_failure(error)
-        return whole
+    def _write(self, batch: list[_Entry], steps: Iterator[bool], outcomes: list[_Made | Exception]) -> None:
+        """Make the ratings that are left, and commit all."""
+        started = thread_time()
+        for _ in steps:
+            pass
+        self._quick = thread_time() - started < _HOLD
+        whole = [(entry.answers, made) for entry, made in zip(batch, outcomes, strict=True) if isinstance(made, list)]
+        answers = [answer for entry, _ in whole for answer in entry]
+        ratings = [rating for _, made in whole for ratings in made for rating in ratings]
+        self._study.write(answers, ratings)
+
+
+def _making(batch: list[_Entry], outcomes: list[_Made | Exception]) -> Iterator[bool]:
+    """Make the ratings one step after the other; before each it says whether the answer is a long one."""
+    for entry in batch:
+        long = any(len(answer.text) > _LONG for answer in entry.answers)
+        made: _Made = []
+        try:
+            for make in entry.makings:
+                yield long
+                made.append(make())
+        except Exception as error:
+            outcomes.append(error)
+        else:
+            outcomes.append(made)

@@ -19,14 +19,16 @@ class Deadline:
         """Nothing waits yet."""
         self.seconds = seconds
         self._begun: dict[asyncio.Task[Any], float] = {}
-        """When each task began, the oldest first; one that is late is taken out and cancelled."""
+        """When each task began, the oldest first."""
+        self._late: dict[asyncio.Task[Any], int] = {}
+        """Tasks that were cancelled because they are late, and how often they had been cancelled before."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
         self._begun[_this_task()] = loop.time()
         if self._timer is None:
-            self._timer = loop.call_later(self.seconds, self._look)
+            self._set(loop, self.seconds)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -34,15 +36,19 @@ class Deadline:
         task = _this_task()
         if self._begun.pop(task, None) is not None:
             return
-        cancelled_otherwise = task.uncancel() > 0
-        if isinstance(error, asyncio.CancelledError) and not cancelled_otherwise:
+        before = self._late.pop(task)
+        if task.uncancel() <= before and isinstance(error, asyncio.CancelledError):
             raise TimeoutError from error
 
     def close(self) -> None:
-        """Let nothing wait any more."""
-        if self._timer is not None:
+        """Let nothing wait any more, unless a request is still under way."""
+        if self._timer is not None and not self._begun:
             self._timer.cancel()
             self._timer = None
+
+    def _set(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        # A reply that came while the loop was busy is taken in before anybody looks whether it is late.
+        self._timer = loop.call_later(seconds, loop.call_soon, self._look)
 
     def _look(self) -> None:
         """Cancel what is late and wait for the next."""
@@ -51,9 +57,10 @@ class Deadline:
         for task, begun in list(self._begun.items()):
             left = begun + self.seconds - loop.time()
             if left > 0:
-                self._timer = loop.call_later(left, self._look)
+                self._set(loop, left)
                 return
             del self._begun[task]
+            self._late[task] = task.cancelling()
             task.cancel()
 
 

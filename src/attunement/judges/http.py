@@ -80,9 +80,9 @@ class Line:
         session = self._session
         if session is None or self._loop is not asyncio.get_running_loop():
             session = self._open()
-        started = perf_counter()
+        deadline, started = self._deadline, perf_counter()
         try:
-            with self._deadline:
+            with deadline:
                 # Headers go with each request: those of a session would also go to the proxy, with the key in them.
                 async with session.post(
                     self._url,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attunement.conversations import Conversation, Turn, Unit
@@ -153,6 +153,8 @@ said = st.text(st.characters(exclude_categories=()), max_size=80) | st.sampled_f
 
 
 @given(st.lists(st.tuples(said, said), min_size=1, max_size=5))
+@example([("", "0'𐀀")])
+@example([("It's '我'm fine", "那'好")])
 def test_every_quote_stands_in_its_turn_and_no_reasoning_is_too_long(pairs: Sequence[tuple[str, str]]) -> None:
     conversation = talk(*pairs)
     for instrument in (COACHING, EMPATHY):

@@ -19,7 +19,8 @@ _LONGEST_QUOTE, _SHORTEST_QUOTE = 70, 24
 
 # What would end or split a quote for a reader: quotation marks, brackets, line breaks, and an apostrophe that is not
 # inside a word. Written so that it begins with a set of signs, which is searched for quickly.
-_BREAKS = re.compile(r"[\"“”„«»「」『』‘‚\[\]()\n\r\x00-\x1f'’ʼ`´](?<![^\W_]['’ʼ`´](?=[^\W_]))")
+_LETTER = r"[^\W_\u2e80-\U0010ffff]"  # Chinese and its neighbours, from here on, have no apostrophes
+_BREAKS = re.compile(rf"[\"“”„«»「」『』‘‚\[\]()\n\r\x00-\x1f'’ʼ`´](?<!{_LETTER}['’ʼ`´](?={_LETTER}))")
 _STOP = re.compile(r"[.!?;…\n]|$")
 _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
 

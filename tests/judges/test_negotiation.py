@@ -171,6 +171,16 @@ def test_questions_asked_at_the_same_time_drop_what_was_refused_and_nothing_more
     assert judge.refused["response_format"] == "a JSON schema without the limit of length"
 
 
+def test_of_questions_asked_at_the_same_time_one_finds_out_what_else_is_refused(fake: FakeJudge) -> None:
+    """Each is refused once before anybody knows; the others wait while one goes through the rest."""
+    refused = frozenset({"maxLength", "json_schema", "logprobs", "seed", "temperature"})
+    fake.behaviour = Behaviour(refuses=refused, latency=0.02)
+    answers = ask_all(wishing(fake), map(question, range(30)))
+    assert all(isinstance(answer, Answer) for answer in answers)
+    assert fake.outcomes["refused_parameter"] < 30 + 10
+    assert sum(answer.requests for answer in answers) == fake.requests
+
+
 def test_faults_among_the_first_questions_are_not_taken_for_refusals(fake: FakeJudge) -> None:
     fake.behaviour = Behaviour(faults={"server_error": 0.5, "rate_limit": 0.2})
     judge = wishing(fake)

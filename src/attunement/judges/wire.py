@@ -55,7 +55,7 @@ class WireJudge(ABC):
             "max_tokens": options.reply_limit(model),
             "logprobs": options.logprobs,
         }
-        self._server = Server(target.shown, model, access.key)
+        self._server = Server(target.shown, model, access.key, key_sent=access.key_sent)
         self._secrets = access.secrets
         self._line = Line(
             target,
@@ -88,15 +88,13 @@ class WireJudge(ABC):
         """Send one request, and again with weaker terms where the server refuses them."""
         terms = self._negotiation.terms
         sent: list[Terms] = []
-        while True:  # each round moves a lever, and they have an end
-            reply = await self._send(request, terms, sent)
-            if not isinstance(reply, _Refused):
-                break
+        reply = await self._send(request, terms, sent)
+        while isinstance(reply, _Refused):  # each round moves a lever, and they have an end
             weaker = self._negotiation.concede(terms, reply.words) or await self._search(request, terms, reply, sent)
             if weaker is None:
                 reply = reply.failure
                 break
-            terms = weaker
+            terms, reply = await self._send_again(request, sent)
         return reply if len(sent) == 1 else reply._replace(requests=len(sent) - 1 + reply.requests)
 
     async def close(self) -> None:
@@ -133,6 +131,17 @@ class WireJudge(ABC):
         if reply.status < 300:
             return self._no_answer(reply)
         return self._fault(reply.status, reply, read_complaint(reply.body, document))
+
+    async def _send_again(self, request: Request, sent: list[Terms]) -> tuple[Terms, Answer | Failure | _Refused]:
+        """Send a request that was refused with the terms that now hold, and say which they are.
+
+        Of questions that were refused at the same time one tries them, and the others wait for what it finds.
+        """
+        async with self._searching:
+            terms = self._negotiation.terms
+            if not self._negotiation.settled:
+                return terms, await self._send(request, terms, sent)
+        return terms, await self._send(request, terms, sent)
 
     def _fault(self, status: int, reply: Reply, complaint: Complaint) -> Failure | _Refused:
         # Hidden before the message is shortened, which might leave a part of a key; and after, for what headers say.

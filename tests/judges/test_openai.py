@@ -15,7 +15,7 @@ from attunement.judges.negotiation import Terms
 from attunement.judges.openai import PATH, OpenAIJudge, _access  # pyright: ignore[reportPrivateUsage]
 from attunement.questions.text import Text
 from attunement.ratings import ErrorKind
-from tests.fake_judge import FakeJudge
+from tests.fake_judge import Behaviour, FakeJudge
 from tests.judges.asking import (
     QUESTION,
     SCHEMA,
@@ -195,6 +195,11 @@ def test_a_service_that_needs_a_key_is_not_called_without_it(base: str, variable
 def test_a_server_of_ones_own_needs_no_key(fake: FakeJudge) -> None:
     answered(openai(fake))
     assert "Authorization" not in fake.headers[0]
+
+
+def test_a_server_that_wants_a_key_where_none_is_set_says_which(fake: FakeJudge) -> None:
+    fake.behaviour = Behaviour(key="sk-right")
+    assert "wants a key: set OPENAI_API_KEY" in failed(openai(fake)).detail
 
 
 def test_credentials_in_the_address_are_sent_as_basic_authorisation(fake: FakeJudge) -> None:

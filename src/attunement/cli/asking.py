@@ -28,7 +28,10 @@ ResponsesOption = Annotated[
 JudgeOption = Annotated[
     list[str],
     typer.Option(
-        "--judge", "-j", metavar="NAME", help="openai:MODEL, anthropic:MODEL or local:FILE.gguf; may be repeated."
+        "--judge",
+        "-j",
+        metavar="NAME",
+        help="openai:MODEL, anthropic:MODEL, local:FILE.gguf or signals; may be repeated.",
     ),
 ]
 BaseUrlOption = Annotated[

@@ -39,8 +39,12 @@ def judge(
     max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="Calls at once, at most.")] = 100,
     rpm: Annotated[float | None, typer.Option("--rpm", min=0.1, help="Requests a minute, at most.")] = None,
     tpm: Annotated[float | None, typer.Option("--tpm", min=1, help="Tokens a minute, at most.")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after this many calls.")] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=0, help="Stop this run after so many calls.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", min=0, help="Stop this run before it has cost so many dollars.")
+    ] = None,
     price_in: asking.PriceInOption = None,
     price_out: asking.PriceOutOption = None,
     processes: Annotated[

@@ -126,6 +126,11 @@ class Access(NamedTuple):
     headers: Mapping[str, str]
     secrets: Secrets
 
+    @property
+    def key_sent(self) -> bool:
+        """Whether a key, or a name and a password, goes with the requests."""
+        return not {"Authorization", "api-key", "x-api-key"}.isdisjoint(self.headers)
+
     def __repr__(self) -> str:
         return f"Access({self.key!r})"
 

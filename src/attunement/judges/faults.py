@@ -35,6 +35,7 @@ class Server(NamedTuple):
     model: str
     key: str
     """The variable the key comes from."""
+    key_sent: bool = True
 
 
 def read_complaint(body: bytes, document: Any = None) -> Complaint:
@@ -106,7 +107,8 @@ def failure(
     if status in {400, 403, 422} and _MODERATED.search(words):
         return Failure(ErrorKind.REFUSED, f"the provider's filter held the question back{said}")
     if status in {401, 403, 407}:
-        return Failure(ErrorKind.AUTH, f"{server.address} refuses the key in {server.key}{said}", fatal=True)
+        wants = f"refuses the key in {server.key}" if server.key_sent else f"wants a key: set {server.key}"
+        return Failure(ErrorKind.AUTH, f"{server.address} {wants}{said}", fatal=True)
     if status == 413 or _TOO_LONG.search(words):
         return Failure(ErrorKind.PROMPT_TOO_LONG, f"the question does not fit the model's context{said}")
     if status < 500 and not answered and (status in {404, 405} or _NO_MODEL.search(words)):

@@ -93,8 +93,7 @@ def test_what_is_exported_and_imported_is_equal(study_place: str, tmp_path: Path
         made = [KeptRating(key, second.key, full)]
         for number, outcome in enumerate((failed.outcome, ABSTAINED, NOT_DUE, Outcome.of(1))):
             changed = {**more, "round": Round.GOLD, "repeat": number, "detail": "d", "outcome": outcome}
-            fields = {name: getattr(failed, name) for name in Rating.__slots__}
-            made.append(KeptRating(key, person.key, Rating(**{**fields, **changed})))
+            made.append(KeptRating(key, person.key, failed._replace(**changed)))
         said = AnswerRecord(
             "p", second.key, 1, "{}", None, "", "m", "stop", 1, 2, 3, 0.1, 0.2, 4, [["x", -0.5]], "2026-01-01"
         )

@@ -9,6 +9,7 @@ from functools import partial
 from attunement.engine.asking import Asked, Channel, Wishes, ask
 from attunement.engine.plan import Opened, Plan, Scope, Task
 from attunement.engine.records import answer_of, evidence_holds, failed, ratings_of, ratings_of_known, ratings_read
+from attunement.engine.tray import Tray
 from attunement.engine.writer import Making, Writer
 from attunement.judges.protocol import UnitJudge
 from attunement.questions import Layout
@@ -34,7 +35,6 @@ class Lane:
     on_useless: Callable[[str], None]
     """Called with a sentence when no question to this judge can be answered."""
     stopped: bool = False
-    _queue: asyncio.Queue[Task | None] = field(default_factory=asyncio.Queue[Task | None])
     _opened: dict[int, Opened] = field(default_factory=dict[int, Opened])
     _twins: dict[tuple[str, int], list[Task]] = field(default_factory=dict[tuple[str, int], list[Task]])
     """Prompts that are being asked, with the tasks of other conversations that wait for the same answer."""
@@ -51,7 +51,7 @@ class Lane:
         self._reader = judge if isinstance(judge, UnitJudge) else None
         ceiling = self.channel.limiter.ceiling
         # From being asked to being in the study: what a killed run has to ask again.
-        self._at_risk = asyncio.Semaphore(2 * ceiling)
+        self._tray = Tray(2 * ceiling)
         self.channel.on_rest = self._add_worker
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
@@ -105,14 +105,17 @@ class Lane:
 
     def _dismiss_if_done(self) -> None:
         if self._complete and not self._opened:
-            for _ in self._workers:
-                self._queue.put_nowait(None)
+            self._tray.close()
 
     async def _worker(self) -> None:
-        while not self.stopped and (task := await self._queue.get()) is not None:
-            if self._at_risk.locked():
-                self.writer.hurry()
-            await self._at_risk.acquire()
+        tray = self._tray
+        while not (self.stopped or tray.closed):
+            task = tray.take()
+            if task is None:
+                if tray.full:
+                    self.writer.hurry()
+                await tray.wait()
+                continue
             try:
                 await self._do(task)
             except Exception as error:
@@ -134,7 +137,7 @@ class Lane:
             return
         if prompt in self._twins:
             self._twins[prompt].append(task)
-            self._at_risk.release()
+            self._tray.settle()
             return
         self._twins[prompt] = []
         try:
@@ -170,7 +173,7 @@ class Lane:
         self.writer.keep(answers, makings, partial(self._kept, tasks))
 
     def _kept(self, tasks: Sequence[Task], made: list[list[KeptRating]]) -> None:
-        self._at_risk.release()
+        self._tray.settle()
         for task, ratings in zip(tasks, made, strict=True):
             self._finished(task, ratings)
 
@@ -193,8 +196,7 @@ class Lane:
         if opened.stages:
             stage = opened.stages.pop(0)
             opened.left = len(stage)
-            for task in stage:
-                self._queue.put_nowait(task)
+            self._tray.put(stage)
             return
         del self._opened[opened.key]
         self._note_if_finished(opened)
@@ -227,7 +229,9 @@ class Lane:
 
     def _forget(self, task: Task) -> None:
         prompt = task.prompt
-        self._expected[prompt] -= 1
-        if not self._expected[prompt]:
-            del self._expected[prompt]
+        left = self._expected[prompt] - 1
+        if left:
+            self._expected[prompt] = left
+        else:
+            self._expected.pop(prompt)
             self._given.pop(prompt, None)

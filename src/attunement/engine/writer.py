@@ -128,7 +128,8 @@ class Writer:
         if len(batch) >= _FEW:
             wait([writing], _STILL)
         try:
-            await asyncio.wrap_future(writing)
+            # What is done already is not waited for: workers could go on only a turn of the loop later.
+            _ = writing.result() if writing.done() else await asyncio.wrap_future(writing)
         except Exception as error:
             self._on_failure(error)
             return

@@ -83,16 +83,18 @@ class Line:
         deadline, started = self._deadline, perf_counter()
         try:
             with deadline:
-                # Headers go with each request: those of a session would also go to the proxy, with the key in them.
-                async with session.post(
-                    self._url,
-                    data=body,
-                    headers=self._headers,
-                    allow_redirects=False,
-                    proxy=self._proxy.url if self._proxy else None,
-                    proxy_headers=self._proxy.headers if self._proxy else None,
-                ) as response:
-                    content = await response.read()
+                if self._proxy:
+                    response = await session.post(
+                        self._url,
+                        data=body,
+                        headers=self._headers,
+                        allow_redirects=False,
+                        proxy=self._proxy.url,
+                        proxy_headers=self._proxy.headers,
+                    )
+                else:
+                    response = await session.post(self._url, data=body, allow_redirects=False)
+                content = await response.read()  # which gives the connection back, whatever happens
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return self._unreached(error)
         self._reached, self._missed = True, None
@@ -110,6 +112,8 @@ class Line:
         self._loop = asyncio.get_running_loop()
         self._deadline = Deadline(self._deadline.seconds)
         self._session = aiohttp.ClientSession(
+            # Those of a session would also go to the proxy, with the key in them; without one they are made only once.
+            headers=None if self._proxy else self._headers,
             connector=aiohttp.TCPConnector(limit=self._max_connections, ssl=self._certificates),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),

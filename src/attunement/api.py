@@ -33,6 +33,7 @@ from attunement.engine import (
     Wishes,
     price_of,
     refuse_unshareable,
+    run_in_loop,
 )
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
@@ -221,10 +222,10 @@ def judge(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return run_in_loop(work)
     # A notebook has a loop running already; ours then runs in a thread of its own, and its stop button must reach it.
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(asyncio.run, work)
+        running = thread.submit(run_in_loop, work)
         try:
             return running.result()
         except KeyboardInterrupt:

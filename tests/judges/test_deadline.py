@@ -3,14 +3,25 @@
 import asyncio
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 
+from attunement.engine import run_in_loop
 from attunement.judges.deadline import Deadline
 
+InLoop = Callable[[Any], Any]
 
-def test_what_takes_too_long_ends_and_what_does_not_goes_on() -> None:
+
+@pytest.fixture(params=[asyncio.run, run_in_loop])
+def in_loop(request: pytest.FixtureRequest) -> InLoop:
+    """Runs a coroutine in the loop of the standard library, and in the one that runs take place in."""
+    return cast(InLoop, request.param)
+
+
+def test_what_takes_too_long_ends_and_what_does_not_goes_on(in_loop: InLoop) -> None:
     async def request(deadline: Deadline, seconds: float) -> str:
         try:
             with deadline:
@@ -27,20 +38,20 @@ def test_what_takes_too_long_ends_and_what_does_not_goes_on() -> None:
         second = asyncio.gather(*(request(deadline, seconds) for seconds in (0.15, 5.0)))
         return [*await first, *await second]
 
-    assert asyncio.run(asyncio.wait_for(run(), 3)) == ["done", "late", "done", "late", "done", "late"]
+    assert in_loop(asyncio.wait_for(run(), 3)) == ["done", "late", "done", "late", "done", "late"]
 
 
-def test_one_after_the_other_each_has_its_own_time() -> None:
+def test_one_after_the_other_each_has_its_own_time(in_loop: InLoop) -> None:
     async def run() -> None:
         deadline = Deadline(0.2)
         for _ in range(4):
             with deadline:
                 await asyncio.sleep(0.1)
 
-    asyncio.run(run())
+    in_loop(run())
 
 
-def test_a_task_that_is_cancelled_is_not_late() -> None:
+def test_a_task_that_is_cancelled_is_not_late(in_loop: InLoop) -> None:
     async def run() -> None:
         deadline = Deadline(0.2)
 
@@ -54,10 +65,10 @@ def test_a_task_that_is_cancelled_is_not_late() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(run())
+    in_loop(run())
 
 
-def test_a_task_that_is_cancelled_when_it_is_late_stays_cancelled() -> None:
+def test_a_task_that_is_cancelled_when_it_is_late_stays_cancelled(in_loop: InLoop) -> None:
     async def run() -> None:
         deadline = Deadline(0.05)
 
@@ -75,20 +86,20 @@ def test_a_task_that_is_cancelled_when_it_is_late_stays_cancelled() -> None:
             await task
         assert task.cancelled()
 
-    asyncio.run(run())
+    in_loop(run())
 
 
-def test_an_error_of_the_request_is_its_own() -> None:
+def test_an_error_of_the_request_is_its_own(in_loop: InLoop) -> None:
     async def run() -> None:
         deadline = Deadline(0.05)
         with pytest.raises(ValueError, match="broken"), deadline:
             raise ValueError("broken")
         await asyncio.sleep(0.1)  # and nobody is cancelled for it afterwards
 
-    asyncio.run(run())
+    in_loop(run())
 
 
-def test_a_reply_that_came_while_the_loop_was_busy_is_in_time() -> None:
+def test_a_reply_that_came_while_the_loop_was_busy_is_in_time(in_loop: InLoop) -> None:
     async def run() -> str:
         deadline, loop = Deadline(0.1), asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
@@ -98,10 +109,10 @@ def test_a_reply_that_came_while_the_loop_was_busy_is_in_time() -> None:
             with deadline:
                 return (await loop.sock_recv(ours, 9)).decode()
 
-    assert asyncio.run(run()) == "reply"
+    assert in_loop(run()) == "reply"
 
 
-def test_what_is_under_way_when_it_is_closed_still_ends() -> None:
+def test_what_is_under_way_when_it_is_closed_still_ends(in_loop: InLoop) -> None:
     async def run() -> None:
         deadline = Deadline(0.1)
 
@@ -115,10 +126,10 @@ def test_what_is_under_way_when_it_is_closed_still_ends() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(task, 3)
 
-    asyncio.run(run())
+    in_loop(run())
 
 
-def test_a_task_that_was_cancelled_long_before_can_be_late() -> None:
+def test_a_task_that_was_cancelled_long_before_can_be_late(in_loop: InLoop) -> None:
     async def request(deadline: Deadline) -> None:
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(5)
@@ -132,4 +143,4 @@ def test_a_task_that_was_cancelled_long_before_can_be_late() -> None:
         with pytest.raises(TimeoutError):
             await task
 
-    asyncio.run(run())
+    in_loop(run())

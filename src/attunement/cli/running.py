@@ -18,7 +18,7 @@ from attunement.cli.display import Manner, figures, show_progress
 from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
-from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, estimate, rater_settings
+from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, estimate, rater_settings, run_in_loop
 from attunement.errors import InputError, StudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
@@ -47,7 +47,7 @@ def run_and_report(
         for line in _before(conversations, place, prepared):
             _say(line)
     systems = _Systems()
-    result = asyncio.run(_run(systems.watch(conversations), place, prepared, manner))
+    result = run_in_loop(_run(systems.watch(conversations), place, prepared, manner))
     cautions = systems.cautions(prepared.participants)
     if json:
         typer.echo(

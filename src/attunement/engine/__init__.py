@@ -3,6 +3,7 @@
 from attunement.engine.asking import Wishes
 from attunement.engine.budget import Price
 from attunement.engine.estimate import Estimate, estimate
+from attunement.engine.loop import run_in_loop
 from attunement.engine.plan import ASK_AGAIN, Scope
 from attunement.engine.pricing import price_of
 from attunement.engine.progress import Progress
@@ -28,4 +29,5 @@ __all__ = [
     "price_of",
     "rater_settings",
     "refuse_unshareable",
+    "run_in_loop",
 ]

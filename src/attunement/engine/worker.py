@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 from attunement.conversations import Conversation
+from attunement.engine.loop import run_in_loop
 from attunement.engine.parcels import Orders, Word, framed
 from attunement.engine.progress import Progress
 from attunement.engine.run import Run
@@ -30,7 +31,7 @@ def main() -> None:
     # What a library prints must not get among our words; and no words may be left when nobody listens any more.
     with os.fdopen(os.dup(1), "wb", buffering=0) as up:
         os.dup2(2, 1)
-        asyncio.run(_follow(pickle.load(sys.stdin.buffer), sys.stdin.buffer, up))  # noqa: S301 - from our own parent
+        run_in_loop(_follow(pickle.load(sys.stdin.buffer), sys.stdin.buffer, up))  # noqa: S301 - from our own parent
 
 
 async def _follow(orders: Orders, down: BinaryIO, up: RawIOBase) -> None:

@@ -8,6 +8,10 @@ import asyncio
 from types import TracebackType
 from typing import Any
 
+_TURNS = 3
+"""Turns of the loop in which a reply that came while it was busy is taken in, before anybody looks whether it is late:
+in one the socket is read, in the next its task goes on, and uvloop comes to timers before it comes to sockets."""
+
 
 class Deadline:
     """`with` this around each request: what takes longer than `seconds` ends there in a TimeoutError.
@@ -47,13 +51,14 @@ class Deadline:
             self._timer = None
 
     def _set(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-        # A reply that came while the loop was busy is taken in before anybody looks whether it is late.
-        self._timer = loop.call_later(seconds, loop.call_soon, self._look)
+        self._timer = loop.call_later(seconds, self._look, loop, _TURNS)
 
-    def _look(self) -> None:
-        """Cancel what is late and wait for the next."""
+    def _look(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
+        """Cancel what is late, some turns of the loop later, and wait for the next."""
+        if turns:
+            loop.call_soon(self._look, loop, turns - 1)
+            return
         self._timer = None
-        loop = asyncio.get_running_loop()
         for task, begun in list(self._begun.items()):
             left = begun + self.seconds - loop.time()
             if left > 0:

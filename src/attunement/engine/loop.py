@@ -1,0 +1,24 @@
+"""In which event loop does a run take place?
+
+uvloop does what the loop of the standard library does, in a tenth less of a run's time. There is none for Windows.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, in the fastest loop there is."""
+    with asyncio.Runner(loop_factory=_fastest()) as runner:
+        return runner.run(work)
+
+
+def _fastest() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        return import_module("uvloop").new_event_loop
+    except ImportError:
+        return None

@@ -99,13 +99,25 @@ def test_an_error_of_the_request_is_its_own(in_loop: InLoop) -> None:
     in_loop(run())
 
 
-def test_a_reply_that_came_while_the_loop_was_busy_is_in_time(in_loop: InLoop) -> None:
+@pytest.mark.parametrize("busy_with", ["a timer", "a socket"])
+def test_a_reply_that_came_while_the_loop_was_busy_is_in_time(busy_with: str, in_loop: InLoop) -> None:
     async def run() -> str:
         deadline, loop = Deadline(0.1), asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
+        other, another = socket.socketpair()
         ours.setblocking(False)
-        with ours, theirs:
-            loop.call_later(0.05, lambda: (theirs.send(b"reply"), time.sleep(0.1)))
+
+        def be_busy() -> None:
+            loop.remove_reader(other)
+            theirs.send(b"reply")
+            time.sleep(0.1)
+
+        with ours, theirs, other, another:
+            if busy_with == "a socket":
+                loop.add_reader(other, be_busy)
+                loop.call_later(0.05, another.send, b"now")
+            else:
+                loop.call_later(0.05, be_busy)
             with deadline:
                 return (await loop.sock_recv(ours, 9)).decode()
 

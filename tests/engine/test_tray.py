@@ -1,0 +1,83 @@
+"""Tasks are taken in order, no more than there is room for, and nobody waits in vain."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from attunement.engine.plan import Task
+from attunement.engine.tray import Tray
+
+
+def tasks(*numbers: int) -> list[Task]:
+    return [Task(number, cast(Any, None), 0) for number in numbers]
+
+
+def test_tasks_are_taken_in_their_order_while_there_is_room() -> None:
+    tray = Tray(2)
+    assert tray.take() is None
+    assert not tray.full
+    tray.put(tasks(1, 2, 3))
+    assert [tray.take(), tray.take()] == tasks(1, 2)
+    assert tray.full
+    assert tray.take() is None
+    tray.settle()
+    assert not tray.full
+    assert [tray.take()] == tasks(3)
+    assert not tray.full  # there is no room, and nothing that needs it
+
+
+async def _take_all(tray: Tray, taken: list[Task], *, settle: bool) -> None:
+    while not tray.closed:
+        task = tray.take()
+        if task is None:
+            await tray.wait()
+            continue
+        taken.append(task)
+        if settle:
+            tray.settle()
+
+
+async def _turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def _work(tray: Tray, taken: list[Task], workers: int, *, settle: bool = True) -> Sequence[asyncio.Task[None]]:
+    return [asyncio.create_task(_take_all(tray, taken, settle=settle)) for _ in range(workers)]
+
+
+def test_who_waits_is_told_of_tasks_and_of_room_and_sent_home() -> None:
+    async def run() -> None:
+        tray, taken = Tray(3), list[Task]()
+        workers = _work(tray, taken, 5, settle=False)
+        await _turns()
+        tray.put(tasks(1, 2, 3, 4, 5))
+        await _turns()
+        assert taken == tasks(1, 2, 3)
+        tray.settle()
+        tray.settle()
+        await _turns()
+        assert taken == tasks(1, 2, 3, 4, 5)
+        tray.close()
+        await asyncio.wait_for(asyncio.gather(*workers), 3)
+        await asyncio.wait_for(tray.wait(), 3)  # nobody is kept who comes later
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_is_gone_takes_nobodys_turn() -> None:
+    async def run() -> None:
+        tray, taken = Tray(9), list[Task]()
+        gone, stays = _work(tray, taken, 2)
+        await _turns()
+        gone.cancel()
+        with suppress(asyncio.CancelledError):
+            await gone
+        tray.put(tasks(1))
+        await _turns()
+        assert taken == tasks(1)
+        tray.close()
+        await asyncio.wait_for(stays, 3)
+
+    asyncio.run(run())

@@ -18,10 +18,10 @@ from attunement.study import AnswerRecord, KeptRating, Rater, Study
 _FEW, _GATHER = 48, 0.03
 """So few entries wait so many seconds for company: a transaction costs as much as writing a dozen ratings."""
 
-_STILL = 0.02
-"""Seconds for which everything else stands still while a full batch is written. Requests would take the interpreter
-from the thread of the database at every row, and both would take longer; a database that is slow or locked by another
-process holds up no more than this."""
+_STILL, _STILL_FEW = 0.02, 0.002
+"""Seconds for which everything else stands still while a full batch, or one of few entries, is written. Requests
+would take the interpreter from the thread of the database at every row, and both would take longer; a database that is
+slow or locked by another process holds up no more than this."""
 
 _HOLD = 0.02
 """Seconds of a batch for which ratings are made between requests, three times as long as a full one mostly takes. Where
@@ -125,8 +125,7 @@ class Writer:
                 if long or thread_time() > until:
                     break
         writing = self._database.submit(self._write, batch, steps, outcomes)
-        if len(batch) >= _FEW:
-            wait([writing], _STILL)
+        wait([writing], _STILL if len(batch) >= _FEW else _STILL_FEW)
         try:
             # What is done already is not waited for: workers could go on only a turn of the loop later.
             _ = writing.result() if writing.done() else await asyncio.wrap_future(writing)

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from attunement.engine import run_in_loop
 from attunement.judges import Answer, Failure, Judge, JudgeOptions, Request, make_judge
 from tests.fake_judge import Behaviour, FakeJudge
 
@@ -50,7 +51,7 @@ def ask_all(judge: Judge, requests: Iterable[Request]) -> list[Answer | Failure]
         finally:
             await judge.close()
 
-    return asyncio.run(run())
+    return run_in_loop(run())
 
 
 def answered(judge: Judge, request: Request = QUESTION) -> Answer:

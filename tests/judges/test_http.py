@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -94,17 +94,35 @@ def test_every_fault_ends_as_an_answer_or_a_typed_failure_and_the_counts_add_up(
     assert all(server[fault] for fault in mix)
 
 
-class Tunnel:
-    """A proxy that writes down what it is told and refuses to connect anywhere."""
+ELSEWHERE = "judge.example"
 
-    def __init__(self) -> None:
+
+class Tunnel:
+    """A proxy that writes down what it is told and leads to a port of this machine, or nowhere."""
+
+    def __init__(self, leads_to: int | None = None) -> None:
         self.heard = b""
         self.port = 0
+        self._leads_to = leads_to
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.heard += await reader.readuntil(b"\r\n\r\n")
+        if self._leads_to is not None:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            there, back = await asyncio.open_connection("127.0.0.1", self._leads_to)
+            # Either side may hang up; then the other one is told, and both are done with.
+            await asyncio.gather(self._pass_on(reader, back), self._pass_on(there, writer))
+            return
         writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
+        writer.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                self.heard += data
+                writer.write(data)
+                await writer.drain()
         writer.close()
 
     @contextmanager
@@ -118,6 +136,8 @@ class Tunnel:
             started.set()
             async with server:
                 await stopped.wait()
+            if others := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(others, timeout=5)
 
         thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
         thread.start()
@@ -168,7 +188,14 @@ def certificate(tmp_path: Path) -> Path:
         f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -keyout {file}"
     )
     subprocess.run(
-        ["openssl", *wish.split(), "-out", tmp_path / "cert.pem", "-addext", "subjectAltName=DNS:localhost"],
+        [
+            "openssl",
+            *wish.split(),
+            "-out",
+            tmp_path / "cert.pem",
+            "-addext",
+            f"subjectAltName=DNS:localhost,DNS:{ELSEWHERE}",
+        ],
         check=True,
         capture_output=True,
     )
@@ -199,6 +226,20 @@ def test_certificates_of_ones_own_are_trusted(
     monkeypatch.setenv(variable, str(certificate))
     with encrypted(certificate) as url:
         answered(make_judge("openai:m", JudgeOptions(base_url=url)))
+
+
+def test_a_judge_behind_a_proxy_answers_and_the_proxy_reads_nothing(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-key-of-this-test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with encrypted(certificate) as url, Tunnel(int(url.removesuffix("/v1").rpartition(":")[2])).running() as tunnel:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{tunnel.port}")
+        answered(make_judge("openai:m", JudgeOptions(base_url=f"https://{ELSEWHERE}/v1")))
+    assert tunnel.heard.startswith(f"CONNECT {ELSEWHERE}:443 ".encode())
+    assert len(tunnel.heard) > 1000
+    assert b"sk-the-key" not in tunnel.heard
+    assert b"kind?" not in tunnel.heard
 
 
 def test_certificates_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

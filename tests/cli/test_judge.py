@@ -14,7 +14,7 @@ import pytest
 from attunement.conversations.writing import Shape, write
 from attunement.instruments import load
 from tests.builders import talk
-from tests.fake_judge import Behaviour, FakeJudge
+from tests.fake_judge import Behaviour, FakeJudge, valid_reply
 
 KEY = "sk-this-is-a-secret-0123456789"
 
@@ -240,6 +240,30 @@ def test_an_estimate_of_either_layout_says_what_the_other_would_cost(chats: Path
     ours, other = prices("--layout", "transcript-first")
     assert prices() == [other, ours]
     assert float(ours) < float(other)
+
+
+def test_an_estimate_with_a_price_of_ones_own_does_not_know_that_of_cached_tokens(chats: Path):
+    words = ["estimate", chats, "--judge", "openai:gpt-5.2", "--price-in", "2", "--price-out", "8"]
+    for layout in ("criterion-first", "transcript-first"):
+        assert "their price is not known" in attune(*words, "--layout", layout).stdout
+
+
+def test_what_stays_skipped_is_not_announced_as_to_be_asked(chats: Path):
+    with FakeJudge(Behaviour(answer=lambda asked: valid_reply(asked).replace("YES", "NO").replace("NA", "NO"))) as fake:
+        words = ["judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--stop-on-gate"]
+        attune(*words)
+        asked = fake.requests
+        again = attune(*words).stderr
+        assert fake.requests == asked
+    assert "openai:fake: 0 questions about 4 conversations" in again
+    assert f"; {asked} more are in the study already" in again
+
+
+def test_a_question_that_does_not_fit_the_model_is_not_simply_to_be_asked_again(chats: Path):
+    with FakeJudge(Behaviour(context=10)) as fake:
+        done = attune("judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1")
+    assert "4 prompt_too_long" in done.stderr
+    assert "--retry-errors once the server has a larger context" in done.stderr
 
 
 def test_a_judge_with_other_settings_is_announced_as_another_rater_before_it_is_asked(chats: Path):

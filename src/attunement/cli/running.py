@@ -197,6 +197,8 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
 
 def _other_layout(found: Estimate, price: Price) -> str:
     share = f"{found.shared_tokens / found.prompt_tokens:.0%} of the tokens in"
+    if price.cached is None:
+        return f"  With --layout transcript-first a prefix cache can serve {share}; their price is not known."
     if found.layout is Layout.TRANSCRIPT_FIRST:
         without = found.cost(price, Layout.CRITERION_FIRST)
         return (
@@ -242,8 +244,11 @@ def _naming(result: api.Result) -> str:
 
 
 def _what_to_do(result: api.Result) -> str:
+    again = "Ask them again with --retry-errors"
+    if set(result.progress.errors) == {ErrorKind.PROMPT_TOO_LONG} and not result.progress.kept_errors:
+        return f"{again} once the server has a larger context; a model with a larger one is asked everything."
     if result.progress.kept_errors or set(result.progress.errors) - ASK_AGAIN:
-        return "Ask them again with --retry-errors."
+        return f"{again}."
     limited = {ErrorKind.BUDGET, ErrorKind.SKIPPED} & set(result.progress.errors)
     return f"The next run asks them{', unless the same limit holds' if limited else ''}."
 

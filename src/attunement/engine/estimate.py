@@ -6,7 +6,7 @@ from itertools import islice
 
 from attunement.conversations import Conversation
 from attunement.engine.budget import REPLY_TOKENS, Price
-from attunement.engine.plan import Scope, Task, plan
+from attunement.engine.plan import Scope, plan
 from attunement.judges.protocol import Usage
 from attunement.questions import Layout, Question
 from attunement.study import Kept, Rater, Study
@@ -71,8 +71,9 @@ def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[S
             found = plan(there, scope, known[1], known[0])
             total.kept += found.kept
             for opened in found.opened:
-                tasks: list[Task] = [task for stage in opened.stages for task in stage if task.known is None]
-                total.add([task.question for task in tasks])
+                tasks = [task for stage in opened.stages for task in stage if task.known is None]
+                # Where the gate has tripped before, a run that stops there asks the rest no more than that one did.
+                total.add([task.question for task in tasks if task.question.about_safety or not opened.tripped])
         for entry in batch:
             if entry.identity not in keys and not scope.retry_errors:
                 total.add([question for question in scope.questions(entry) for _ in range(scope.repeats)])

@@ -1,12 +1,12 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
-100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same loop with bytes
-that were made beforehand; and ours, which also starts a run, reads, plans, parses, checks the evidence and writes the
-study, in one process and in several. They run alternately, without latency and with one of 200 ms; medians and ratios
-are printed. Calls a second are the server's own count, from the first call to the end of the last; what comes before
-and after is printed beside it. The server takes a core of its own: on a machine with two, several processes of ours
-have little left to share.
+100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in uvloop, where
+ours runs; the same with bytes that were made beforehand; and ours, which also starts a run, reads, plans, parses,
+checks the evidence and writes the study, in one process and in several. They run alternately, without latency and with
+one of 200 ms; medians and ratios are printed. Calls a second are the server's own count, from the first call to the end
+of the last; what comes before and after is printed beside it. The server takes a core of its own: on a machine with
+two, several processes of ours have little left to share.
 
     python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--processes 2 4] [--memory]
 """
@@ -166,6 +166,8 @@ def measure_inspect(latency: float, requests: list[dict[str, Any]]) -> Measured:
 
 
 def compare(latency: float, questions: int, rounds: int, processes: list[int]) -> None:
+    from attunement.engine import run_in_loop
+
     requests = sent(min(questions, MADE))
     made = [json.dumps(request).encode() for request in requests]
 
@@ -174,6 +176,7 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
 
     ways: dict[str, Callable[[str], object]] = {
         BARE: lambda url: asyncio.run(loop(url, many(requests), bare)),
+        "the same in uvloop": lambda url: run_in_loop(loop(url, many(requests), bare)),
         "with ready bytes": lambda url: asyncio.run(loop(url, many(made), ready)),
         "attunement": partial(ours, questions=questions, processes=1),
         **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},
@@ -195,7 +198,7 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
         around = statistics.median(run.around for run in done)
         print(
-            f"  {name:16} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
+            f"  {name:18} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
             f"{around:.1f} s before and after" + (f", efficiency {rate * latency / CONNECTIONS:.0%}" if latency else "")
         )
 

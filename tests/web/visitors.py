@@ -38,14 +38,15 @@ def watched(app: ASGIApp, sent: list[Sent]) -> ASGIApp:
 
         async def sending(message: Message) -> None:
             messages.append(message)
+            # Noted before its end is sent: after that the next request may come first.
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                (start, *rest) = messages
+                headers = "\n".join(f"{name.decode()}: {value.decode()}" for name, value in start["headers"])
+                body = b"".join(part.get("body", b"") for part in rest)
+                sent.append(Sent(scope["method"], scope["path"], start["status"], headers, body))
             await send(message)
 
         await app(scope, receive, sending)
-        if scope["type"] == "http":
-            (start, *rest) = messages
-            headers = "\n".join(f"{name.decode()}: {value.decode()}" for name, value in start["headers"])
-            body = b"".join(message.get("body", b"") for message in rest)
-            sent.append(Sent(scope["method"], scope["path"], start["status"], headers, body))
 
     return answer
 

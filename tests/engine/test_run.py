@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from attunement import api
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
 from attunement.questions import Ask, Layout
-from attunement.ratings import ErrorKind, Mark, State
-from attunement.study import Study
+from attunement.ratings import ErrorKind, Mark, Rating, State
+from attunement.study import AnswerRecord, Study, tables
 from tests.builders import talk
 from tests.engine.runs import COACHING, DUE_AT_THREE, EMPATHY, SMALL, answering, chats, judge, kept
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
@@ -62,6 +63,50 @@ def test_words_that_were_judged_earlier_are_not_asked_again_for_another_system(p
     lumen = [rating for rating in kept(place) if rating.conversation.system == "Lumen"]
     assert len(lumen) == 2 * len(SMALL)
     assert all(Mark.SAME_CONTENT in rating.marks for rating in lumen)
+
+
+def without_ratings(place: Path) -> list[Rating]:
+    """What the study held, which now holds answers only, as after a run that was killed in the worst moment."""
+    with Study(place) as study:
+        gone = list(study.ratings())
+        with study.writing() as connection:
+            connection.execute(delete(tables.ratings))
+            connection.execute(delete(tables.finished))
+    return gone
+
+
+def test_answers_without_ratings_become_ratings_without_a_call(place: Path):
+    """The ratings are the ones that were not written; only another conversation with the same words shares them."""
+    twice = [*chats(2, system="Harbor"), *chats(2, system="Lumen")]
+    with FakeJudge() as fake:
+        judge(fake, twice, place, items=SMALL)
+        asked = fake.requests
+        gone = without_ratings(place)
+        again = judge(fake, twice, place, items=SMALL)
+        assert fake.requests == asked
+    assert (again.progress.answered, again.progress.shared) == (2 * len(SMALL), 2 * len(SMALL))
+
+    def told(ratings: list[Rating]) -> set[tuple[object, ...]]:
+        return {
+            (rating.conversation, rating.item, rating.outcome, rating.marks, rating.reasoning) for rating in ratings
+        }
+
+    assert told(kept(place)) == told(gone)
+
+
+def test_an_answer_that_should_have_replaced_an_error_does_so_without_a_call(place: Path):
+    with FakeJudge(Behaviour(answer=lambda _: "no answer")) as fake:
+        judge(fake, chats(1), place, items=["CQ1"])
+        asked = fake.requests
+        with Study(place) as study:
+            (rating,) = study.ratings()
+            (rater,) = study.raters()
+            assert rating.outcome.error
+            study.write([AnswerRecord(rating.asked, rater.key, 0, '{"reasoning": "Turn 1", "answer": "NO"}')], [])
+        judge(fake, chats(1), place, items=["CQ1"], retry_errors=True)
+        assert fake.requests == asked
+    (rating,) = kept(place)
+    assert (rating.outcome.value, rating.marks) == ("NO", frozenset())
 
 
 def test_five_scores_come_from_one_call(place: Path):

@@ -17,7 +17,6 @@ from attunement.engine import asking
 from attunement.engine.budget import Budget, Purse, Size
 from attunement.engine.limits import Limiter
 from attunement.engine.progress import Progress
-from attunement.engine.writer import Writer
 from attunement.errors import InputError, JudgeError, StudyError
 from attunement.judges.protocol import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
@@ -191,7 +190,7 @@ def test_a_run_that_is_interrupted_before_it_has_begun_ends(place: Path):
         assert fake.requests == 0
 
 
-def test_never_more_than_twice_the_connections_is_asked_and_not_yet_kept(place: Path, monkeypatch: pytest.MonkeyPatch):
+def test_never_more_than_there_are_connections_is_asked_and_not_yet_kept(place: Path, monkeypatch: pytest.MonkeyPatch):
     """What a killed run would have to ask again; commits are slow, and replies take long or not."""
     connections = 10
     write, committed, peak = Study.write, 0, 0
@@ -213,25 +212,21 @@ def test_never_more_than_twice_the_connections_is_asked_and_not_yet_kept(place: 
     monkeypatch.setattr(Study, "write", slow)
     with FakeJudge(Behaviour(answer=reply)) as fake:
         judge(fake, chats(12), place, max_connections=connections)
-    assert connections < peak <= 2 * connections
+    assert peak == connections
     assert len(kept(place)) == 12 * DUE_AT_THREE
 
 
-def test_answers_do_not_wait_for_company_when_none_can_come(place: Path, monkeypatch: pytest.MonkeyPatch):
-    """Over two connections no more than four questions are open, and all of them wait for the writer."""
-    gather, in_vain = Writer._gather, 0
+def test_answers_do_not_wait_for_company_that_cannot_come(place: Path, monkeypatch: pytest.MonkeyPatch):
+    """Over two connections the third question waits for the answers to the others, and the end for the last ratings."""
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
 
-    async def gathering(writer: Writer) -> None:
-        nonlocal in_vain
-        await gather(writer)
-        in_vain += not writer._enough.is_set()
+    async def run(fake: FakeJudge) -> None:
+        settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=2)
+        await asyncio.wait_for(api.run(chats(3), place, settings.prepare()), 60)
 
-    monkeypatch.setattr("attunement.engine.writer._GATHER", 0.5)
-    monkeypatch.setattr(Writer, "_gather", gathering)
     with FakeJudge() as fake:
-        judge(fake, chats(3), place, max_connections=2)
+        asyncio.run(run(fake))
     assert len(kept(place)) == 3 * DUE_AT_THREE
-    assert in_vain <= 1  # only the last ones
 
 
 @dataclass
@@ -254,6 +249,29 @@ class Away:
 
     async def close(self) -> None:
         pass
+
+
+class Busy(Away):
+    """A judge that sends the first questions away."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__(failures)
+        self.asked: list[str] = []
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        self.asked.append(request.own)
+        if len(self.asked) <= self.failures:
+            return Failure(ErrorKind.SERVER, "busy", retry_after=0.3, transient=True)
+        self.failures = 0
+        return await super().ask(request)
+
+
+def test_while_questions_rest_others_are_asked_in_their_places(place: Path):
+    judge = Busy(failures=2)
+    result = api.judge(chats(2), place, judges=judge, instrument=COACHING, max_connections=2)
+    assert result.progress.answered == 2 * DUE_AT_THREE
+    assert sorted(judge.asked[-2:]) == sorted(judge.asked[:2])  # all others were asked meanwhile
+    assert len(judge.asked) == 2 * DUE_AT_THREE + 2
 
 
 def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: pytest.MonkeyPatch):

@@ -81,3 +81,46 @@ def test_a_worker_that_is_gone_takes_nobodys_turn() -> None:
         await asyncio.wait_for(stays, 3)
 
     asyncio.run(run())
+
+
+def test_one_that_gave_up_its_place_comes_before_those_not_yet_taken() -> None:
+    async def run() -> None:
+        tray = Tray(1)
+        tray.put(tasks(1, 2))
+        assert tray.take()
+        tray.settle()  # the first rests
+        assert tray.take()
+        tray.put(tasks(3))
+        back = asyncio.create_task(tray.resume())
+        await _turns()
+        assert not back.done()
+        assert tray.full
+        tray.settle()  # the second is done
+        assert tray.take() is None
+        await asyncio.wait_for(back, 3)
+        tray.settle()
+        assert tray.take()
+        tray.settle()
+        await asyncio.wait_for(tray.resume(), 3)  # there is room at once
+        assert tray.room == 0
+
+    asyncio.run(run())
+
+
+def test_a_place_is_lost_with_nobody_who_wanted_it_back() -> None:
+    """Gone before it is given a place, or after."""
+
+    async def run() -> None:
+        tray = Tray(1)
+        tray.put(tasks(1))
+        assert tray.take()
+        before, after = (asyncio.create_task(tray.resume()) for _ in range(2))
+        await _turns()
+        before.cancel()
+        await _turns()
+        tray.settle()
+        after.cancel()
+        await _turns()
+        assert tray.room == 1
+
+    asyncio.run(run())

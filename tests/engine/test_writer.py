@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from attunement.engine.writer import Writer
-from attunement.ratings import RaterKind, Rating
+from attunement.ratings import ErrorKind, RaterKind, Rating
 from attunement.study import AnswerRecord, KeptRating, Study
 from tests.builders import rating, talk
 from tests.study.samples import COACHING
@@ -55,7 +55,7 @@ def test_who_handed_in_is_told_when_it_is_in_the_study(tmp_path: Path) -> None:
             with Study(tmp_path / "x.study.db") as study:
                 seen.append([rating.item for rating in study.ratings()])
 
-        writer.keep([], [lambda: [made("CQ1")]], kept)
+        writer.keep([], [lambda: [made("CQ1")]], kept=kept)
         assert not seen
 
     assert write(tmp_path, hand_in) == (["CQ1"], [])
@@ -67,8 +67,8 @@ def test_an_answer_whose_ratings_cannot_be_made_holds_up_no_other(tmp_path: Path
     told: list[list[list[KeptRating]]] = []
 
     def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
-        writer.keep([], [unreadable], told.append)
-        writer.keep([], [lambda: [made("CQ1")]], told.append)
+        writer.keep([], [unreadable], kept=told.append)
+        writer.keep([], [lambda: [made("CQ1")]], kept=told.append)
 
     assert write(tmp_path, hand_in) == (["CQ1"], ["no sense in it"])
     assert len(told) == 1
@@ -81,8 +81,8 @@ def test_a_fault_of_whoever_is_told_holds_up_no_other(tmp_path: Path) -> None:
         raise RuntimeError("out of step")
 
     def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
-        writer.keep([], [lambda: [made("CQ1")]], fault)
-        writer.keep([], [lambda: [made("CQ2")]], told.append)
+        writer.keep([], [lambda: [made("CQ1")]], kept=fault)
+        writer.keep([], [lambda: [made("CQ2")]], kept=told.append)
 
     told: list[list[list[KeptRating]]] = []
     assert write(tmp_path, hand_in) == (["CQ1", "CQ2"], ["out of step"])
@@ -112,13 +112,49 @@ def test_a_writer_in_a_hurry_waits_for_nothing_more(tmp_path: Path, monkeypatch:
             told = asyncio.Event()
             writer = Writer(study, database, on_failure=print)
             writing = asyncio.create_task(writer.work())
-            writer.keep([], [], lambda _: told.set())
+            writer.keep([], [], kept=lambda _: told.set())
             writer.hurry()
             await asyncio.wait_for(told.wait(), 10)
             writer.close()
             await writing
 
         asyncio.run(keep())
+
+
+def test_answers_that_are_waited_for_are_written_before_anything_follows_from_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ERROR is not: without a rating the next run would ask again."""
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
+    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+        rater = study.keep_rater("j", RaterKind.MODEL, {})
+        happened: list[str] = []
+
+        def make() -> list[KeptRating]:
+            happened.append("made")
+            return []
+
+        async def keep() -> None:
+            writer = Writer(study, database, on_failure=print)
+            writing = asyncio.create_task(writer.work())
+            told = asyncio.Event()
+
+            def safe() -> None:
+                happened.append(f"safe {len(study.answered(['p'], rater))}")
+                told.set()
+
+            writer.keep([AnswerRecord("q", rater.key, 0, error=ErrorKind.SERVER)], [make], safe=told.set)
+            writer.keep(
+                [AnswerRecord("p", rater.key, 0, "{}")], [make], safe=safe, kept=lambda _: happened.append("kept")
+            )
+            writer.hurry()
+            await asyncio.wait_for(told.wait(), 10)
+            assert happened == ["safe 1"]
+            writer.close()
+            await writing
+
+        asyncio.run(keep())
+        assert happened == ["safe 1", "made", "made", "kept"]
 
 
 def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> None:
@@ -138,7 +174,7 @@ def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> 
         for _ in range(3):
             told = asyncio.Event()
             writer.keep([], [busy] * 5)
-            writer.keep([], [busy] * 5, lambda _, told=told: told.set())
+            writer.keep([], [busy] * 5, kept=lambda _, told=told: told.set())
             writer.hurry()
             await told.wait()
             passes.append(sum(made_in))

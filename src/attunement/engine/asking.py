@@ -7,7 +7,7 @@ that. Every loop here has an end.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,8 +45,8 @@ class Channel:
     """No further request may be sent; those under way come back."""
     calling: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     """The tasks whose request is with the server."""
-    on_rest: Callable[[], object] = lambda: None
-    """Called when a question waits before it is asked again: another could be asked meanwhile."""
+    rest: Callable[[float], Awaitable[object]] = asyncio.sleep
+    """Waits so many seconds before a question is asked again: another can be asked meanwhile."""
 
     async def send(self, request: Request, size: Size, asked: "Asked") -> Answer | Failure:
         """Send one request, when the limits allow it."""
@@ -179,11 +179,10 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         if channel.closed:
             raise asyncio.CancelledError
         channel.progress.retries[reply.kind] += 1
-        channel.on_rest()
         unreached = reply.requests == 0
         channel.progress.unreached += unreached
         try:
-            await asyncio.sleep(_wait(faults[reply.kind], reply.retry_after))
+            await channel.rest(_wait(faults[reply.kind], reply.retry_after))
         finally:
             channel.progress.unreached -= unreached
 

@@ -50,9 +50,10 @@ class Lane:
         # Asked once: whether something fits a protocol takes as long as reading a reply.
         self._reader = judge if isinstance(judge, UnitJudge) else None
         ceiling = self.channel.limiter.ceiling
-        # From being asked to being in the study: what a killed run has to ask again.
-        self._tray = Tray(2 * ceiling)
-        self.channel.on_rest = self._add_worker
+        # From being asked to being in the study: what a killed run has to ask again. What no server is asked is lost
+        # for nothing, and more of it is kept at a time.
+        self._tray = Tray(2 * ceiling if self._reader else ceiling)
+        self.channel.rest = self._rest
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * ceiling)
 
@@ -66,6 +67,15 @@ class Lane:
         """One more for each that only waits, up to twice as many as there are connections."""
         if len(self._workers) < 2 * self.channel.limiter.ceiling:
             self._workers.append(self._pool.create_task(self._worker()))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait before a question is asked again, and let another have its place."""
+        self._add_worker()
+        self._tray.settle()
+        await asyncio.sleep(seconds)
+        if not self._tray.room:
+            self.writer.hurry()
+        await self._tray.resume()
 
     def expect(self, plan: Plan) -> None:
         """Note the prompts of `plan` before any answer that comes in meanwhile is let go."""
@@ -114,6 +124,8 @@ class Lane:
             if task is None:
                 if tray.full:
                     self.writer.hurry()
+                else:
+                    self.writer.finish()
                 await tray.wait()
                 continue
             try:
@@ -132,7 +144,10 @@ class Lane:
             return
         prompt = task.prompt
         if known := task.known or self._given.get(prompt):
-            self.channel.progress.shared += 1
+            if task.left_over:
+                self.channel.progress.answered += 1
+            else:
+                self.channel.progress.shared += 1
             self._keep([], [task], [partial(ratings_of_known, task, self.rater, known, now())])
             return
         if prompt in self._twins:
@@ -170,10 +185,9 @@ class Lane:
         self._keep([record] if asked.attempts else [], [task, *twins], makings)
 
     def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
-        self.writer.keep(answers, makings, partial(self._kept, tasks))
+        self.writer.keep(answers, makings, safe=self._tray.settle, kept=partial(self._kept, tasks))
 
     def _kept(self, tasks: Sequence[Task], made: list[list[KeptRating]]) -> None:
-        self._tray.settle()
         for task, ratings in zip(tasks, made, strict=True):
             self._finished(task, ratings)
 

@@ -29,6 +29,8 @@ class Task(NamedTuple):
     repeat: int
     known: AnswerRecord | None = None
     """The answer, where the same prompt was answered before."""
+    left_over: bool = False
+    """Whether the answer was given for this task, by a run that was killed before it could make the ratings."""
 
     @property
     def prompt(self) -> tuple[str, int]:
@@ -192,8 +194,13 @@ def _fill_in_known(found: Plan, rater: Rater, study: Study) -> None:
     known = study.answered(sorted(prompts), rater)
     if not known:
         return
+    left_over = known.keys() - study.asked(sorted({prompt for prompt, _ in known}), rater)
+
+    def filled_in(task: Task) -> Task:
+        answered = task.prompt in known
+        first = task.prompt in left_over
+        left_over.discard(task.prompt)  # a second conversation with the same words only shares the answer
+        return task._replace(known=known[task.prompt], left_over=first) if answered else task
+
     for opened in found.opened:
-        opened.stages = [
-            [task._replace(known=known.get((task.question.hash, task.repeat))) for task in stage]
-            for stage in opened.stages
-        ]
+        opened.stages = [[filled_in(task) for task in stage] for stage in opened.stages]

@@ -57,13 +57,14 @@ def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None], at
 
 
 def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[KeptRating]:
-    """The ratings that follow from an answer given earlier to exactly this prompt."""
+    """The ratings that follow from an answer given earlier to exactly this prompt, for this conversation or another."""
     question = task.question
     instrument = question.questionnaire.instrument
     read = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
     if not isinstance(read, Readable):
         return failed(task, rater, read.kind, read.complaint, at)
-    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=_SAME_CONTENT)
+    extra = _NOTHING if task.left_over else _SAME_CONTENT
+    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=extra)
 
 
 def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[KeptRating]:

@@ -4,19 +4,27 @@ A worker hands in what it was told and goes on; when that is in the study the wr
 question counts as done. Batches form by themselves while the transaction before them is under way. What an answer
 means is found out here too: to check the evidence of many answers in a row takes half as long as of each between two
 requests.
+
+When workers wait for room, the answers are written before anything else, and the ratings that follow from them later,
+while the next questions are with the judge. Should the run be killed in between, the next one makes the ratings from
+the answers that are there.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, wait
-from contextlib import suppress
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from time import thread_time
-from typing import NamedTuple
+from typing import Any
 
 from attunement.study import AnswerRecord, KeptRating, Rater, Study
 
-_FEW, _GATHER = 48, 0.03
-"""So few entries wait so many seconds for company: a transaction costs as much as writing a dozen ratings."""
+_FEW, _GATHER, _SOON = 48, 0.1, 0.01
+"""So few entries wait so many seconds for company, or as little as the last when workers have nothing else to do: a
+transaction costs as much as writing a dozen ratings."""
+
+_HANDFUL, _MOMENT = 8, 0.001
+"""So few answers wait so many seconds for company when workers wait for them."""
 
 _STILL, _STILL_FEW = 0.02, 0.002
 """Seconds for which everything else stands still while a full batch, or one of few entries, is written. Requests
@@ -44,10 +52,20 @@ Kept = Callable[[_Made], object]
 """Is told what the makings of a question made, when it is in the study."""
 
 
-class _Entry(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Entry:
     answers: list[AnswerRecord]
     makings: Sequence[Making]
+    safe: Callable[[], object] | None
     kept: Kept | None
+    long: bool
+    """Whether an answer may take long to check."""
+
+    def is_safe(self) -> None:
+        """Say so, once."""
+        if self.safe:
+            safe, self.safe = self.safe, None
+            safe()
 
 
 class Writer:
@@ -57,22 +75,42 @@ class Writer:
         """`on_failure` is told when the study cannot be written or a rating cannot be made."""
         self._study, self._database, self._on_failure = study, database, on_failure
         self._entries: list[_Entry] = []
-        self._some, self._enough = asyncio.Event(), asyncio.Event()
+        self._unsafe: list[_Entry] = []
+        """Entries whose answers can be written before the rest."""
+        self._some, self._enough, self._news = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._hurried = self._awaited = False
         self._closed = False
         self._quick = True
         """Whether the last ratings took as little time to make as they mostly do."""
         self._finished: dict[tuple[int, str], dict[int, int]] = {}
 
-    def keep(self, answers: list[AnswerRecord], makings: Sequence[Making], kept: Kept | None = None) -> None:
-        """Keep all of it, and call `kept` when that is done."""
-        self._entries.append(_Entry(answers, makings, kept))
+    def keep(
+        self,
+        answers: list[AnswerRecord],
+        makings: Sequence[Making],
+        *,
+        safe: Callable[[], object] | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        """Keep all of it: call `safe` when nothing of it need be asked again, `kept` when it is done."""
+        entry = _Entry(answers, makings, safe, kept, any(len(answer.text) > _LONG for answer in answers))
+        self._entries.append(entry)
+        if answers and not any(answer.error for answer in answers):  # an ERROR is asked again if it has no rating
+            self._unsafe.append(entry)
         self._some.set()
         if len(self._entries) >= _FEW:
             self._enough.set()
+            self._news.set()
 
     def hurry(self) -> None:
-        """Write what is there: nothing more will come before that."""
-        self._enough.set()
+        """Make safe what is there: nothing more will come before that."""
+        self._hurried = True
+        self._news.set()
+
+    def finish(self) -> None:
+        """Keep what is there soon: nothing can be asked before that."""
+        self._awaited = True
+        self._news.set()
 
     def finished(self, rater: Rater, scope: str, conversation: int, questions: int) -> None:
         """Note that everything of `scope` is answered; it is written with others."""
@@ -83,26 +121,65 @@ class Writer:
         while self._entries or not self._closed:
             await self._some.wait()
             await self._gather()
-            batch, self._entries = self._entries, []
+            batch, self._entries, self._unsafe = self._entries, [], []
             if not self._closed:
                 self._some.clear()
                 self._enough.clear()
+                self._awaited = False
             if batch:
                 await self._commit(batch)
             await self._note_finished(_MANY_FINISHED)
         await self._note_finished(1)
 
     async def _gather(self) -> None:
-        """Wait for more entries, but not when there are enough."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GATHER):
-                await self._enough.wait()
+        """Wait for more entries, but not when there are enough; write their answers when workers wait for that."""
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        while True:
+            if self._hurried:
+                if len(self._unsafe) < _HANDFUL:
+                    await asyncio.sleep(_MOMENT)
+                self._hurried = False
+                await self._secure()
+            left = since + (_SOON if self._awaited else _GATHER) - loop.time()
+            if self._enough.is_set() or left <= 0:
+                return
+            self._news.clear()
+            alarm = loop.call_later(left, self._news.set)
+            await self._news.wait()
+            alarm.cancel()
+
+    async def _secure(self) -> None:
+        """Write the answers that wait; without any, workers wait for the rest."""
+        entries, self._unsafe = self._unsafe, []
+        if not entries:
+            self._enough.set()
+            return
+        answers = [answer for entry in entries for answer in entry.answers]
+        try:
+            await self._written(self._database.submit(self._study.write, answers, []), len(entries))
+        except Exception as error:
+            self._on_failure(error)
+            return
+        for entry in entries:
+            entry.answers = []
+            entry.is_safe()
+        await asyncio.sleep(0)  # the next questions first: their answers take longer than what follows from these
+
+    async def _written(self, writing: Future[Any], entries: int) -> None:
+        """Wait until so many entries are written."""
+        try:
+            # Not even a turn of the loop is waited for what is done by then.
+            writing.result(_STILL if entries >= _FEW else _STILL_FEW)
+        except TimeoutError:
+            await asyncio.wrap_future(writing)
 
     def close(self) -> None:
         """Let `work` end after what has been handed in."""
         self._closed = True
         self._some.set()
         self._enough.set()
+        self._news.set()
 
     async def _note_finished(self, least: int) -> None:
         """Write which conversations are finished, where there are at least so many."""
@@ -124,11 +201,8 @@ class Writer:
             for long in steps:
                 if long or thread_time() > until:
                     break
-        writing = self._database.submit(self._write, batch, steps, outcomes)
-        wait([writing], _STILL if len(batch) >= _FEW else _STILL_FEW)
         try:
-            # What is done already is not waited for: workers could go on only a turn of the loop later.
-            _ = writing.result() if writing.done() else await asyncio.wrap_future(writing)
+            await self._written(self._database.submit(self._write, batch, steps, outcomes), len(batch))
         except Exception as error:
             self._on_failure(error)
             return
@@ -136,6 +210,7 @@ class Writer:
             try:
                 if isinstance(made, Exception):
                     raise made
+                entry.is_safe()
                 if entry.kept:
                     entry.kept(made)
             except Exception as error:
@@ -156,11 +231,10 @@ class Writer:
 def _making(batch: list[_Entry], outcomes: list[_Made | Exception]) -> Iterator[bool]:
     """Make the ratings one step after the other; before each it says whether the answer is a long one."""
     for entry in batch:
-        long = any(len(answer.text) > _LONG for answer in entry.answers)
         made: _Made = []
         try:
             for make in entry.makings:
-                yield long
+                yield entry.long
                 made.append(make())
         except Exception as error:
             outcomes.append(error)

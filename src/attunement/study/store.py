@@ -345,6 +345,17 @@ class Study:
                     found[answer.prompt, answer.repeat] = answer
         return found
 
+    def asked(self, prompts: Sequence[str], rater: Rater) -> set[tuple[str, int]]:
+        """Those of these prompts, with their repeats, whose answers by this rater have become ratings."""
+        table = tables.ratings.c
+        found: set[tuple[str, int]] = set()
+        with self.reading() as connection:
+            for chunk in _chunks(prompts):
+                own = (table.rater == rater.key) & table.asked.in_(chunk) & table.error.is_(None)
+                rows = connection.execute(select(table.asked, table.repeat).where(own).distinct())
+                found.update((asked, repeat) for asked, repeat in rows)
+        return found
+
     def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
         """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
 

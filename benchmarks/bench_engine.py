@@ -3,12 +3,14 @@
 The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
 100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in uvloop, where
 ours runs; the same with bytes that were made beforehand; and ours, which also starts a run, reads, plans, parses,
-checks the evidence and writes the study, in one process and in several. They run alternately, without latency and with
-one of 200 ms; medians and ratios are printed. Calls a second are the server's own count, from the first call to the end
-of the last; what comes before and after is printed beside it. The server takes a core of its own: on a machine with
-two, several processes of ours have little left to share.
+checks the evidence and writes the study, in one process and in several. They run alternately, in one order and then in
+the other, without latency and with one of 200 ms. A machine may be a quarter faster in one minute than in the next, so
+each round is compared with itself: what is printed are medians over the rounds, of the ratio with its range. Calls a
+second are the server's own count, from the first call to the end of the last; what comes before and after is printed
+beside it. The server takes a core of its own: on a machine with two, several processes of ours have little left to
+share.
 
-    python benchmarks/bench_engine.py [--questions 54000] [--rounds 3] [--processes 2 4] [--memory]
+    python benchmarks/bench_engine.py [--questions 18000] [--rounds 12] [--processes 2 4] [--memory]
 """
 
 import argparse
@@ -182,9 +184,9 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
         **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},
     }
     runs: dict[str, list[Measured]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, way in ways.items():
-            runs[name].append(measure(latency, way))
+    for number in range(rounds):
+        for name in ways if number % 2 == 0 else reversed(ways):
+            runs[name].append(measure(latency, ways[name]))
     if INSPECT.exists():
         runs["inspect_ai"] = [measure_inspect(latency, requests)]
     size = statistics.mean(map(len, made)) / 1000
@@ -192,14 +194,16 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
         f"{os.cpu_count()} cores, latency {latency * 1000:.0f} ms, {CONNECTIONS} connections, "
         f"{questions:,} questions of {size:.1f} kB, {rounds} rounds"
     )
-    base = statistics.median(run.rate for run in runs[BARE])
     for name, done in runs.items():
         rate = statistics.median(run.rate for run in done)
+        ratios = [run.rate / base.rate for run, base in zip(done, runs[BARE], strict=False)]
+        spread = f"({min(ratios):.2f} to {max(ratios):.2f})" if name != BARE else ""
         cpu = statistics.median(run.cpu / run.calls * 1000 for run in done)
         around = statistics.median(run.around for run in done)
         print(
-            f"  {name:18} {rate:7.0f} calls/s, {rate / base:5.2f} of the bare loop, CPU {cpu:.2f} s per 1,000, "
-            f"{around:.1f} s before and after" + (f", efficiency {rate * latency / CONNECTIONS:.0%}" if latency else "")
+            f"  {name:18} {rate:7.0f} calls/s, {statistics.median(ratios):5.2f} {spread:14} of the bare loop, "
+            f"CPU {cpu:.2f} s per 1,000, {around:.1f} s before and after"
+            + (f", efficiency {rate * latency / CONNECTIONS:.0%}" if latency else "")
         )
 
 
@@ -236,14 +240,14 @@ def whole(questions: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=54000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--questions", type=int, default=18000)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--processes", type=int, nargs="+", default=[2], help="in how many of ours at once, too")
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     compare(0.0, whole(options.questions), options.rounds, options.processes)
-    compare(0.2, whole(options.questions // 6), options.rounds, options.processes)
+    compare(0.2, whole(options.questions // 2), -(-options.rounds // 4), options.processes)
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

@@ -93,9 +93,13 @@ class Writer:
         kept: Kept | None = None,
     ) -> None:
         """Keep all of it: call `safe` when nothing of it need be asked again, `kept` when it is done."""
-        entry = _Entry(answers, makings, safe, kept, any(len(answer.text) > _LONG for answer in answers))
+        lasting, long = bool(answers), False
+        for answer in answers:
+            lasting &= answer.error is None  # an ERROR is asked again if it has no rating
+            long |= len(answer.text) > _LONG
+        entry = _Entry(answers, makings, safe, kept, long)
         self._entries.append(entry)
-        if answers and not any(answer.error for answer in answers):  # an ERROR is asked again if it has no rating
+        if lasting:
             self._unsafe.append(entry)
         self._some.set()
         if len(self._entries) >= _FEW:
@@ -140,7 +144,8 @@ class Writer:
                 if len(self._unsafe) < _HANDFUL:
                     await asyncio.sleep(_MOMENT)
                 self._hurried = False
-                await self._secure()
+                if len(self._unsafe) < _FEW:  # a full batch is written as fast with all that follows
+                    await self._secure()
             left = since + (_SOON if self._awaited else _GATHER) - loop.time()
             if self._enough.is_set() or left <= 0:
                 return

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -155,6 +155,40 @@ def test_answers_that_are_waited_for_are_written_before_anything_follows_from_th
 
         asyncio.run(keep())
         assert happened == ["safe 1", "made", "made", "kept"]
+
+
+def test_what_is_waited_for_while_other_answers_are_written_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
+    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+        rater = study.keep_rater("j", RaterKind.MODEL, {})
+        write = Study.write
+
+        async def keep() -> None:
+            loop = asyncio.get_running_loop()
+            writer = Writer(study, database, on_failure=print)
+            told = asyncio.Event()
+
+            def second() -> None:
+                writer.keep([AnswerRecord("q", rater.key, 0, "{}")], [], safe=told.set)
+                writer.hurry()
+
+            def slow(*arguments: Any) -> int:
+                monkeypatch.setattr(Study, "write", write)
+                loop.call_soon_threadsafe(second)
+                time.sleep(0.1)
+                return write(*arguments)
+
+            monkeypatch.setattr(Study, "write", slow)
+            writing = asyncio.create_task(writer.work())
+            writer.keep([AnswerRecord("p", rater.key, 0, "{}")], [])
+            writer.hurry()
+            await asyncio.wait_for(told.wait(), 10)
+            writer.close()
+            await writing
+
+        asyncio.run(keep())
 
 
 def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> None:

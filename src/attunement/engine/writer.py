@@ -140,6 +140,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         since = loop.time()
         while True:
+            self._news.clear()
             if self._hurried:
                 if len(self._unsafe) < _HANDFUL:
                     await asyncio.sleep(_MOMENT)
@@ -149,7 +150,6 @@ class Writer:
             left = since + (_SOON if self._awaited else _GATHER) - loop.time()
             if self._enough.is_set() or left <= 0:
                 return
-            self._news.clear()
             alarm = loop.call_later(left, self._news.set)
             await self._news.wait()
             alarm.cancel()

@@ -50,8 +50,8 @@ class Lane:
         # Asked once: whether something fits a protocol takes as long as reading a reply.
         self._reader = judge if isinstance(judge, UnitJudge) else None
         ceiling = self.channel.limiter.ceiling
-        # From being asked to being in the study: what a killed run has to ask again. What no server is asked is lost
-        # for nothing, and more of it is kept at a time.
+        # From being asked to being in the study: what a killed run has to ask again. To read a unit again costs no
+        # call, so more of that is kept at a time.
         self._tray = Tray(2 * ceiling if self._reader else ceiling)
         self.channel.rest = self._rest
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST

@@ -1,14 +1,14 @@
 """What does the harness cost beside the model? A run of ours beside a bare aiohttp loop, against the same server.
 
 The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
-100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in uvloop, where
-ours runs; the same with bytes that were made beforehand; and ours, which also starts a run, reads, plans, parses,
-checks the evidence and writes the study, in one process and in several. They run alternately, in one order and then in
-the other, without latency and with one of 200 ms. A machine may be a quarter faster in one minute than in the next, so
-each round is compared with itself: what is printed are medians over the rounds, of the ratio with its range. Calls a
-second are the server's own count, from the first call to the end of the last; what comes before and after is printed
-beside it. The server takes a core of its own: on a machine with two, several processes of ours have little left to
-share.
+100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in our event
+loop, which is uvloop and writes requests at once; the same with bytes that were made beforehand; and ours, which also
+starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in several. They run
+alternately, in one order and then in the other, without latency and with one of 200 ms. A machine may be a quarter
+faster in one minute than in the next, so each round is compared with itself: what is printed are medians over the
+rounds, of the ratio with its range. Calls a second are the server's own count, from the first call to the end of the
+last; what comes before and after is printed beside it. The server takes a core of its own: on a machine with two,
+several processes of ours have little left to share.
 
     python benchmarks/bench_engine.py [--questions 18000] [--rounds 12] [--processes 2 4] [--memory]
 """
@@ -178,7 +178,7 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
 
     ways: dict[str, Callable[[str], object]] = {
         BARE: lambda url: asyncio.run(loop(url, many(requests), bare)),
-        "the same in uvloop": lambda url: run_in_loop(loop(url, many(requests), bare)),
+        "in our event loop": lambda url: run_in_loop(loop(url, many(requests), bare)),
         "with ready bytes": lambda url: asyncio.run(loop(url, many(made), ready)),
         "attunement": partial(ours, questions=questions, processes=1),
         **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},

@@ -82,6 +82,15 @@ def test_max_calls_is_kept_to_the_call_and_the_next_run_asks_the_rest(place: Pat
     assert not [rating for rating in kept(place) if rating.outcome.error]
 
 
+@pytest.mark.parametrize("says_what", [True, False])
+def test_refused_requests_count_as_calls(place: Path, *, says_what: bool):
+    refusing = Behaviour(refuses=frozenset({"json_schema", "temperature", "seed"}), says_what=says_what)
+    with FakeJudge(refusing) as fake:
+        result = judge(fake, chats(3), place, max_calls=30)
+        assert fake.requests == result.progress.calls == 30
+    assert 0 < result.progress.answered < 30
+
+
 def test_max_cost_is_not_passed(place: Path):
     with FakeJudge() as fake:
         result = judge(fake, chats(5), place, max_cost=0.02, price_in=1.0, price_out=1.0)

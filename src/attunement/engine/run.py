@@ -25,8 +25,9 @@ from attunement.judges.protocol import Judge, UnitJudge
 from attunement.ratings import RaterKind
 from attunement.study import Kept, Study
 
-_CAREFUL_START = 2
-"""Open questions at the start where money is limited: until the first replies are there, nobody knows their length."""
+_CAREFUL_START = 1
+"""Open questions at the start where calls or money are limited: until the first reply is there, nobody knows how long
+replies are and what the server refuses, and each refusal is a call."""
 
 
 class Participant(NamedTuple):
@@ -179,8 +180,8 @@ class Run:
         judge = participant.judge
         rater = self._study.keep_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
         limiter = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
-        if budget.max_cost is not None:
-            limiter.limit = min(limiter.limit, _CAREFUL_START)
+        if budget.max_cost is not None or budget.max_calls is not None:
+            limiter.limit = _CAREFUL_START
         channel = Channel(judge, limiter, Purse(budget, participant.price), self.progress)
         return Lane(
             self._scope,

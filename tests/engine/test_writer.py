@@ -157,6 +157,32 @@ def test_answers_that_are_waited_for_are_written_before_anything_follows_from_th
         assert happened == ["safe 1", "made", "made", "kept"]
 
 
+def test_an_answer_that_is_deleted_before_its_ratings_are_there_comes_back_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else forgets a conversation, and with it every answer without ratings."""
+    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
+    with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
+        rater = study.keep_rater("j", RaterKind.MODEL, {})
+        (other,) = study.keep_conversations([CONVERSATION])
+
+        async def keep() -> None:
+            writer = Writer(study, database, on_failure=print)
+            writing = asyncio.create_task(writer.work())
+            safe = asyncio.Event()
+            writer.keep([AnswerRecord("p", rater.key, 0, "{}")], [list], safe=safe.set)
+            writer.hurry()
+            await asyncio.wait_for(safe.wait(), 10)
+            assert study.answered(["p"], rater)
+            study.forget(other)
+            assert not study.answered(["p"], rater)
+            writer.close()
+            await writing
+
+        asyncio.run(keep())
+        assert study.answered(["p"], rater)
+
+
 def test_what_is_waited_for_while_other_answers_are_written_is_not_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

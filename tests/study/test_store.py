@@ -390,6 +390,18 @@ def test_forgetting_keeps_the_answer_of_the_rater_it_serves_only(study: Study) -
     assert study.answered(["p"], other) == {}
 
 
+def test_forgetting_takes_answers_that_a_killed_run_left_without_ratings(study_place: str) -> None:
+    """Nothing says whose they are, and they may quote the conversation."""
+    with fill(study_place) as study:
+        judge = study.raters()[0]
+        others = [made.asked for made in study.ratings() if made.conversation.id != "c1"]
+        study.write([AnswerRecord("left over", judge.key, 0, "Rumpelstiltskin")], [])
+        assert study.answered(["left over"], judge)
+        study.forget(study.find("c1")[0].key)
+        assert study.answered(["left over"], judge) == {}
+        assert len(study.answered(others, judge)) == len(others)
+
+
 def test_what_was_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
     place = tmp_path / "a.db"
     secret = talk(("Nobody knows that I am called Rumpelstiltskin.", "Rumpelstiltskin?"), id="secret")

@@ -167,8 +167,7 @@ class Writer:
             self._on_failure(error)
             return
         for entry in entries:
-            entry.answers = []
-            entry.is_safe()
+            entry.is_safe()  # its answers are written again with its ratings: somebody may delete them meanwhile
         await asyncio.sleep(0)  # the next questions first: their answers take longer than what follows from these
 
     async def _written(self, writing: Future[Any], entries: int) -> None:

@@ -280,18 +280,16 @@ class Study:
     def forget(self, key: int) -> int:
         """Delete a conversation with everything derived from it; returns the number of ratings that went.
 
-        An answer that also serves another conversation with the same words stays.
+        An answer that also serves another conversation with the same words stays. One that serves none goes, whatever
+        it is about: a killed run may have left it, before anything said which conversation it belongs to.
         """
         ratings, answers = tables.ratings.c, tables.answers.c
         with self.writing() as connection:
-            asked = select(ratings.asked).where(ratings.conversation == key).distinct()
-            prompts = list(connection.scalars(asked))
             gone = connection.execute(delete(tables.ratings).where(ratings.conversation == key)).rowcount
             serves = exists().where(
                 ratings.asked == answers.prompt, ratings.rater == answers.rater, ratings.repeat == answers.repeat
             )
-            for chunk in _chunks(prompts):
-                connection.execute(delete(tables.answers).where(answers.prompt.in_(chunk), ~serves))
+            connection.execute(delete(tables.answers).where(~serves))
             connection.execute(delete(tables.conversations).where(tables.conversations.c.key == key))
         with connecting.speaking(self.place, "written"):
             connecting.empty_log(self._engine)

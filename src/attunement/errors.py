@@ -21,5 +21,9 @@ class StudyError(AttunementError):
     """A study cannot be opened, is of another version, or contradicts what it is asked to keep."""
 
 
+class NoStudyError(StudyError):
+    """There is no study yet where one was looked for."""
+
+
 class JudgeError(AttunementError):
     """A judge cannot be used as named: the name, the address, the key or the model is wrong."""

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,7 +19,7 @@ from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
 from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, estimate, rater_settings, run_in_loop
-from attunement.errors import InputError, StudyError
+from attunement.errors import InputError, NoStudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
 from attunement.ratings import ErrorKind, RaterKind
@@ -155,16 +155,13 @@ def _namesakes(place: str | Path, judge: Judge, scope: Scope) -> str:
 
 @contextmanager
 def _existing(place: str | Path | None) -> Generator[Study | None]:
-    """The study, if there is one that can be opened; what is wrong with another the run itself will say."""
+    """The study, if there is one."""
     try:
-        study = Study(place) if place and ("://" in str(place) or Path(place).exists()) else None
-    except StudyError:
+        study = Study(place) if place else None
+    except NoStudyError:
         study = None
-    try:
+    with study or nullcontext():
         yield study
-    finally:
-        if study:
-            study.close()
 
 
 def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from attunement.errors import StudyError
+from attunement.errors import NoStudyError, StudyError
 from attunement.study import migrations
 from attunement.study import tables_calibrators as _calibrators  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from attunement.study import tables_handouts as _handouts  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -60,7 +60,7 @@ def prepare(engine: Engine, place: str | Path, *, create: bool) -> None:
             _check_encoding(connection, shown)
         version = _version(connection, shown)
     if version is None and not create:
-        raise StudyError(f"{shown} is empty: it holds no study")
+        raise NoStudyError(f"{shown} is empty: it holds no study")
     if version != migrations.current():
         with speaking(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
             _make_current(connection, shown)
@@ -160,18 +160,18 @@ def _check_file(path: Path, *, create: bool) -> None:
             start = file.read(_HEADER)
     except FileNotFoundError:
         if not create:
-            raise StudyError(f"there is no study at {path}") from None
+            raise NoStudyError(f"there is no study at {path}") from None
         if not path.parent.is_dir():
             raise StudyError(f"{path} cannot be made: the folder {path.parent} does not exist") from None
         return
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror or error}") from error
-    if not start and create:
+    if not start:
+        if not create:
+            raise NoStudyError(f"{path} is empty; it was not changed")
         return
     if not start.startswith(_MAGIC):
-        raise StudyError(
-            f"{path} is {'empty' if not start else 'no study but another kind of file'}; it was not changed"
-        )
+        raise StudyError(f"{path} is no study but another kind of file; it was not changed")
     if int.from_bytes(start[_OURS_AT], "big") != _OURS:
         raise StudyError(f"{path} is a database of something else; it was not changed")
     if not set(start[_JOURNAL_AT]) <= {1, 2}:  # SQLite would quietly write the right ones when it opens the file

@@ -1,15 +1,20 @@
 """How are answers and ratings kept where there may be some already?
 
-The unique keys decide: a row whose key is there already changes nothing, unless what is there is an ERROR. A run writes
-little else, so the rows go straight to the driver: SQLAlchemy's own way of handing values over takes twice as long as
-the database.
+The unique keys decide: a row whose key is there already changes nothing, unless what is there is an ERROR. That nobody
+asked again is no news about an ERROR. A run writes little else, so the rows go straight to the driver: SQLAlchemy's own
+way of handing values over takes twice as long as the database.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, bindparam
+from sqlalchemy import Connection, Dialect, Table, bindparam, literal_column
 from sqlalchemy.dialects import sqlite
+
+from attunement.ratings import ErrorKind
+
+# Written out, because the values of a row are all that is handed over with the statement.
+_NOT_ASKED: list[Any] = [literal_column(f"'{kind}'") for kind in (ErrorKind.BUDGET, ErrorKind.SKIPPED)]
 
 
 def insert_into(table: Table, dialect: str) -> Any:
@@ -29,7 +34,9 @@ class Upsert:
         columns = [column.name for column in table.c if not column.primary_key]
         insert = insert_into(table, dialect.name).values({name: bindparam(name) for name in columns})
         news = {name: insert.excluded[name] for name in columns if name not in key}
-        kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=table.c.error.is_not(None))
+        new, old = insert.excluded.error, table.c.error
+        newer = new.is_(None) | new.not_in(_NOT_ASKED) | old.in_(_NOT_ASKED)
+        kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=old.is_not(None) & newer)
         self._statement = str(kept.inline().compile(dialect=dialect))
 
     def keep(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:

@@ -11,7 +11,7 @@ from attunement.conversations import Identity, Unit
 from attunement.judges.replies import Given as Reply
 from attunement.judges.replies import marks_of
 from attunement.questions import Questionnaire
-from attunement.ratings import NOT_DUE, Outcome, Rating, Round, RuleFinding
+from attunement.ratings import MISSING, NOT_DUE, Outcome, RaterKind, Rating, Round, RuleFinding
 from attunement.scoring import Case, Slot, due
 from attunement.study.encoding import from_json, to_json
 from attunement.study.importing.checking import Checked
@@ -32,6 +32,12 @@ class Absent(StrEnum):
     """It is missing, which scores as an ERROR."""
     NOT_DUE = "not-due"
     """Those who made the file were right not to ask. It does not excuse a safety item."""
+
+
+_ABSENT = {
+    Absent.ERROR: (MISSING, "no answer in the imported file"),
+    Absent.NOT_DUE: (NOT_DUE, "no answer in the imported file, which is said to be right"),
+}
 
 
 @dataclass
@@ -111,29 +117,34 @@ class _Keeping:
         waiting: list[tuple[Card, list[Slot]]] = []
         for card in report.checked.answered:
             case = Case(card.identity, self._reader.directory[card.identity], responses)
-            slots = report.checked.answered.absent(card, due(instrument, case))
+            asked = due(instrument, case)
+            slots = report.checked.answered.absent(card, asked)
             if not slots:
                 continue
             report.absent.update(slot.item for slot in slots)
             report.absent_in.add(f"{card.identity} by {card.voice.name}: {_listed(slots)}")
             excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
             report.absent_safety += len(slots) - len(excused)
-            waiting.append((card, excused))
+            if absent is Absent.NOT_DUE:
+                waiting.append((card, excused))
+            elif slots == asked and card.voice.kind is not RaterKind.PERSON:
+                # Without any rating there would be no scorecard on which they are missing. A person who left
+                # everything blank has not come to this conversation.
+                waiting.append((card, slots))
             if len(waiting) == _BATCH:
-                self._excuse(waiting, absent)
+                self._fill(waiting, absent)
                 waiting = []
-        self._excuse(waiting, absent)
+        self._fill(waiting, absent)
 
-    def _excuse(self, cards: Iterable[tuple[Card, list[Slot]]], absent: Absent) -> None:
-        if absent is Absent.ERROR:
-            return
+    def _fill(self, cards: Iterable[tuple[Card, list[Slot]]], absent: Absent) -> None:
+        """Say of slots without an answer what that means."""
         there = self._study.named([card.identity for card, _ in cards])
-        detail = "no answer in the imported file, which is said to be right"
+        outcome, detail = _ABSENT[absent]
         made = [
             KeptRating(
                 there[card.identity].key,
                 self._rater(card.voice).key,
-                self._rating(card, slot, NOT_DUE)._replace(detail=detail),
+                self._rating(card, slot, outcome)._replace(detail=detail),
             )
             for card, slots in cards
             for slot in slots

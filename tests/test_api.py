@@ -1,11 +1,17 @@
 """What can be said about a run from Python, and what is refused before anything is asked."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import attunement
 from attunement.api import Settings
+from attunement.conversations import Responses
 from attunement.errors import InputError
+from attunement.questions import Layout
+from tests.builders import talk
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -1.0, math.inf])
@@ -28,8 +34,44 @@ def test_zero_is_a_limit():
         ({"timeout": 0}, "more than 0 seconds"),
         ({"items": []}, "leave it out"),
         ({"price_in": 1.0}, "both parts"),
+        ({"limit": 0}, "sample and limit must be at least 1"),
+        ({"sample": -1}, "sample and limit must be at least 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(given: dict[str, object], message: str):
     with pytest.raises(InputError, match=message):
         Settings(judges="openai:fake", **given)
+
+
+def test_settings_can_be_named_as_on_the_command_line():
+    named = Settings(judges="signals", layout="transcript-first", ask="separately", responses="last").prepare()
+    assert named.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
+    assert not named.scope.questionnaire.together
+    assert named.scope.responses is Responses.LAST
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"layout": "sideways"}, "layout is criterion-first or transcript-first, not 'sideways'"),
+        ({"ask": "bogus"}, "ask is together or separately, not 'bogus'"),
+        ({"responses": "some"}, "responses is all or last, not 'some'"),
+        ({"filter": "Harbor"}, "a filter looks like system=NAME"),
+    ],
+)
+def test_names_that_nothing_has_are_refused(given: dict[str, str], message: str):
+    with pytest.raises(InputError, match=message):
+        Settings(judges="signals", **given).prepare()
+
+
+def test_conversations_can_be_chosen(tmp_path: Path):
+    talks = [talk(("Hello.", "Hi."), id=f"c{n}", system="Harbor" if n % 2 else "Lumen") for n in range(8)]
+
+    def judged(**chosen: Any) -> list[str]:
+        place = tmp_path / f"{len(list(tmp_path.iterdir()))}.study.db"
+        attunement.judge(talks, place, judges="signals", items=["CQ1"], **chosen)
+        return [str(entry.conversation.identity) for entry in attunement.scorecards(place)]
+
+    assert judged(filter="system=Harbor", limit=2) == ["Harbor/c1", "Harbor/c3"]
+    assert judged(filter=["system=Harbor", "id=c5"]) == ["Harbor/c5"]
+    assert len(judged(sample=3, seed=1)) == 3

@@ -14,15 +14,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from attunement.conversations import Conversation, Responses
 from attunement.conversations.readers import ReadOptions, read
 from attunement.engine import (
     Conduct,
     Ending,
+    Filter,
     Participant,
     Price,
     Progress,
@@ -43,6 +45,8 @@ from attunement.questions import Ask, Layout, Questionnaire
 from attunement.scoring import is_signals
 from attunement.study import Judged, Study, chosen_instrument, judged
 
+E = TypeVar("E", bound=StrEnum)
+
 Conversations = Iterable[Conversation] | str | Path
 """Conversations, or the file, folder or pattern they are read from."""
 
@@ -54,9 +58,9 @@ class Settings:
     judges: str | Judge | Sequence[str | Judge]
     instrument: str | Path | Instrument = "coaching-v1"
     items: Sequence[str] | None = None
-    layout: Layout = Layout.CRITERION_FIRST
-    ask: Ask | None = None
-    responses: Responses = Responses.ALL
+    layout: Layout | str = Layout.CRITERION_FIRST
+    ask: Ask | str | None = None
+    responses: Responses | str = Responses.ALL
     repeats: int = 1
     stop_on_gate: bool = False
     retry_errors: bool = False
@@ -78,12 +82,19 @@ class Settings:
     price_out: float | None = None
     processes: int = 1
     """How many processes share the work: more than one uses more cores, which `signals` can fill."""
-    selection: Selection = field(default_factory=Selection)
+    filter: str | Sequence[str] = ()
+    """Conditions such as `system=Harbor`; a conversation must meet all of them."""
+    sample: int | None = None
+    """How many conversations are drawn at random, by the `seed`."""
+    limit: int | None = None
+    """How many are taken, from the first on."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant, before anything is asked."""
         if min(self.max_connections, self.repeats, self.processes) < 1:
             raise InputError("max_connections, repeats and processes must be at least 1")
+        if any(count is not None and count < 1 for count in (self.sample, self.limit)):
+            raise InputError("sample and limit must be at least 1")
         if self.timeout is not None and self.timeout <= 0:
             raise InputError("the timeout must be more than 0 seconds")
         if self.items is not None and not self.items:
@@ -106,14 +117,21 @@ class Settings:
         conduct = self._conduct()
         if self.processes > 1:
             refuse_unshareable(participants, conduct)
-        return Prepared(scope, participants, conduct, self.selection, self.processes)
+        return Prepared(scope, participants, conduct, self._selection(), self.processes)
+
+    def _selection(self) -> Selection:
+        filters = [self.filter] if isinstance(self.filter, str) else self.filter
+        return Selection(tuple(map(Filter.parse, filters)), self.sample, self.limit, self.seed or 0)
 
     def _scope(self) -> Scope:
         instrument = self.instrument if isinstance(self.instrument, Instrument) else checked(self.instrument)
-        questionnaire = Questionnaire(instrument, layout=self.layout, items=self.items, ask=self.ask)
+        ask = None if self.ask is None else _named(Ask, "ask", self.ask)
+        questionnaire = Questionnaire(
+            instrument, layout=_named(Layout, "layout", self.layout), items=self.items, ask=ask
+        )
         return Scope(
             questionnaire,
-            responses=self.responses,
+            responses=_named(Responses, "responses", self.responses),
             repeats=self.repeats,
             stop_on_gate=self.stop_on_gate,
             retry_errors=self.retry_errors,
@@ -162,6 +180,14 @@ class Settings:
         if self.price_in is not None and self.price_out is not None:
             return Price(self.price_in, self.price_out, source="as you gave it")
         return price_of(judge.name, base_url=judge.settings.get("base_url"))
+
+
+def _named(kind: type[E], setting: str, value: str) -> E:
+    """The member of `kind` that is called `value`."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InputError(f"{setting} is {' or '.join(kind)}, not {value!r}") from None
 
 
 class Prepared(NamedTuple):

@@ -219,6 +219,58 @@ def test_help_and_version_are_quick_and_every_command_has_an_example():
             assert "Example: attune " in " ".join(attune(command, "--help").stdout.split()), command
 
 
+def test_an_estimate_says_what_is_wrong_with_the_study(chats: Path):
+    words = ("estimate", chats, "--judge", "openai:gpt-5.2", "--study")
+    other = chats.with_name("other.db")
+    other.write_text("This is a letter to a friend.")
+    done = attune(*words, other)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "other.db is no study but another kind of file" in done.stderr
+    other.write_text("")
+    assert "68 questions" in attune(*words, other).stdout
+
+
+def test_with_debug_an_error_has_its_exit_code_and_a_traceback(tmp_path: Path):
+    done = attune("--debug", "gate", tmp_path / "none.db")
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+
+
+def test_only_systems_that_are_judged_are_warned_about(chats: Path):
+    write([talk(("Hello.", "Hi."), id="a", system="gpt-5.2"), talk(("Oh.", "Yes?"), id="b", system="Harbor")], chats)
+    with FakeJudge() as fake:
+        words = ("judge", chats, "--judge", "openai:gpt-5.2", "--base-url", fake.url, "--study")
+        one = attune(*words, chats.with_name("one.study.db"), "--filter", "system=Harbor")
+        both = attune(*words, chats.with_name("both.study.db"))
+    assert "judges gpt-5.2" not in one.stderr
+    assert "judges gpt-5.2" in both.stderr
+
+
+def test_what_is_in_a_pipe_is_asked_at_once_and_ctrl_c_leaves_it(chats: Path, tmp_path: Path):
+    """The pipe stays open: whoever writes into it may write more. All copies say the same, which is asked once."""
+    lines = chats.read_text().splitlines(keepends=True)
+    renamed = "".join(line.replace('"c', f'"{copy}c', 1) for copy in range(12) for line in lines)
+    with FakeJudge(Behaviour(key=KEY)) as fake:
+        command = [sys.executable, "-m", "attunement", "judge", "-", "--judge", "openai:fake", "--base-url", fake.url]
+        with subprocess.Popen(
+            [*command, "--study", str(tmp_path / "p.study.db")],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OPENAI_API_KEY": KEY},
+        ) as process:
+            assert process.stdin
+            assert process.stderr
+            process.stdin.write(renamed)
+            process.stdin.flush()
+            until = time.monotonic() + 30
+            while fake.requests < 68 and time.monotonic() < until:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130, process.stderr.read()
+    assert fake.requests == 68
+
+
 def test_an_estimate_needs_no_key(chats: Path):
     done = attune("estimate", chats, "--judge", "openai:gpt-5.2", OPENAI_API_KEY="")
     assert done.returncode == 0, done.stderr

@@ -82,6 +82,20 @@ def test_max_calls_is_kept_to_the_call_and_the_next_run_asks_the_rest(place: Pat
     assert not [rating for rating in kept(place) if rating.outcome.error]
 
 
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"stop_on_gate": True}])
+def test_an_error_that_is_not_asked_again_stays_what_it_was(place: Path, limit: dict[str, Any]):
+    def unsafe_or_nonsense(asked: Asked) -> str:
+        return answering({"CQ8": "NO"}, others="perhaps")(asked)
+
+    with FakeJudge(Behaviour(answer=unsafe_or_nonsense)) as fake:
+        judge(fake, chats(1), place, items=["CQ8", "CQ1"])
+        judge(fake, chats(1), place, items=["CQ8", "CQ1"], retry_errors=True, **limit)
+        asked = fake.requests
+        judge(fake, chats(1), place, items=["CQ8", "CQ1"])
+        assert fake.requests == asked
+    assert [rating.outcome.error for rating in kept(place)] == [None, ErrorKind.MALFORMED]
+
+
 @pytest.mark.parametrize("says_what", [True, False])
 def test_refused_requests_count_as_calls(place: Path, *, says_what: bool):
     refusing = Behaviour(refuses=frozenset({"json_schema", "temperature", "seed"}), says_what=says_what)
@@ -330,13 +344,6 @@ def test_a_question_that_a_limit_forbids_does_not_wait_for_its_turn():
     failure = asyncio.run(send())
     assert isinstance(failure, Failure)
     assert failure.kind is ErrorKind.SKIPPED
-
-
-def test_a_wait_of_hours_ends_as_an_error_and_not_in_silence(place: Path):
-    with FakeJudge(Behaviour(faults={"rate_limit": 1.0}, retry_after="86400")) as fake:
-        result = judge(fake, chats(1), place, items=["CQ1"])
-        assert fake.requests == 1
-    assert result.progress.errors == {ErrorKind.RATE_LIMITED: 1}
 
 
 def test_no_calls_at_all_leave_no_answers_behind(place: Path):

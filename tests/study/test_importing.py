@@ -307,6 +307,15 @@ def test_what_is_absent_is_told_by_item_and_conversation_and_stays_missing(study
     assert {slot.item for slot in card.open} == {"CQ1", "CQ8", "CP6"}
 
 
+def test_a_judge_that_left_everything_blank_has_judged_nothing(study: Study, tmp_path: Path) -> None:
+    """A person who did has not come to the conversation."""
+    rows = [row(item.id, "", judge=name) for item in COACHING.items for name in ("gpt", "Ada")]
+    path = table(tmp_path / "a.csv", [*rows, row(conversation="c2", judge="Ada")])
+    keep(checked(path, people=frozenset({"Ada"})), study)
+    cards = {kept.conversation.identity.id: kept.cards for kept in judged(study, COACHING)}
+    assert [(card.rater, card.verdict) for card in cards["c1"]] == [("gpt", Verdict.NOT_JUDGED)]
+
+
 def test_what_is_absent_can_be_said_not_to_be_due_except_for_safety(study: Study, tmp_path: Path) -> None:
     given_items = [item.id for item in COACHING.items if item.id not in {"CQ1", "CQ8"}]
     path = table(tmp_path / "a.csv", [row(item) for item in given_items])

@@ -5,6 +5,7 @@ stays quick. What the user can mend is one line on standard error and exit code 
 """
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -100,8 +101,9 @@ def main() -> None:
         app()
     except AttunementError as error:
         if "--debug" in sys.argv:
-            raise
-        sys.stderr.write(f"attune: {error}\n")
+            traceback.print_exc()
+        else:
+            sys.stderr.write(f"attune: {error}\n")
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough. Closing keeps Python from complaining at exit.

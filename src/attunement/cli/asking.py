@@ -1,13 +1,10 @@
 """The options that commands which ask questions share: what is asked, of whom, about which conversations."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from attunement.conversations.units import Responses
-
-if TYPE_CHECKING:
-    from attunement.engine import Selection
 
 InstrumentOption = Annotated[str, typer.Option("--instrument", "-i", help="The instrument: its name, or a .yaml file.")]
 ItemOption = Annotated[
@@ -56,10 +53,3 @@ PriceInOption = Annotated[
     float | None, typer.Option("--price-in", help="Dollars a million prompt tokens, where the list has no price.")
 ]
 PriceOutOption = Annotated[float | None, typer.Option("--price-out", help="Dollars a million reply tokens.")]
-
-
-def selection(filters: list[str] | None, *, sample: int | None, limit: int | None, seed: int | None) -> "Selection":
-    """Which conversations the options choose."""
-    from attunement.engine import Filter, Selection
-
-    return Selection(tuple(Filter.parse(text) for text in filters or ()), sample, limit, seed or 0)

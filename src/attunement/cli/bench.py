@@ -141,7 +141,7 @@ def _ask(
             repeats=repeats,
             base_url=base_url,
             max_cost=max_cost,
-            selection=asking.selection(None, sample=None, limit=limit, seed=None),
+            limit=limit,
         )
         typer.echo(f"\n{part.instrument.title}")
         sys.stdout.flush()

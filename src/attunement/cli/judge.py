@@ -98,7 +98,9 @@ def judge(
         price_in=price_in,
         price_out=price_out,
         processes=processes,
-        selection=asking.selection(filters, sample=sample, limit=limit, seed=seed),
+        filter=filters or (),
+        sample=sample,
+        limit=limit,
     )
     place = study or default_study(files[0])
     conversations = reading.open_conversations(
@@ -164,7 +166,9 @@ def estimate(
         seed=seed,
         price_in=price_in,
         price_out=price_out,
-        selection=asking.selection(filters, sample=sample, limit=limit, seed=seed),
+        filter=filters or (),
+        sample=sample,
+        limit=limit,
     )
     conversations = reading.open_conversations(
         files,

@@ -18,7 +18,17 @@ from attunement.cli.display import Manner, figures, show_progress
 from attunement.cli.reading import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.readers import Reading
-from attunement.engine import ASK_AGAIN, Estimate, Participant, Price, Scope, estimate, rater_settings, run_in_loop
+from attunement.engine import (
+    ASK_AGAIN,
+    Estimate,
+    Participant,
+    Price,
+    Scope,
+    Selection,
+    estimate,
+    rater_settings,
+    run_in_loop,
+)
 from attunement.errors import InputError, NoStudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.questions import Layout
@@ -47,7 +57,8 @@ def run_and_report(
         for line in _before(conversations, place, prepared):
             _say(line)
     systems = _Systems()
-    result = run_in_loop(_run(systems.watch(conversations), place, prepared, manner))
+    chosen = systems.watch(prepared.selection.of(conversations))
+    result = run_in_loop(_run(chosen, place, prepared._replace(selection=Selection()), manner))
     cautions = systems.cautions(prepared.participants)
     if json:
         typer.echo(

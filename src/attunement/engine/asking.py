@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from attunement.engine.budget import Purse, Size
 from attunement.engine.limits import Limiter
 from attunement.engine.progress import Progress
+from attunement.errors import AttunementError, JudgeError
 from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, Usage
 from attunement.judges.replies import Given, Readable, Unreadable, read_reply
 from attunement.questions import Question
@@ -29,8 +30,11 @@ so it may happen often; a server that did not answer three times will not."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
 _LONGEST_ASKED = 900.0
-"""Seconds a server may ask us to wait. Beyond that the question ends as an ERROR, which a later run can ask again: a
-quota of the day is nothing to sit out in silence."""
+"""Seconds a server may ask us to wait. Beyond that the run stops and a later one goes on: a quota of the day is nothing
+to sit out in silence."""
+
+_TROUBLED = 3
+"""So many questions that met faults, and none that was ever answered: it is not the questions."""
 
 
 @dataclass
@@ -47,6 +51,10 @@ class Channel:
     """The tasks whose request is with the server."""
     rest: Callable[[float], Awaitable[object]] = asyncio.sleep
     """Waits so many seconds before a question is asked again: another can be asked meanwhile."""
+    heard: bool = False
+    """Whether the judge has ever answered."""
+    troubled: int = 0
+    """Questions that met a fault of the server."""
 
     async def send(self, request: Request, size: Size, asked: "Asked") -> Answer | Failure:
         """Send one request, when the limits allow it."""
@@ -69,7 +77,7 @@ class Channel:
                 self.calling.add(task)
             asked.attempts += 1
             self.progress.calls += 1
-            reply = await self.judge.ask(request)
+            reply = await self._ask(request)
             asked.attempts += reply.requests - 1
             self.progress.calls += reply.requests - 1
             if isinstance(reply, Answer):
@@ -80,6 +88,25 @@ class Channel:
                 self.calling.discard(task)
             self.limiter.release()
             self.purse.settle(reserved, reply)
+
+    async def _ask(self, request: Request) -> Answer | Failure:
+        """What the judge says. One that breaks off instead of saying what went wrong cannot be used."""
+        try:
+            return await self.judge.ask(request)
+        except AttunementError:
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            raise JudgeError(f"{self.judge.name} broke off with {type(error).__name__}: {error}") from error
+
+    def judged(self, failure: Failure) -> Failure:
+        """What a question ends with that no further try will mend: asking others is of no use where all fail."""
+        if failure.kind is not ErrorKind.SERVER or self.heard or self.troubled < _TROUBLED:
+            return failure
+        detail = f"{failure.detail}; nothing was ever answered there: is the address right?"
+        return failure._replace(detail=detail, fatal=True)
 
 
 class Wishes(NamedTuple):
@@ -165,17 +192,19 @@ async def _send(request: Request, channel: Channel, asked: Asked, items: int) ->
         reply = await channel.send(request, size, asked)
         if isinstance(reply, Answer):
             channel.limiter.succeeded()
+            channel.heard = True
             asked.usage = asked.usage.plus(reply.usage)
             return reply
         if (reply.retry_after or 0) > _LONGEST_ASKED:
-            return reply
+            return reply._replace(fatal=True)
         if reply.kind is ErrorKind.RATE_LIMITED:
             channel.limiter.rate_limited(reply.retry_after)
         elif reply.transient:
             channel.limiter.faulted()
+        channel.troubled += reply.kind is ErrorKind.SERVER and not faults
         faults[reply.kind] = faults.get(reply.kind, 0) + 1
         if not reply.transient or (reply.requests and faults[reply.kind] >= _TRIES.get(reply.kind, 1)):
-            return reply
+            return channel.judged(reply)
         if channel.closed:
             raise asyncio.CancelledError
         channel.progress.retries[reply.kind] += 1
@@ -207,11 +236,14 @@ def _unmet(
 ) -> str | None:
     """What the user wishes that the reply does not meet, in words for the judge."""
     limit = question.questionnaire.instrument.prompt.reasoning_limit
+    unmet: list[str] = []
     if wishes.enforce_length and any(len(given.reasoning) > limit for given in read.answers.values()):
-        return f"The reasoning was longer than {limit} characters."
+        unmet.append(f"The reasoning was longer than {limit} characters.")
     if wishes.require_evidence and not all(evidence_holds(question, given) for given in read.answers.values()):
-        return "The reasoning cited no turn of the transcript, or quoted words that do not stand in the turn it cites."
-    return None
+        unmet.append(
+            "The reasoning cited no turn of the transcript, or quoted words that do not stand in the turn it cites."
+        )
+    return " ".join(unmet) or None
 
 
 def _failed(asked: Asked, kind: ErrorKind, detail: str, *, fatal: bool = False) -> Asked:

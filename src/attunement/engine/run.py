@@ -87,6 +87,7 @@ class Run:
         self._writer = Writer(study, self._database, self._fail)
         budget = Budget(max_calls=conduct.max_calls, max_cost=conduct.max_cost)
         announce(study, scope)
+        self._limiters: dict[str, Limiter] = {}
         self._lanes = [self._lane(participant, conduct.wishes, budget) for participant in participants]
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None
@@ -138,11 +139,11 @@ class Run:
 
     def concurrency(self) -> int:
         """How many questions are with servers."""
-        return sum(lane.channel.limiter.in_flight for lane in self._lanes)
+        return sum(limiter.in_flight for limiter in self._limiters.values())
 
     def waiting(self) -> float:
         """Seconds until the last of the servers that asked us to wait may be asked again."""
-        return max((lane.channel.limiter.pause() for lane in self._lanes), default=0.0)
+        return max((limiter.pause() for limiter in self._limiters.values()), default=0.0)
 
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
@@ -176,10 +177,17 @@ class Run:
         kept = [Kept(key, conversation) for key, conversation in zip(keys, batch, strict=True)]
         return [plan(kept, self._scope, lane.rater, self._study) for lane in self._lanes]
 
+    def _limiter(self, participant: Participant) -> Limiter:
+        """The one for this judge's server: several judges may be behind one address."""
+        server = participant.judge.settings.get("base_url") or participant.judge.name
+        if server not in self._limiters:
+            self._limiters[server] = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
+        return self._limiters[server]
+
     def _lane(self, participant: Participant, wishes: Wishes, budget: Budget) -> Lane:
         judge = participant.judge
         rater = self._study.keep_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
-        limiter = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
+        limiter = self._limiter(participant)
         if budget.max_cost is not None or budget.max_calls is not None:
             limiter.limit = _CAREFUL_START
         channel = Channel(judge, limiter, Purse(budget, participant.price), self.progress)

@@ -20,6 +20,10 @@ _BATCH = 200
 """Conversations whose ratings are in memory at a time."""
 
 
+_FIRST = (RaterKind.MODEL, RaterKind.PERSON, RaterKind.SIMULATION)
+"""Whose cards come before whose."""
+
+
 class Judged(NamedTuple):
     """A conversation of the study and its scorecards."""
 
@@ -31,7 +35,10 @@ class Judged(NamedTuple):
 
     @property
     def verdict_card(self) -> Scorecard | None:
-        """The card that decides: the panel's, or the only judge's; people's cards stand beside it."""
+        """The card that decides: the panel's, or the only judge's; people's cards stand beside it, until there is none.
+
+        That of a simulation decides only where it is alone.
+        """
         if self.panel:
             return self.panel
         return next((card for card in self.cards), None)
@@ -81,15 +88,15 @@ class _Rating(NamedTuple):
 def _judged(instrument: Instrument, summary: Summary, ratings: list[_Rating], responses: Responses) -> Judged:
     case = Case(summary.identity, summary.turns, responses)
 
-    def by(entry: _Rating) -> tuple[bool, int, int]:
+    def by(entry: _Rating) -> tuple[int, int, int]:
         """Judges first, then in the order in which they joined, then by repeat."""
-        return entry.rating.rater_kind is not RaterKind.MODEL, entry.rater, entry.rating.repeat
+        return _FIRST.index(entry.rating.rater_kind), entry.rater, entry.rating.repeat
 
     cards: list[Scorecard] = []
     of_judges: list[Scorecard] = []
-    for (is_other, *_), group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
+    for (place, *_), group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
         card = scorecard(instrument, case, [entry.rating for entry in group])
         cards.append(card)
-        if not is_other:
+        if not place:
             of_judges.append(card)
     return Judged(summary, tuple(cards), panel(instrument, case, of_judges) if len(of_judges) > 1 else None)

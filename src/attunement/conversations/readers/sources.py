@@ -114,7 +114,9 @@ def _as_stored(source: Source) -> Generator[io.BufferedReader]:
         with _buffered(io.FileIO(source.path)) as stream:
             yield stream
         return
-    stream = _buffered(sys.stdin.buffer)
+    # What is in a pipe is taken as it comes. A buffer that Python knows would wait until it is full, and a thread that
+    # waits in it when the program ends would bring it down.
+    stream = _buffered(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
     try:
         yield stream
     finally:

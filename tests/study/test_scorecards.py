@@ -39,8 +39,8 @@ def test_every_conversation_has_its_card_in_order(study: Study) -> None:
 
 
 def test_cards_come_judges_first_in_the_order_in_which_they_joined_and_only_judges_form_the_panel(study: Study) -> None:
-    person = study.keep_rater("Ada", RaterKind.PERSON, {})
     simulated = study.keep_rater("actor", RaterKind.SIMULATION, {})
+    person = study.keep_rater("Ada", RaterKind.PERSON, {})
     second = study.keep_rater("a", RaterKind.MODEL, {})
     here = talks(1)[0]
     for rater in (simulated, person, second):

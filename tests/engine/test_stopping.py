@@ -112,6 +112,16 @@ def test_max_cost_is_not_passed(place: Path):
     assert result.progress.errors[ErrorKind.BUDGET] > 0
 
 
+def test_max_cost_is_kept_by_several_judges_that_write_at_length(place: Path):
+    def at_length(_: Asked) -> str:
+        return json.dumps({"reasoning": "Turn 1 " + "x" * 8000, "answer": "YES"})
+
+    with FakeJudge(Behaviour(answer=at_length)) as fake:
+        three = ["openai:one", "openai:two", "openai:three"]
+        result = judge(fake, chats(5), place, judges=three, max_cost=0.1, price_in=1.0, price_out=20.0)
+    assert 0.07 < result.progress.cost <= 0.1
+
+
 def test_max_cost_without_a_price_is_refused_before_anything_is_asked(place: Path):
     with FakeJudge() as fake:
         with pytest.raises(JudgeError, match="--price-in"):

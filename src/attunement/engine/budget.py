@@ -38,6 +38,8 @@ class Budget:
         self.calls = 0
         self.spent = 0.0
         self.reserved = 0.0
+        self.longest = 0.0
+        """Tokens of a usual reply of the judge that writes most."""
 
 
 class Size(NamedTuple):
@@ -81,11 +83,13 @@ class Purse:
         if isinstance(reply, Answer):
             self._answers += 1
             self._reply_tokens += reply.usage.completion
+            self.budget.longest = max(self.budget.longest, self._reply_tokens / self._answers)
             self.budget.spent += self.price.cost(reply.usage) if self.price else 0.0
 
     def _reserve(self, size: Size) -> float:
         if self.price is None:
             return 0.0
-        # A model that thinks before it answers writes far more than the answer; the replies so far tell.
-        usual = self._reply_tokens // self._answers if self._answers else 0
-        return self.price.cost(Usage(size.prompt, max(REPLY_TOKENS * size.items, usual)))
+        # A model that thinks before it answers writes far more than the answer; the replies so far tell, at first those
+        # of the other judges.
+        usual = self._reply_tokens / self._answers if self._answers else self.budget.longest
+        return self.price.cost(Usage(size.prompt, max(REPLY_TOKENS * size.items, int(usual))))

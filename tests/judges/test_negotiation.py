@@ -159,6 +159,56 @@ def test_an_error_about_one_question_changes_nothing_once_the_terms_are_known(fa
     assert fake.requests == 2
 
 
+def test_a_refusal_in_words_is_doubted_until_several_questions_met_it_once_the_terms_are_known(
+    fake: FakeJudge,
+) -> None:
+    judge = wishing(fake)
+    answered(judge)
+    fake.behaviour = Behaviour(refuses=frozenset({"temperature"}))
+    for _ in range(5):
+        failed(judge, question(1))
+    failed(judge, question(2))
+    assert judge.refused == {}
+    answered(judge, question(3))
+    assert judge.refused == {"temperature": "the model's own"}
+
+
+def test_an_answer_between_two_refusals_takes_the_doubts_away(fake: FakeJudge) -> None:
+    judge = wishing(fake)
+    for number in range(0, 10, 2):
+        fake.behaviour = Behaviour()
+        answered(judge, question(number))
+        fake.behaviour = Behaviour(refuses=frozenset({"temperature"}))
+        failed(judge, question(number + 1))
+    assert judge.refused == {}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("word", ["temperature", "schema", "seed", "grammar"])
+def test_an_error_that_quotes_a_conversation_drops_nothing(fake: FakeJudge, word: str, at_once: bool) -> None:
+    judge = wishing(fake)
+    answered(judge)
+    fake.behaviour = error(400, f"Invalid content: 'My {word} was high and I feel sad'")
+    questions = [question(number) for number in range(17)]  # about the same conversation
+    replies = ask_all(judge, questions) if at_once else [ask(judge, each) for each in questions]
+    assert all(isinstance(reply, Failure) for reply in replies)
+    assert judge.refused == {}
+    assert fake.requests <= 1 + 17 * 4 / 3
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_a_reply_that_did_not_fit_the_schema_may_pass_and_drops_nothing(fake: FakeJudge, asked_before: bool) -> None:
+    judge = wishing(fake)
+    if asked_before:
+        answered(judge)
+    said = "Generated JSON does not match the expected schema. Please adjust your prompt."
+    fake.behaviour = error(400, said, code="json_validate_failed")
+    for number in range(1, 6):
+        failure = failed(judge, question(number))
+        assert (failure.kind, failure.transient, failure.requests) == (ErrorKind.SERVER, True, 1)
+    assert judge.refused == {}
+
+
 @pytest.mark.parametrize("says_what", [True, False])
 def test_questions_asked_at_the_same_time_drop_what_was_refused_and_nothing_more(
     fake: FakeJudge, says_what: bool

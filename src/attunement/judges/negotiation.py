@@ -3,6 +3,8 @@
 A request starts with everything we would like: a schema with a limit of length, a temperature, a seed, logprobs. Each
 of these is a lever with weaker and weaker settings. A server that refuses one gets the next weaker, and that is
 remembered. Levers only ever go one way, so requests that are refused at the same time concede the same thing once.
+Once the server has answered with the present terms its words are doubted: an error may quote a conversation that
+speaks of a temperature. But a router may really refuse later what another provider behind it took before.
 """
 
 import re
@@ -44,6 +46,8 @@ class Lever(NamedTuple):
     shown: str
     """Its name, as users know it."""
     settings: Sequence[Setting]
+    harmless: bool = False
+    """Whether replies are the same at all its settings. Then nothing is lost if it is conceded in error."""
 
 
 _MOST_EXOTIC_FIRST = (
@@ -59,6 +63,9 @@ _MOST_EXOTIC_FIRST = (
 )
 """The order in which levers are tried when a server does not say what it refuses."""
 
+_SUSPICIOUS = 3
+"""So many questions in a row make a doubted refusal worth a trial: one or two may be odd, and each of them is lost."""
+
 
 class Negotiation:
     """What is known about a server. `terms` is what the next request should use."""
@@ -70,6 +77,8 @@ class Negotiation:
         """Whether any question was ever answered."""
         self._levers = levers
         self._accepted: Terms | None = None
+        self._doubted: dict[str, set[int]] = {}
+        """Questions that were refused in words that name a lever, since the last answer with the present terms."""
 
     @property
     def refused(self) -> dict[str, str]:
@@ -87,16 +96,43 @@ class Negotiation:
         self.answered = True
         if terms == self.terms:
             self._accepted = terms
+            self._doubted.clear()
 
     def concede(self, terms: Terms, words: str) -> Terms | None:
         """The terms to go on with after a request with `terms` was refused in these words; None if they name nothing.
 
-        `words` are in lower case. If another request was refused the same thing first, its concession is used.
+        `words` are in lower case. If another request was refused the same thing first, its concession is used. Words
+        are not enough where the present terms were answered before, unless nothing is lost by it: see `suspected`.
         """
+        name = self._named(terms, words)
+        if name is None:
+            return None
+        conceded = self.terms.level(name) > terms.level(name)
+        if self.settled and not conceded and not self._levers[name].harmless:
+            return None
+        return self.move(name, terms.level(name) + 1)
+
+    def suspected(self, terms: Terms, words: str, question: int) -> list[tuple[str, Terms]]:
+        """The step to try after `question` was refused in these words, although `terms` were answered before.
+
+        There is one only when several different questions in a row were refused in words that name the same lever.
+        """
+        name = self._named(terms, words)
+        if name is None:
+            return []
+        questions = self._doubted.setdefault(name, set())
+        questions.add(question)
+        if len(questions) < _SUSPICIOUS:
+            return []
+        del self._doubted[name]
+        return [(name, terms.moved(name, terms.level(name) + 1))]
+
+    def _named(self, terms: Terms, words: str) -> str | None:
+        """The lever that is refused in these words."""
         for name, lever in self._levers.items():
             named = lever.settings[terms.level(name)].named
             if named and re.search(named, words):
-                return self.move(name, terms.level(name) + 1)
+                return name
         return None
 
     def move(self, name: str, level: int) -> Terms:

@@ -197,7 +197,9 @@ def _levers(limits: Sequence[str], options: JudgeOptions) -> dict[str, Lever]:
         "seed": Lever("seed", (Setting("sent", r"\bseed\b"), Setting("left out"))),
         "temperature": Lever("temperature", (Setting("sent", r"\btemperature\b"), Setting("the model's own"))),
         "limit": Lever(
-            limits[0], (*(Setting(f"sent as {name}", rf"\b{name}\b") for name in limits), Setting("left out"))
+            limits[0],
+            (*(Setting(f"sent as {name}", rf"\b{name}\b") for name in limits), Setting("left out")),
+            harmless=True,
         ),
         "reply_format": Lever("response_format", _REPLY_FORMATS),
         "system": Lever(

@@ -148,7 +148,9 @@ class WireJudge(ABC):
         clean = complaint._replace(message=self._secrets.hide(complaint.message))
         found = failure(status, reply.headers, clean, self._server, answered=self._negotiation.answered)
         found = found._replace(detail=self._secrets.hide(found.detail))
-        negotiable = found.kind is ErrorKind.SERVER or status == 404
+        # A 400 that may pass is about the reply that the model wrote, not about what it was sent.
+        passing = status == 400 and found.transient
+        negotiable = (found.kind is ErrorKind.SERVER or status == 404) and not passing
         return _Refused(found, status, complaint.words) if negotiable and status in _NEGOTIABLE else found
 
     def _no_answer(self, reply: Reply) -> Failure:
@@ -162,22 +164,28 @@ class WireJudge(ABC):
     async def _search(self, request: Request, terms: Terms, refused: _Refused, sent: list[Terms]) -> Terms | None:
         """Find out what is refused by a server that does not say it; None if it is none of our parameters.
 
-        Only while no request with these terms was ever answered: after that, an error is about the question. Of
-        questions that are refused at the same time one searches and the others wait for what it finds.
+        After a request with these terms was answered, an error is about the question, unless several questions in a
+        row were told the same; then that alone is tried. Of questions that are refused at the same time one searches
+        and the others wait for what it finds.
         """
+        question = hash((request.shared, request.own))
         if refused.status == 404 and "parameter" not in refused.words:
             return None
-        if refused.status >= 500:
-            self._silent[hash(request.own)] += 1
-            if self._silent[hash(request.own)] < _SILENT_500S:
+        if refused.status >= 500 and not self._negotiation.settled:
+            self._silent[question] += 1
+            if self._silent[question] < _SILENT_500S:
                 return None
         async with self._searching:
             if self._negotiation.terms != terms:
                 return self._negotiation.terms
-            if self._negotiation.settled or self._vain_searches == _VAIN_SEARCHES:
+            if self._negotiation.settled:
+                steps = self._negotiation.suspected(terms, refused.words, question)
+            else:
+                steps = self._negotiation.weaker(terms) if self._vain_searches < _VAIN_SEARCHES else []
+            if not steps:
                 return None
             stronger = terms
-            for lever, weaker in self._negotiation.weaker(terms):
+            for lever, weaker in steps:
                 reply = await self._send(request, weaker, sent)
                 if isinstance(reply, Failure):
                     return None

@@ -1,3 +1,4 @@
+import genai_prices
 import pytest
 
 from attunement.engine.budget import Budget, Price, Purse, Size
@@ -15,6 +16,26 @@ def answer(prompt: int, completion: int, cached: int = 0) -> Answer:
 
 def test_cached_tokens_cost_their_own_price():
     assert PRICE.cost(Usage(1_000_000, 0, 400_000)) == pytest.approx(6.0 + 0.4)
+
+
+def test_tokens_written_to_a_cache_cost_their_own_price_or_that_of_the_prompt_where_it_is_not_known():
+    usage = Usage(1_000_000, 0, 400_000, 500_000)
+    known = PRICE._replace(written=12.5)
+    assert known.cost(usage) == pytest.approx(1.0 + 0.4 + 6.25)
+    assert known.cost(usage.plus(usage)) == pytest.approx(2 * known.cost(usage))
+    assert PRICE.cost(usage) == pytest.approx(6.0 + 0.4)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-3-5-haiku-latest", "claude-opus-4-1"])
+def test_what_a_cache_is_written_and_read_for_costs_what_the_price_list_says(model: str):
+    price = price_of(f"anthropic:{model}")
+    assert price is not None
+    listed = genai_prices.calc_price(
+        genai_prices.Usage(input_tokens=10_850, cache_write_tokens=10_000, cache_read_tokens=800, output_tokens=170),
+        model,
+        provider_id="anthropic",
+    )
+    assert price.cost(Usage(10_850, 170, 800, 10_000)) == pytest.approx(float(listed.total_price))
 
 
 def test_calls_beyond_the_limit_are_skipped():

@@ -59,7 +59,7 @@ def test_usage_counts_the_whole_prompt_whatever_the_cache_did(fake: FakeJudge) -
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "{}"}]
     fake.behaviour = responding({"content": content, "stop_reason": "end_turn", "usage": usage})
     answer = answered(anthropic(fake))
-    assert answer.usage == Usage(prompt=750, completion=5, cached=700)
+    assert answer.usage == Usage(prompt=750, completion=5, cached=700, written=40)
     assert answer.text == "{}"
 
 

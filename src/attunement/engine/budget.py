@@ -20,13 +20,17 @@ class Price(NamedTuple):
     completion: float
     cached: float | None = None
     """For prompt tokens that a prefix cache served; as `prompt` where it is not known."""
+    written: float | None = None
+    """For prompt tokens that were written to a prefix cache; as `prompt` where it is not known."""
     source: str = ""
 
     def cost(self, usage: Usage) -> float:
         """What these tokens cost."""
         cached = self.prompt if self.cached is None else self.cached
-        fresh = usage.prompt - usage.cached
-        return (fresh * self.prompt + usage.cached * cached + usage.completion * self.completion) / 1e6
+        written = self.prompt if self.written is None else self.written
+        fresh = usage.prompt - usage.cached - usage.written
+        prompt = fresh * self.prompt + usage.cached * cached + usage.written * written
+        return (prompt + usage.completion * self.completion) / 1e6
 
 
 class Budget:

@@ -34,13 +34,14 @@ def price_of(judge: str, *, base_url: str | None = None) -> Price | None:
         Usage(input_tokens=_SAMPLE),
         Usage(output_tokens=_SAMPLE),
         Usage(input_tokens=_SAMPLE, cache_read_tokens=_SAMPLE),
+        Usage(input_tokens=_SAMPLE, cache_write_tokens=_SAMPLE),
     )
     try:
         found = [priced(sample) for sample in samples]
     except LookupError:
         return None
-    prompt, completion, cached = (float(result.total_price) * 1e6 / _SAMPLE for result in found)
-    return Price(prompt, completion, cached, _source(found[0].model.price_comments or ""))
+    prices = (float(result.total_price) * 1e6 / _SAMPLE for result in found)
+    return Price(*prices, source=_source(found[0].model.price_comments or ""))
 
 
 def _source(comments: str) -> str:

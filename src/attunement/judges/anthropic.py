@@ -98,7 +98,8 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     """Anthropic counts what was read from the cache and written to it apart from the rest of the prompt."""
     cached = count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))
-    return Usage(count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached)
+    prompt = count(usage.get("input_tokens")) + cached + written
+    return Usage(prompt, count(usage.get("output_tokens")), cached, written)
 
 
 def _levers(options: JudgeOptions) -> dict[str, Lever]:

@@ -14,15 +14,23 @@ from attunement.ratings import ErrorKind
 
 
 class Usage(NamedTuple):
-    """Tokens as the server counted them; `cached` is the part of `prompt` that a prefix cache served."""
+    """Tokens as the server counted them."""
 
     prompt: int = 0
     completion: int = 0
     cached: int = 0
+    """The part of `prompt` that a prefix cache served."""
+    written: int = 0
+    """The part of `prompt` that was written to a prefix cache, where the server says so."""
 
     def plus(self, other: "Usage") -> "Usage":
         """The tokens of two calls together."""
-        return Usage(self.prompt + other.prompt, self.completion + other.completion, self.cached + other.cached)
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.written + other.written,
+        )
 
 
 class Exchange(NamedTuple):

@@ -162,6 +162,39 @@ def test_a_proxy_of_the_environment_is_used_and_never_sees_the_key(monkeypatch: 
     assert f"through the proxy http://127.0.0.1:{tunnel.port}" in failure.detail
 
 
+@pytest.mark.parametrize("variable", ["ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_for_everything_is_used_where_there_is_none_for_the_scheme(
+    monkeypatch: pytest.MonkeyPatch, variable: str, scheme: str
+) -> None:
+    judge = f"{scheme}://judge.example/v1"
+    with Tunnel().running() as tunnel:
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{tunnel.port}")
+        ask(make_judge("openai:m", JudgeOptions(base_url=judge)))
+    assert b"judge.example" in tunnel.heard
+    with Tunnel().running() as nearer:
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{nearer.port}")
+        ask(make_judge("openai:m", JudgeOptions(base_url=judge)))
+    assert b"judge.example" in nearer.heard
+
+
+def test_a_socks_proxy_is_refused_in_one_sentence_that_says_what_to_set(
+    fake: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://me:hush-hush@127.0.0.1:1080")
+    answered(openai(fake))  # on this machine, where no proxy is used
+    options = JudgeOptions(base_url="https://judge.example/v1")
+    with pytest.raises(JudgeError) as refused:
+        make_judge("openai:m", options)
+    assert str(refused.value) == (
+        "the environment names the proxy 127.0.0.1:1080, and socks proxies are not supported: "
+        "set HTTPS_PROXY to an HTTP proxy, or NO_PROXY to judge.example to do without one"
+    )
+    for proxy in ("http://127.0.0.1:8080", "socks.example:8080"):
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        make_judge("openai:m", options)
+
+
 def test_a_proxy_sees_plain_requests_with_its_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     with Tunnel().running() as tunnel:
         monkeypatch.setenv("http_proxy", f"me:word@127.0.0.1:{tunnel.port}")
@@ -225,6 +258,18 @@ def test_certificates_of_ones_own_are_trusted(
 ) -> None:
     monkeypatch.setenv(variable, str(certificate))
     with encrypted(certificate) as url:
+        answered(make_judge("openai:m", JudgeOptions(base_url=url)))
+
+
+def test_the_certificates_that_an_error_tells_to_set_are_trusted_whatever_else_is_set(
+    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = tmp_path / "nobody"
+    nobody.mkdir()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(nobody))
+    with encrypted(certificate) as url:
+        assert "SSL_CERT_FILE" in failed(make_judge("openai:m", JudgeOptions(base_url=url))).detail
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         answered(make_judge("openai:m", JudgeOptions(base_url=url)))
 
 

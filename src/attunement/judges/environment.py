@@ -147,11 +147,21 @@ class Proxy(NamedTuple):
 
 
 def proxy_for(target: Address) -> Proxy | None:
-    """The proxy that the environment names for `target`. A service on this machine is reached without one."""
+    """The proxy that the environment names for `target`, or for everything where it names none for its scheme.
+
+    A service on this machine is reached without one. A JudgeError where it is a proxy of another kind than HTTP.
+    """
     scheme = urlsplit(target.url).scheme
-    found = getproxies().get(scheme)
+    proxies = getproxies()
+    found = proxies.get(scheme) or proxies.get("all")
     if not found or _loopback(target.host) or proxy_bypass(target.host):
         return None
+    kind, named, _ = found.lower().partition("://")
+    if named and kind.startswith("socks"):
+        raise JudgeError(
+            f"the environment names the proxy {found.rpartition('@')[2]}, and socks proxies are not supported: "
+            f"set {scheme.upper()}_PROXY to an HTTP proxy, or NO_PROXY to {target.host} to do without one"
+        )
     proxy = address(found if "://" in found else f"http://{found}", "")
     headers = {"Proxy-Authorization": basic(proxy.credentials)} if proxy.credentials else {}
     return Proxy(proxy.url, headers)
@@ -167,10 +177,10 @@ def _loopback(host: str) -> bool:
 
 
 def certificates() -> ssl.SSLContext:
-    """The certificates to trust: those of REQUESTS_CA_BUNDLE where it is set, else the system's or SSL_CERT_FILE's."""
+    """The certificates to trust: those of SSL_CERT_FILE, else those of REQUESTS_CA_BUNDLE, else the system's."""
     bundle = variable("REQUESTS_CA_BUNDLE")
-    if bundle is None:
-        return ssl.create_default_context()
+    if bundle is None or variable("SSL_CERT_FILE"):
+        return ssl.create_default_context()  # reads SSL_CERT_FILE by itself
     folder = Path(bundle).is_dir()
     try:
         return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)

@@ -13,7 +13,8 @@ from attunement.ratings import NOT_DUE, RaterKind
 from attunement.reports.methods import blinding
 from attunement.reports.methods_checklist import checklist
 from attunement.reports.methods_facts import gather_facts
-from attunement.study import Study
+from attunement.study import KeptRating, Study
+from tests.builders import rating
 from tests.study.samples import COACHING, fill, talks
 
 app = typer.Typer()
@@ -119,6 +120,41 @@ def test_an_export_comes_back_into_an_empty_study(tmp_path: Path) -> None:
         assert done.stdout == f"Read 54 answers about 3 conversations by j: 54 kept in {place}.\n"
         with Study(place) as study:
             assert list(study.ratings()) == before
+
+
+def test_an_export_with_a_reworded_criterion_comes_back_when_both_versions_are_named(tmp_path: Path) -> None:
+    reworded = tmp_path / "reworded.yaml"
+    changed = COACHING.model_dump(mode="json", exclude_none=True)
+    changed["items"][1]["definition"] = "Other words."
+    reworded.write_text(json.dumps(changed))  # JSON is YAML, too
+    newer = load(reworded)
+    assert newer.item_hashes["CQ2"] != COACHING.item_hashes["CQ2"]
+    with fill(tmp_path / "a.db", talks(1)) as study:
+        study.keep_instrument(newer)
+        (key,) = study.keep_conversations(talks(1))
+        made = rating(newer, "CQ2", "NO", conversation=talks(1)[0].identity, asked="p")
+        study.write([], [KeptRating(key, study.raters()[0].key, made)])
+        before = list(study.ratings())
+    about = ("-c", chats(tmp_path / "chats.jsonl", 1), "-i", "coaching-v1")
+    for name in ("r.jsonl", "r.csv", "r.parquet"):
+        run("export", tmp_path / "a.db", tmp_path / name)
+        place = tmp_path / f"{name}.db"
+        refused = run("import", place, tmp_path / name, *about)
+        assert "'CQ2' was asked in words that no instrument here has" in str(refused.exception)
+        done = run("import", place, tmp_path / name, *about, "-i", reworded)
+        assert done.exit_code == 0, done.exception
+        with Study(place) as study:
+            assert list(study.ratings()) == before
+            assert {entry.hash for entry in study.instruments()} == {COACHING.hash, newer.hash}
+
+
+def test_answers_made_elsewhere_are_read_with_the_first_instrument(tmp_path: Path) -> None:
+    given = answers(tmp_path / "answers.csv", [("c0", "claude", "CQ2", "YES")])
+    about = ("-c", chats(tmp_path / "chats.jsonl", 1), "-i", "coaching-v1", "-i", "empathy-v2")
+    done = run("import", tmp_path / "a.db", given, *about)
+    assert done.exit_code == 0, done.exception
+    with Study(tmp_path / "a.db") as study:
+        assert study.instruments() == [COACHING]
 
 
 def test_a_second_import_says_what_was_there_and_what_differs(tmp_path: Path) -> None:

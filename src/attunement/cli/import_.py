@@ -29,8 +29,14 @@ def import_(
         ),
     ] = None,
     instrument: Annotated[
-        str | None,
-        typer.Option("--instrument", "-i", metavar="ID|FILE", help="What was asked; else the only one in the study."),
+        list[str] | None,
+        typer.Option(
+            "--instrument",
+            "-i",
+            metavar="ID|FILE",
+            help="What was asked; else the only one in the study. Repeat it for other versions that exported ratings "
+            "were asked in; answers made elsewhere are read with the first.",
+        ),
     ] = None,
     system: SystemOption = None,
     absent: Annotated[
@@ -89,12 +95,14 @@ def import_(
 
     if blind is not None and kind != "person" and not person:
         raise InputError("--blind is about people: say with --kind person or --person who is one")
+    asked = [checked(name) for name in instrument or ()]
     wishes = Wishes(
         system=system,
         rater=rater,
         kind=RaterKind(kind),
         people=frozenset(person or ()),
         blind=blind,
+        versions=tuple(asked[1:]),
         columns=Columns(
             conversation=conversation_column,
             system=system_column,
@@ -106,15 +114,15 @@ def import_(
             reasoning=reasoning_column,
         ),
     )
-    asked = checked(instrument) if instrument else None
+    main = asked[0] if asked else None
     talk = read(conversations, ReadOptions(system=system)) if conversations else ()
     # A study that is not there is made only once everything is known to fit.
     if "://" in study or Path(study).exists():
         with Study(study, create=True) as opened:
-            report = keep(check(files, talk, asked, wishes, study=opened), opened, Absent(absent))
+            report = keep(check(files, talk, main, wishes, study=opened), opened, Absent(absent))
             place = opened.place
     else:
-        fitting = check(files, talk, asked, wishes)
+        fitting = check(files, talk, main, wishes)
         with Study(study, create=True) as opened:
             report = keep(fitting, opened, Absent(absent))
             place = opened.place

@@ -77,6 +77,7 @@ def check(
         instrument = chosen_instrument(study)
     else:
         raise InputError("say with --instrument what was asked: an id such as coaching-v1, or a .yaml file")
+    known.extend(wishes.versions)
     directory = _directory(conversations, study)
     if not directory:
         raise InputError("give the conversations that the answers are about with --conversations FILE")

@@ -31,6 +31,8 @@ class Wishes:
     columns: Columns = field(default_factory=Columns)
     blind: bool | None = None
     """Whether the people among them knew neither the system nor anybody else's answers; None: nobody says it."""
+    versions: tuple[Instrument, ...] = ()
+    """Further instruments in whose words exported ratings may have been asked."""
 
 
 class Foreign(NamedTuple):
@@ -92,7 +94,10 @@ class Reader:
         for other in (self.instrument, *self.instruments.values()):
             if other.item_hashes.get(rating.item) == rating.item_hash:
                 return entry._replace(rating=rating._replace(instrument=other.hash))
-        raise BadRecord(f"{rating.item!r} was asked in words that no instrument here has; name its --instrument")
+        raise BadRecord(
+            f"{rating.item!r} was asked in words that no instrument here has; name the version that has them with a "
+            "further --instrument"
+        )
 
     def _identity(self, given: Given) -> Identity:
         if given.system is not None:

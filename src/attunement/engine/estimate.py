@@ -1,17 +1,19 @@
 """What will a run ask, and what will it cost? Answered before a single call is made."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from attunement.conversations import Conversation
 from attunement.engine.budget import REPLY_TOKENS, Price
-from attunement.engine.plan import Scope, plan
+from attunement.engine.plan import Scope, Task, plan
 from attunement.judges.protocol import Usage
 from attunement.questions import Layout, Question
 from attunement.study import Kept, Rater, Study
 
 _BATCH = 32
+_NEW = 0
+"""Stands for the key of a conversation that is not in the study: databases count from one."""
 
 
 @dataclass
@@ -59,22 +61,65 @@ class Estimate:
                 self.gate_reply_tokens += reply
 
 
+class _Counted:
+    """The prompts that have been counted.
+
+    What is asked about equal units is the same in equal words, so a prompt is told by its unit, item and repeat. Most
+    units are asked the same, and one set stands for all of these: a long input takes a number for each unit.
+    """
+
+    def __init__(self) -> None:
+        self._of_unit: dict[int, frozenset[tuple[str, int]]] = {}
+        self._sets: dict[frozenset[tuple[str, int]], frozenset[tuple[str, int]]] = {}
+
+    def add(self, tasks: Iterable[Task]) -> list[Question]:
+        """Count the prompts of `tasks`, and say which of their questions no task before had."""
+        units: dict[str, dict[tuple[str, int], Question]] = {}
+        for task in tasks:
+            question = task.question
+            # Items that are asked together are asked in no other question about the unit: the first tells which it is.
+            units.setdefault(question.unit_hash, {})[question.items[0].id, task.repeat] = question
+        new: list[Question] = []
+        for hash, asked in units.items():
+            unit = int(hash, 16)
+            before = self._of_unit.get(unit, frozenset())
+            new += [question for slot, question in asked.items() if slot not in before]
+            now = before.union(asked)
+            self._of_unit[unit] = self._sets.setdefault(now, now)
+        return new
+
+
 def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[Study, Rater] | None = None) -> Estimate:
-    """Count the questions about `conversations`, minus what the rater has answered in the study, if there is one."""
+    """Count the questions about `conversations`, minus what the rater has answered in the study, if there is one.
+
+    A run asks equal prompts once, so they count once, however many conversations hold the same words. A prompt that the
+    rater has answered for another conversation is no question any more; nor is it `kept`, for this conversation has no
+    rating of it yet.
+    """
     total = Estimate(scope.questionnaire.layout)
+    counted = _Counted()
     source = iter(conversations)
     while batch := list(islice(source, _BATCH)):
         total.conversations += len(batch)
-        keys = known[0].keys(batch) if known else {}
-        there = [Kept(keys[entry.identity], entry) for entry in batch if entry.identity in keys]
-        if known and there:
-            found = plan(there, scope, known[1], known[0])
-            total.kept += found.kept
-            for opened in found.opened:
-                tasks = [task for stage in opened.stages for task in stage if task.known is None]
-                # Where the gate has tripped before, a run that stops there asks the rest no more than that one did.
-                total.add([task.question for task in tasks if task.question.about_safety or not opened.tripped])
-        for entry in batch:
-            if entry.identity not in keys and not scope.retry_errors:
-                total.add([question for question in scope.questions(entry) for _ in range(scope.repeats)])
+        for tasks in _to_answer(batch, scope, known, total):
+            total.add(counted.add(tasks))
     return total
+
+
+def _to_answer(
+    batch: Sequence[Conversation], scope: Scope, known: tuple[Study, Rater] | None, total: Estimate
+) -> Iterator[list[Task]]:
+    """The tasks of each conversation for which there is no answer; what the study has of it is added to `total`."""
+    if known is None:
+        for entry in batch:
+            asked = [] if scope.retry_errors else scope.questions(entry)
+            yield [Task(_NEW, question, repeat) for question in asked for repeat in range(scope.repeats)]
+        return
+    study, rater = known
+    keys = study.keys(batch)
+    found = plan([Kept(keys.get(entry.identity, _NEW), entry) for entry in batch], scope, rater, study)
+    total.kept += found.kept
+    for opened in found.opened:
+        tasks = [task for stage in opened.stages for task in stage if task.known is None]
+        # Where the gate has tripped before, a run that stops there asks the rest no more than that one did.
+        yield [task for task in tasks if task.question.about_safety or not opened.tripped]

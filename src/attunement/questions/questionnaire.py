@@ -123,6 +123,11 @@ class Question:
         return self._sheet.unit
 
     @property
+    def unit_hash(self) -> str:
+        """The part of `hash` that tells the words of the unit, whatever is asked about them."""
+        return self.hash[:_OF_UNIT]
+
+    @property
     def items(self) -> tuple[Item, ...]:
         """What is asked."""
         return self._prepared.items

@@ -85,6 +85,13 @@ def test_a_quote_belongs_to_the_turn_named_for_it(reasoning: str) -> None:
         ("Turn 4 is flat; Turn 11 says 'one two'.", [((4,), None), ((11,), "one two")]),
         ("Turn 6 takes up 'one two' from Turn 4.", [((6, 4), "one two")]),
         ("Turn 11 recalls the fear of Turn 8 ('one two').", [((11, 8), "one two")]),
+        ("“one two”, Turn 3; “three four”, Turn 4", [((3,), "one two"), ((4,), "three four")]),
+        ("It is warm ('one two', Turn 3; 'three four', Turn 4).", [((3,), "one two"), ((4,), "three four")]),
+        ("'one two', Turn 3. 'Three' and 'four', Turn 4.", [((3,), "one two"), ((4,), "Three"), ((4,), "four")]),
+        ("It is kind (Turn 2: 'one two', Turn 8).", [((2,), "one two"), ((8,), None)]),
+        ("Turn 3, 'one two', and 4 ('three four')", [((3,), "one two"), ((4,), "three four")]),
+        ("Turn 3 ('One.'), 4 ('two') and 9: 'three'.", [((3,), "One."), ((4,), "two"), ((9,), "three")]),
+        ("Turn 3: 'one two', and 4 words ('three four')", [((3,), "one two"), ((3,), "three four")]),
     ],
 )
 def test_several_quotes_keep_their_turns_apart(

@@ -55,6 +55,9 @@ _MORE = re.compile(
 )
 _RANGE = frozenset("–—‑-") | {"to", "through", "thru", "until"}
 _COUNTS_SOMETHING = re.compile(r"\s(?!and\b|or\b|to\b|through\b)[a-z]")
+# A list of turns may have a quote for each: "Turn 3, '...', and 4 ('...')". This stands between two of its numbers.
+_QUOTE_OF_LIST = re.compile(r"\s?[,:(-]?\s?[\"'“‘«„]_*+[.!?]?[\"'”’»“]\)?(?:,\s?(?:(?:and|or|&)\s)?|\s(?:and|or|&)\s)")
+_QUOTES_NEXT = re.compile(r"\s?[(:]\s?[\"'“‘«„]")
 
 
 def mentions(prose: str, last: int) -> list[Mention]:
@@ -63,8 +66,9 @@ def mentions(prose: str, last: int) -> list[Mention]:
     at = 0
     while len(found) < _MENTIONS and (first := _NUMBER.search(prose, at)):
         start, at = first.span()
-        name = _NAME.search(prose, max(start - _LONGEST_NAME, 0), start)
-        if name is None:
+        if name := _NAME.search(prose, max(start - _LONGEST_NAME, 0), start):
+            start = name.start()
+        elif not (found and _QUOTES_NEXT.match(prose, at) and _QUOTE_OF_LIST.fullmatch(prose, found[-1].end, start)):
             continue
         turns = [int(first[0])]
         while more := _MORE.match(prose, at):
@@ -77,7 +81,7 @@ def mentions(prose: str, last: int) -> list[Mention]:
             turns.append(number)
             at = more.end()
         once = dict.fromkeys(turns) if len(turns) > 1 else turns
-        found.append(Mention(name.start(), at, tuple(once)))
+        found.append(Mention(start, at, tuple(once)))
     return found
 
 
@@ -106,7 +110,8 @@ def citations(reasoning: str, last: int) -> list[Citation]:
     free = [
         mention
         for mention in named
-        if not _ASIDE.match(prose, mention.end) and not (mention.start in used and prose[mention.start - 1] in "([")
+        if not _ASIDE.match(prose, mention.end)
+        and not (mention.start in used and _SET_OFF.search(prose, max(mention.start - 3, 0), mention.start))
     ]
     # Behind the last quote it does not matter where a sentence ends; whether one ends before it, its mark may tell.
     stops = [0, *[stop.end() for stop in _SENTENCE.finditer(prose, 0, quoted[-1].start + 1)]]
@@ -171,11 +176,19 @@ _BEHIND = re.compile(
     r"[)\]]?\s(?:(?!and\b|but\b|while\b|when\b|then\b)[\w'’/-]+\s){0,8}?(?:(?:in|from|of|at|during|since)\s|\([^()]{0,60})$"
 )
 _ENDS = re.compile(r"\s?(?:[)\].;]|$)")
+_COMMA = re.compile(r",\s?$")
+# Before a turn that is named only for the quote before it, and not for the next one.
+_SET_OFF = re.compile(r"(?:[(\[]|[\"'”’»“],\s?)\Z")
+# Where a turn that was named ceases to speak for a quote that has one of its own behind a comma.
+_NEW_CLAUSE = re.compile(r"[;\n]|[.!?][\"'”’»)\]]*\s|\w\s\(")
 _CHAIN = re.compile(r"\s?(?:[,;/&]|(?:,\s?)?(?:and|or))\s?$")
 
 
 def _behind(prose: str, quoted: list[Quoted], named: list[Mention]) -> dict[int, Mention]:
-    """By where a quote begins the mention that follows it and belongs to it: `'...' (Turn 3)`, `'...' from Turn 4`."""
+    """By where a quote begins the mention that follows it and belongs to it: `'...' (Turn 3)`, `'...' from Turn 4`.
+
+    Behind a comma, as in `'...', Turn 3; '...', Turn 4`, it belongs to a quote for which no turn is named before.
+    """
     belongs: dict[int, Mention] = {}
     if not named or named[-1].start < quoted[0].start:
         return belongs
@@ -190,10 +203,17 @@ def _behind(prose: str, quoted: list[Quoted], named: list[Mention]) -> dict[int,
         elif not _LABEL.match(prose, following.end) and (
             _RIGHT_BEHIND.match(between)
             or (between.isspace() and _ENDS.match(prose, following.end))
+            or (_COMMA.match(between) and _ENDS.match(prose, following.end) and _opens_clause(prose, item, named))
             or (_BEHIND.match(between) and not (prose[item.end - 2] in ".!?" and between.lstrip()[:1].isupper()))
         ):
             belongs[item.start] = following
     return belongs
+
+
+def _opens_clause(prose: str, quote: Quoted, named: list[Mention]) -> bool:
+    """Whether no turn is named for `quote` before it: in `Turn 2: '...', Turn 8` the second turn is cited by itself."""
+    before = named[: bisect_left(named, quote)][-1:]
+    return not before or bool(_NEW_CLAUSE.search(prose, before[0].end, quote.start))
 
 
 _ASIDE = re.compile(r"\s?[)\]]\s?(?:[.,;]|and\b|or\b|$)")

@@ -44,6 +44,11 @@ def test_equal_conversations_count_once() -> None:
     )
 
 
+def test_a_judge_that_reads_for_itself_reads_equal_conversations_too() -> None:
+    found = estimate(EQUAL, Scope(Questionnaire(COACHING)), equal_once=False)
+    assert found.questions == 4 * DUE_AT_THREE
+
+
 def test_repeats_are_prompts_of_their_own() -> None:
     assert estimated(EQUAL, repeats=3).questions == 3 * 2 * DUE_AT_THREE
 

@@ -178,7 +178,8 @@ def _existing(place: str | Path | None) -> Generator[Study | None]:
 def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:
     with _existing(place) as study:
         rater = study and study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope))
-        return estimate(conversations, scope, (study, rater) if study and rater else None)
+        known = (study, rater) if study and rater else None
+        return estimate(conversations, scope, known, equal_once=not isinstance(judge, UnitJudge))
 
 
 def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:

@@ -89,12 +89,18 @@ class _Counted:
         return new
 
 
-def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[Study, Rater] | None = None) -> Estimate:
+def estimate(
+    conversations: Iterable[Conversation],
+    scope: Scope,
+    known: tuple[Study, Rater] | None = None,
+    *,
+    equal_once: bool = True,
+) -> Estimate:
     """Count the questions about `conversations`, minus what the rater has answered in the study, if there is one.
 
     A run asks equal prompts once, so they count once, however many conversations hold the same words. A prompt that the
     rater has answered for another conversation is no question any more; nor is it `kept`, for this conversation has no
-    rating of it yet.
+    rating of it yet. Without `equal_once` all count: a judge that reads units itself reads each of them.
     """
     total = Estimate(scope.questionnaire.layout)
     counted = _Counted()
@@ -102,7 +108,7 @@ def estimate(conversations: Iterable[Conversation], scope: Scope, known: tuple[S
     while batch := list(islice(source, _BATCH)):
         total.conversations += len(batch)
         for tasks in _to_answer(batch, scope, known, total):
-            total.add(counted.add(tasks))
+            total.add(counted.add(tasks) if equal_once else [task.question for task in tasks])
     return total
 
 

@@ -105,7 +105,7 @@ class Channel:
         """What a question ends with that no further try will mend: asking others is of no use where all fail."""
         if failure.kind is not ErrorKind.SERVER or self.heard or self.troubled < _TROUBLED:
             return failure
-        detail = f"{failure.detail}; nothing was ever answered there: is the address right?"
+        detail = f"{failure.detail}; nothing was ever answered there, so the address may be wrong"
         return failure._replace(detail=detail, fatal=True)
 
 

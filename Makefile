@@ -85,8 +85,8 @@ docs: $(VENV)/.dev  ## the documentation as a site, under site/
 	$(BIN)/python docs/generate_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-validate-signals: $(VENV)/.dev  ## measure the embedded judge on the data folder and write its validity card anew
-	$(BIN)/python -m training.validate
+validate-signals: $(VENV)/.dev  ## measure the rule check on the data folder and write its figures anew
+	$(BIN)/python benchmarks/validate_signals.py
 
 clean:  ## remove the environment and the caches
 	rm -rf $(VENV) .partners .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -4,7 +4,7 @@
 
     result = attunement.judge("chats.jsonl", judges="openai:gpt-5.2", instrument="coaching-v1")
     for judged in result.scorecards():
-        print(judged.conversation.identity, judged.verdict_card.verdict)
+        print(judged.conversation.identity, judged.deciding.verdict)
 
 `judge` works in a script and in a notebook; `judge_async` is the same for a program with an event loop of its own.
 """
@@ -81,7 +81,7 @@ class Settings:
     """Dollars a million prompt tokens, where the price list does not know the model or is wrong."""
     price_out: float | None = None
     processes: int = 1
-    """How many processes share the work: more than one uses more cores, which `signals` can fill."""
+    """How many processes share the work: more than one uses more cores."""
     filter: str | Sequence[str] = ()
     """Conditions such as `system=Harbor`; a conversation must meet all of them."""
     sample: int | None = None
@@ -111,9 +111,9 @@ class Settings:
         """Load the instrument and make the judges. Nothing is sent yet; where nothing will be, no key is needed."""
         scope, participants = self._scope(), self._participants(sends=sends)
         if any(is_signals(participant.judge.name) for participant in participants):
-            from attunement.signals.knowing import refuse_unknown
+            from attunement.judges.signals import refuse_without_crisis_item
 
-            refuse_unknown(scope.questionnaire.instrument)
+            refuse_without_crisis_item(scope.questionnaire.instrument)
         conduct = self._conduct()
         if self.processes > 1:
             refuse_unshareable(participants, conduct)

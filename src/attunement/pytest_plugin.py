@@ -223,28 +223,26 @@ def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Co
 
 def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -> str | None:
     """Why a conversation does not pass; None where nothing stands against it."""
-    from attunement.ratings import RaterKind
     from attunement.reports.conversation import view
     from attunement.reports.deciding import alone
     from attunement.reports.junit import objection_text
     from attunement.reports.objections import objections
+    from attunement.reports.rule_check import pointer_words
     from attunement.reports.wording import score_with_range, verdict_phrase
-    from attunement.scoring import Verdict
 
     kept = study.named([identity]).get(identity)
     shown = view(study, instrument, kept) if kept else None
-    judged = [card for card in shown.cards if shown.kinds[card.rater] is RaterKind.MODEL] if shown else []
-    card = (shown and shown.panel) or next(iter(judged), None)
+    card = shown.cards.deciding if shown else None
     if alone(instrument, identity, card) == 0:
         return None
     head = f"{identity} does not pass {instrument.id} {instrument.version}"
     if shown is None or card is None:
-        return f"{head}: it was not judged, because no answer came."
+        found = [pointer_words(spoken.finding) for spoken in shown.cards.pointers] if shown else []
+        points = "".join(f"\nThe rule check points to {words}" for words in found)
+        return f"{head}: nobody judged it; the rule check never does.{points}"
     verdict = f"{head} according to {', '.join(card.members)}.\nVerdict: {verdict_phrase(card).words}"
     if card.score is not None:
         verdict += f". Score: {score_with_range(card, instrument.scoring.threshold)}"
     if instrument.scoring.threshold is not None:
         verdict += f", pass mark {instrument.scoring.threshold:g}"
-    if card.verdict is Verdict.SCREENED:
-        verdict += ". Only signals looked at safety, which flags and never clears: name another judge to pass"
     return "\n\n".join([f"{verdict}.", *map(objection_text, objections(shown, card))])

@@ -109,12 +109,13 @@ class Consistency(StrEnum):
     """What an instrument's rule says about a rating."""
 
     VIOLATED = "violated"
-    UNCLEAR = "unclear"
+    """The conversation does not count as good until a person has looked at it."""
     NOTICE = "notice"
+    """A pointer next to the rating; it changes nothing."""
 
 
 class RuleFinding(NamedTuple):
-    """An instrument's rule that speaks up about a rating, with the words it rests on."""
+    """What a rule of the instrument, or the rule check, says next to a rating, with the words it rests on."""
 
     rule: str
     consistency: Consistency

@@ -22,7 +22,7 @@ from attunement.instruments import Instrument
 from attunement.scoring import Scorecard, Verdict
 
 _UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
-_SAFETY_OPEN = frozenset({Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED})
+_SAFETY_OPEN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
 
 
 class Entrant(NamedTuple):

@@ -31,7 +31,7 @@ class Compared(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """A trivial judge, or the embedded one, on the units that the judge rated too."""
+    """A trivial judge on the units that the judge rated too."""
 
     name: str
     agreement: SingleRaters | Undefined

@@ -24,7 +24,6 @@ from attunement.agreement.single_raters import SingleRaters, judge_agreement, pe
 from attunement.agreement.tables import Floats
 from attunement.agreement.trust import Around, Habits, TrustCard, trust_card
 from attunement.errors import InputError
-from attunement.scoring import is_signals
 
 
 class JudgePair(NamedTuple):
@@ -61,7 +60,7 @@ class ItemAgreement(NamedTuple):
     cards: tuple[TrustCard, ...]
     """One a judge."""
     rivals: dict[str, SingleRaters | Undefined]
-    """How far the trivial judges, and the embedded one, agree with people."""
+    """How far the trivial judges agree with people."""
     details: PeopleDetails | None
     judges: tuple[JudgePair, ...]
     judges_again: dict[str, Again]
@@ -232,9 +231,6 @@ def _answers(sheet: Sheet) -> dict[str, int]:
 def _around(gathered: Gathered, sheet: Sheet, people: Sheet, beside: Beside) -> Around:
     counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
     rivals = baselines(counts, people.values, sheet.item.scale)
-    for column, who in enumerate(sheet.raters):
-        if is_signals(who.name) and not np.isnan(sheet.values[:, column]).all():
-            rivals[who.name] = sheet.values[:, column]
     names = [talk.identity.system for talk in gathered.talks]
     systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
     weights = None if beside.weights is None else beside.weights[sheet.conversation]

@@ -108,7 +108,7 @@ class Around(NamedTuple):
     """What is known about the units of a sheet beside the ratings."""
 
     rivals: Mapping[str, Floats]
-    """The answers of trivial judges and of the embedded one, by name."""
+    """The answers of trivial judges, by name."""
     words: Floats | None
     """The number of words of each unit, where there is text."""
     system: Ints

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attunement.cli import asking
-from attunement.cli.examples import STUDIES, FolderOption, OneJudgeOption
+from attunement.cli.examples import STUDIES, FolderOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,12 @@ _KEYS = {"OPENAI_API_KEY": "openai:MODEL", "ANTHROPIC_API_KEY": "anthropic:MODEL
 
 def demo(
     context: typer.Context,
-    judge: OneJudgeOption = "signals",
+    judge: Annotated[
+        str,
+        typer.Option(
+            "--judge", "-j", metavar="NAME", help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf."
+        ),
+    ] = "signals",
     folder: FolderOption = Path("attunement-demo"),
     base_url: asking.BaseUrlOption = None,
     annotate: Annotated[
@@ -29,12 +34,14 @@ def demo(
 ) -> None:
     """Show the main job on bundled conversations: judge them, score them, check the judge.
 
-    Each step prints the command that does it, so that you can do the same with your own files. The embedded judge
-    `signals` needs no key and no network. Everything is kept in a folder; the same command again asks nothing twice.
+    Each step prints the command that does it, so that you can do the same with your own files. The rule check
+    `signals` needs no key and no network; it only points, so an LLM judge shows more. Everything is kept in a folder;
+    the same command again asks nothing twice.
 
     Example: attune demo
     """
     from attunement.reports import planted
+    from attunement.scoring import is_signals
 
     def files(instrument: str) -> list[str]:
         return [_short(planted.folder() / name) for name in planted.FILES[instrument]]
@@ -56,8 +63,9 @@ def demo(
         step(told, ["judge", *files(instrument), "-i", instrument, *last, *asked, "--study", study(instrument)])
         step("The scorecards", ["show", study(instrument)])
     step("The gate: may this go on?", ["gate", study("coaching-v1")])
-    step("Which of the two systems does better?", ["compare", study("coaching-v1"), "Harbor", "Lumen"])
-    step("What this judge sees: planted faults", ["examples", *asked, "--folder", _short(folder)])
+    if not is_signals(judge):
+        step("Which of the two systems does better?", ["compare", study("coaching-v1"), "Harbor", "Lumen"])
+        step("What this judge sees: planted faults", ["examples", *asked, "--folder", _short(folder)])
     page = _short(folder / "report.html")
     step("All of it as a page", ["report", study("coaching-v1"), "-o", page, "--force"])
     _say_more(judge)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attunement.cli import asking
+from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.instruments import Instrument
@@ -20,7 +21,7 @@ OneJudgeOption = Annotated[
         "--judge",
         "-j",
         metavar="NAME",
-        help="signals, signals:rules, openai:MODEL, anthropic:MODEL or local:FILE.gguf.",
+        help="openai:MODEL, anthropic:MODEL or local:FILE.gguf.",
     ),
 ]
 STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
@@ -28,7 +29,7 @@ STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
 
 
 def examples(
-    judge: OneJudgeOption = "signals",
+    judge: OneJudgeOption,
     folder: FolderOption = Path("attunement-demo"),
     base_url: asking.BaseUrlOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")] = False,
@@ -42,7 +43,10 @@ def examples(
     Example: attune examples --judge openai:gpt-5.2
     """
     from attunement.reports.terminal_planted import check_record, draw_check
+    from attunement.scoring import is_signals
 
+    if is_signals(judge):
+        raise InputError("signals gives pointers and no answers, so there is nothing to check; name an LLM judge")
     folder.mkdir(parents=True, exist_ok=True)
     done = [_judge(instrument, folder, judge, base_url, quiet=as_json) for instrument in STUDIES]
     checks = [(instrument, check) for _, instrument, check in done]
@@ -68,14 +72,12 @@ def _judge(
     from attunement.engine import rater_settings
     from attunement.ratings import RaterKind
     from attunement.reports import planted
-    from attunement.scoring import is_signals
     from attunement.study import Study, judged
 
     files = [str(planted.folder() / name) for name in planted.FILES[instrument]]
     place = folder / STUDIES[instrument]
     settings = Settings(judges=judge, instrument=instrument, responses=Responses.LAST, base_url=base_url)
-    # The embedded judge is done in seconds; with another one it is good to see how it goes and what it costs.
-    code = run_and_report(open_conversations(files), place, settings, quiet=quiet or is_signals(judge), json=False)
+    code = run_and_report(open_conversations(files), place, settings, quiet=quiet, json=False)
     if code not in {0, 3}:
         raise typer.Exit(code)
     prepared = settings.prepare(sends=False)

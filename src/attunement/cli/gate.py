@@ -65,7 +65,7 @@ def gate(
     """Decide by exit code whether the conversations of a study may go on.
 
     0: nothing stands against it. 1: something failed or is unsafe. 3: nothing failed, but something was not judged,
-    is incomplete or only screened, or needs a person. 2: the command cannot run. Where several hold, 1 wins over 3.
+    is incomplete or needs a person. 2: the command cannot run. Where several hold, 1 wins over 3.
 
     With --with-reviews, 3 also means that nobody has signed off on this system, judge and instrument, and 1 that
     somebody signed "do not release".
@@ -75,7 +75,7 @@ def gate(
     from attunement.reports.choosing import instrument_of, rater_of, reworded
     from attunement.reports.gate import Limits, decide, nothing_judged
     from attunement.reports.gate_reviews import gather_sign_offs
-    from attunement.reports.gate_scope import caveats, crisis_signals, entries, version_note
+    from attunement.reports.gate_scope import caveats, crisis_talk, entries, version_note
     from attunement.reports.wording import reworded_words
     from attunement.study import Study
 
@@ -89,7 +89,7 @@ def gate(
             raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
         found = entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
         decision = decide(found, limits, chosen, gather_sign_offs(opened, chosen) if with_reviews else None)
-        notes = caveats(chosen, decision.tally, crisis_signals(opened)) + version_note(opened, chosen)
+        notes = caveats(chosen, decision, crisis_talk(opened)) + version_note(opened, chosen)
         if changed := reworded(opened, chosen):
             notes.append(reworded_words(changed))
     _finish(decision, chosen, notes, as_json=as_json)

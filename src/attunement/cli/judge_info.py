@@ -9,34 +9,30 @@ from attunement.errors import InputError
 
 
 def judge_info(
-    name: Annotated[
-        str, typer.Argument(help="signals, signals:rules, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")
-    ],
+    name: Annotated[str, typer.Argument(help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")],
     base_url: asking.BaseUrlOption = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for other programs.")] = False,
 ) -> None:
-    """Say what is known about a judge: how it decides, what it was measured on, and what that came to.
+    """Say what is known about a judge: how it works, what was measured, what it costs.
 
-    For signals, the embedded judge, that is its validity card: item by item the figures with their intervals beside
-    those of people, LLMs and trivial judges, and a verdict. For other judges it says what the name tells, the price,
-    and how to measure them. Nothing is sent.
+    For signals, the rule check: how often its pointers were right, on which data, and what it cannot see. For other
+    judges: what the name says, the price, and how to measure them. Nothing is sent.
 
     Example: attune judge-info signals
     """
     if markdown and as_json:
         raise InputError("--markdown and --json exclude each other")
-    from attunement.reports.judge_info import judge_info as known_about
-    from attunement.reports.judge_info_text import draw_judge_info, judge_info_markdown, judge_info_record
+    from attunement.reports import judge_info as known
 
-    info = known_about(name, base_url)
+    info = known.judge_info(name, base_url)
     if as_json:
         import json
 
-        typer.echo(json.dumps(judge_info_record(info), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(info.record, indent=2, ensure_ascii=False))
     elif markdown:
-        typer.echo(judge_info_markdown(info), nl=False)
+        typer.echo(known.judge_info_markdown(info), nl=False)
     else:
         from attunement.reports.terminal import open_console
 
-        draw_judge_info(info, open_console())
+        known.draw_judge_info(info, open_console())

@@ -35,7 +35,6 @@ from attunement.questions import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.reports.cautions import about_judge
 from attunement.reports.wording import counted
-from attunement.scoring import is_signals
 from attunement.study import Study, shown_place
 
 _LOOK_SECONDS = 0.3
@@ -126,10 +125,6 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
         found = _estimate(look, place, prepared.scope, participant.judge)
         part = "In the first part of the input, " if look.cut_short else ""
         yield part + next(_priced(found, participant, prepared.scope))
-        if is_signals(participant.judge.name):
-            from attunement.signals.knowing import what_is_known
-
-            yield from what_is_known(prepared.scope.questionnaire.instrument)
         if others := _namesakes(place, participant.judge, prepared.scope):
             yield (
                 f"{participant.judge.name} has answered in this study with other settings ({others}); with these it is "
@@ -241,7 +236,7 @@ def _after(result: api.Result) -> Iterator[str]:
     if not progress.conversations:
         return
     if progress.conversations <= _FEW:
-        yield from _verdicts(result)
+        yield from _found(result)
     yield f"See the scorecards: attune show {shown_place(result.place)}{_naming(result)}"
 
 
@@ -262,13 +257,17 @@ def _what_to_do(result: api.Result) -> str:
     return f"The next run asks them{', unless the same limit holds' if limited else ''}."
 
 
-def _verdicts(result: api.Result) -> Iterator[str]:
-    verdicts = Counter(
-        "not judged" if judged.verdict_card is None else judged.verdict_card.verdict.value
-        for judged in result.scorecards()
-    )
+def _found(result: api.Result) -> Iterator[str]:
+    """The verdicts, and what the rule check points to."""
+    from attunement.reports.rule_check import RuleCheck
+
+    verdicts, rule_check = Counter[str](), RuleCheck()
+    for judged in result.scorecards():
+        verdicts["not judged" if judged.deciding is None else judged.deciding.verdict.value] += 1
+        rule_check.add(judged.conversation.identity, judged.cards)
     each = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
     yield f"Verdicts on {counted(verdicts.total(), 'conversation')}: {each}."
+    yield from rule_check.sentences()
 
 
 def _ended(result: api.Result) -> dict[str, Any]:

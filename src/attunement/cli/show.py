@@ -24,7 +24,7 @@ class VerdictName(StrEnum):
     SAFETY_NOT_JUDGED = "safety-not-judged"
     FAIL = "fail"
     INCOMPLETE = "incomplete"
-    SCREENED = "screened"
+    NOT_JUDGED = "not-judged"
     PASS = "pass"  # noqa: S105 - a verdict, no password
     FLAGGED = "flagged"
     NO_FLAG = "no-flag"
@@ -126,7 +126,7 @@ def _verdicts(name: VerdictName) -> "tuple[Verdict, ...]":
     from attunement.scoring import Verdict
 
     if name is VerdictName.SAFETY_NOT_JUDGED:
-        return Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED
+        return Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED
     return (Verdict[name.name],)
 
 

@@ -7,6 +7,7 @@ from attunement import evidence, rules
 from attunement.engine.asking import Asked
 from attunement.engine.plan import Task
 from attunement.instruments import Item
+from attunement.judges.protocol import Abstention
 from attunement.judges.replies import Given, Readable, marks_of, read_reply
 from attunement.questions import Question
 from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
@@ -48,11 +49,14 @@ def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[KeptRati
     return _answered(task, rater, asked.given, at, fenced=asked.fenced, extra=extra)
 
 
-def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | None], at: str) -> list[KeptRating]:
-    """The ratings of a judge that read the unit itself; it abstains where it gave None."""
-    abstained = [item for item in task.question.items if given[item.id] is None]
-    answered = {item: answer for item, answer in given.items() if answer is not None}
-    kept = [KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at)) for item in abstained]
+def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | Abstention], at: str) -> list[KeptRating]:
+    """The ratings of a judge that read the unit itself."""
+    answered = {item: answer for item, answer in given.items() if isinstance(answer, Given)}
+    kept = [
+        KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at, rules=answer.pointers))
+        for item in task.question.items
+        if isinstance(answer := given[item.id], Abstention)
+    ]
     return _answered(task, rater, answered, at, fenced=False, extra=_NOTHING) + kept
 
 

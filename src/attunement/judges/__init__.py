@@ -3,9 +3,10 @@
 from attunement.judges.families import hosted, is_dated, model_family, shared_family
 from attunement.judges.making import make_judge
 from attunement.judges.options import JudgeOptions
-from attunement.judges.protocol import Answer, Exchange, Failure, Judge, Request, UnitJudge, Usage
+from attunement.judges.protocol import Abstention, Answer, Exchange, Failure, Judge, Request, UnitJudge, Usage
 
 __all__ = [
+    "Abstention",
     "Answer",
     "Exchange",
     "Failure",

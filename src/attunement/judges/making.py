@@ -15,8 +15,7 @@ from attunement.judges.protocol import Judge
 GROUP = "attunement.judges"
 
 SIGNALS = "signals"
-RULES_ONLY = f"{SIGNALS}:rules"
-"""The embedded judge, and the same without its trained reader."""
+"""The rule check."""
 
 Maker = Callable[[str, JudgeOptions], Judge]
 
@@ -49,8 +48,12 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     is missing.
     """
     kind, _, model = name.partition(":")
+    if name == SIGNALS:
+        from attunement.judges.signals import SignalsJudge
+
+        return SignalsJudge()
     if kind == SIGNALS:
-        return _signals(name)
+        raise JudgeError(f"there is no judge {name!r}; write {SIGNALS}")
     options = options or JudgeOptions()
     if maker := _BUILT_IN.get(kind):
         if not model:
@@ -59,19 +62,11 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
     added = {point.name: point for point in entry_points(group=GROUP)}
     if kind in added:
         return _load(added[kind])(model, options)
-    known = ", ".join([SIGNALS, RULES_ONLY, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
+    known = ", ".join([SIGNALS, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
     raise JudgeError(f"there is no judge {name!r}{_guess(name)}; known are {known}")
 
 
 _EXAMPLES = {"openai": "MODEL", "anthropic": "MODEL", "local": "FILE.gguf"}
-
-
-def _signals(name: str) -> Judge:
-    from attunement.judges.signals import SignalsJudge
-
-    if name not in {SIGNALS, RULES_ONLY}:
-        raise JudgeError(f"there is no judge {name!r}; write {SIGNALS}, or {RULES_ONLY} without its trained reader")
-    return SignalsJudge(name, reads=name == SIGNALS)
 
 
 def _load(point: EntryPoint) -> Maker:

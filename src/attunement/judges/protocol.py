@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from attunement.judges.replies import Given
 from attunement.questions import Question
-from attunement.ratings import ErrorKind
+from attunement.ratings import ErrorKind, RuleFinding
 
 
 class Usage(NamedTuple):
@@ -111,10 +111,16 @@ class Judge(Protocol):
         ...
 
 
+class Abstention(NamedTuple):
+    """No answer, and what the judge points to instead."""
+
+    pointers: tuple[RuleFinding, ...] = ()
+
+
 @runtime_checkable
 class UnitJudge(Judge, Protocol):
     """A judge that reads the unit itself instead of a rendered prompt: nothing is sent, nothing is paid or retried."""
 
-    async def read_unit(self, question: Question) -> Mapping[str, Given | None]:
-        """The answer to each item of the question, by id; None where the judge has no valid way to know."""
+    async def read_unit(self, question: Question) -> Mapping[str, Given | Abstention]:
+        """The answer to each item of the question, by id; an Abstention where the judge cannot tell."""
         ...

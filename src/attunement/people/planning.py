@@ -5,6 +5,7 @@ how sure a mean or a pass rate would be, how sure the agreement of people would 
 until people have found enough failures to say what a judge misses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal, NamedTuple
@@ -23,8 +24,8 @@ from attunement.agreement.reliability import ENOUGH
 from attunement.agreement.results import FEWEST_CLUSTERS, Undefined
 from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
-from attunement.people.strata import is_flagged, judges_card, rater_kinds
-from attunement.ratings import RaterKind, State
+from attunement.people.strata import is_flagged
+from attunement.ratings import State
 from attunement.scoring import Case, Scorecard, due
 from attunement.study import Judged, Study, judged
 from attunement.study.samples import latest_sample
@@ -105,7 +106,6 @@ class Plan(NamedTuple):
 def plan(study: Study, instrument: Instrument, *, width: float | None = None, raters: int = 2) -> Plan:
     """What this study and instrument need; `width` is the half width of an interval, `raters` how many people."""
     seen = _Seen(instrument)
-    kinds = rater_kinds(study)
     sample = latest_sample(study, instrument.id)
     weights = None if sample is None else {key: 1 / drawn.probability for key, drawn in sample.units.items()}
     responses = study.responses(instrument.id)
@@ -113,7 +113,7 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
         case = Case(entry.conversation.identity, entry.conversation.turns, responses)
         units = len({slot.turn for slot in due(instrument, case)})
         weight = 1.0 if weights is None else weights.get(entry.conversation.key, 0.0)
-        seen.add(entry, kinds, units, weight)
+        seen.add(entry, units, weight)
     units = seen.units / seen.conversations if seen.conversations else 1.0
     is_score = isinstance(instrument.scale, Scores)
     share_width = SHARE_WIDTH if is_score else width or SHARE_WIDTH
@@ -192,15 +192,14 @@ class _Seen:
         self._looked = {"people": 0, "judges": 0}
         self._weight = self._failing = 0.0
 
-    def add(self, entry: Judged, kinds: dict[str, RaterKind], units: int, weight: float) -> None:
+    def add(self, entry: Judged, units: int, weight: float) -> None:
         """Note a conversation that stands for `weight` others among those that people rated."""
         system = entry.conversation.identity.system
         self.conversations += 1
         self.units += units
         self.systems[system] = self.systems.get(system, 0) + 1
-        people = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.PERSON]
-        models = [card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL]
-        together = judges_card(entry, kinds)
+        people, models = entry.cards.people, entry.cards.judges
+        together = entry.deciding if models else None
         self._note("people", people, system)
         self._note("judges", models, system)
         if self._instrument.scoring.threshold is not None:
@@ -222,7 +221,7 @@ class _Seen:
         gate = [outcome for slot, outcome in card.outcomes.items() if slot.item in self._instrument.gate_ids]
         return is_flagged(card) or all(outcome.state in {State.VALUE, State.NA} for outcome in gate)
 
-    def _note(self, source: Literal["people", "judges"], cards: list[Scorecard], system: str) -> None:
+    def _note(self, source: Literal["people", "judges"], cards: Sequence[Scorecard], system: str) -> None:
         self.rated[source] += bool(cards)
         answers: dict[str, list[float]] = {}
         asked: set[str] = set()

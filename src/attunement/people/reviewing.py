@@ -16,8 +16,7 @@ from attunement.conversations import Identity
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Scores
 from attunement.people.records import Member, Project
-from attunement.people.strata import judges_card, rater_kinds
-from attunement.ratings import Outcome, RaterKind
+from attunement.ratings import Outcome
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.crisis import crisis_cues
 from attunement.study import Judged, Study, judged
@@ -109,12 +108,11 @@ def stamp(study: Study) -> tuple[Any, ...]:
 def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]:
     """What there is to look at, in order."""
     instrument = project.instrument
-    kinds = rater_kinds(study)
     signals = crisis.find(study)
     found: list[Queued] = []
     rest: list[Queued] = []
     for entry in judged(study, instrument):
-        queued = _queued(instrument, entry, kinds, signals)
+        queued = _queued(instrument, entry, signals)
         (found if queued.why or queued.apart >= _APART else rest).append(queued)
     furthest = sorted((one for one in found if one.apart >= _APART), key=lambda one: -one.apart)[:_MOST_APART]
     chosen = {one.key for one in furthest}
@@ -172,10 +170,10 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
     )
 
 
-def _queued(instrument: Instrument, entry: Judged, kinds: dict[str, RaterKind], signals: set[int]) -> Queued:
-    card = judges_card(entry, kinds)
+def _queued(instrument: Instrument, entry: Judged, signals: set[int]) -> Queued:
+    card = entry.deciding if entry.cards.judges else None
     summary = entry.conversation
-    people = [each for each in entry.cards if kinds.get(each.rater) is RaterKind.PERSON]
+    people = entry.cards.people
     why: list[Why] = []
     if card is not None and card.verdict in ALARMING:
         why.append(Why.UNSAFE)

@@ -4,15 +4,14 @@ Strata are made of the system, the origin, a column of the metadata, or what the
 whether they flag the conversation. What people said never makes a stratum, because samples are drawn for them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.people.sampling import Candidate
-from attunement.ratings import RaterKind
 from attunement.scoring import Scorecard
-from attunement.study import Judged, Study, Summary, judged
+from attunement.study import Study, Summary, judged
 
 VERDICT = "verdict"
 _PAGE = 1000
@@ -59,25 +58,13 @@ def candidates(
 
 
 def is_flagged(card: Scorecard | None) -> bool:
-    """Whether a judge found a safety failure, or a rule of the instrument is contradicted."""
-    return card is not None and bool(card.unsafe or card.inconsistent)
+    """Whether a safety failure was found, or a person must look."""
+    return card is not None and bool(card.unsafe or card.needs_person)
 
 
 def looked_at(card: Scorecard | None) -> bool:
-    """Whether every safety item has an answer of a judge."""
+    """Whether every safety item has an answer."""
     return card is not None and not card.unjudged
-
-
-def judges_card(entry: Judged, kinds: Mapping[str, RaterKind]) -> Scorecard | None:
-    """What the judges say together, or the only one; None where none has rated the conversation."""
-    if entry.panel:
-        return entry.panel
-    return next((card for card in entry.cards if kinds.get(card.rater) is RaterKind.MODEL), None)
-
-
-def rater_kinds(study: Study) -> dict[str, RaterKind]:
-    """What each rater of the study is, by name."""
-    return {rater.name: rater.kind for rater in study.raters()}
 
 
 def _cards(study: Study, instrument: Instrument, *, wanted: bool) -> Iterator[tuple[Summary, Scorecard | None]]:
@@ -87,9 +74,8 @@ def _cards(study: Study, instrument: Instrument, *, wanted: bool) -> Iterator[tu
             for summary in page:
                 yield summary, None
         return
-    kinds = rater_kinds(study)
     for entry in judged(study, instrument):
-        yield entry.conversation, judges_card(entry, kinds)
+        yield entry.conversation, entry.deciding
 
 
 def _value(conversation: Summary, card: Scorecard | None, column: str) -> Any:

@@ -13,8 +13,12 @@ from attunement.evidence import Finding, Speaker, Standing, from_json
 from attunement.instruments import Instrument, Item
 from attunement.ratings import MISSING, Outcome, RaterKind, Rating, Round, RuleFinding
 from attunement.reports.records import card_record, identity_record, instrument_record, rating_record
-from attunement.scoring import Case, Scorecard, Slot, panel, scorecard
+from attunement.reports.rule_check import facts_record
+from attunement.scoring import Cards, Case, Scorecard, Slot, decide, is_signals, scorecard
+from attunement.signals.facts import facts
+from attunement.signals.pointers import country_of
 from attunement.study import Kept, Study
+from attunement.study.scorecards import decided_by_people
 
 RULE = "rule"
 """Stands in the place of an item's id at words that a rule rests on."""
@@ -65,15 +69,18 @@ class View(NamedTuple):
 
     instrument: Instrument
     conversation: Conversation
-    cards: tuple[Scorecard, ...]
-    panel: Scorecard | None
-    kinds: dict[str, RaterKind]
+    cards: Cards
     questions: tuple[Question, ...]
     regions: dict[Place, list[Region]]
 
 
-def view(study: Study, instrument: Instrument, kept: Kept, *, rater: str | None = None) -> View:
-    """The conversation with the answers of all raters, or of one."""
+def view(
+    study: Study, instrument: Instrument, kept: Kept, *, rater: str | None = None, by_people: bool | None = None
+) -> View:
+    """The conversation with the answers of all raters, or of one.
+
+    `by_people`: whether people decide in this study, where that is known already.
+    """
     conversation = kept.conversation
     joined = {known.name: known.key for known in study.raters()}
     case = Case(conversation.identity, len(conversation.turns), study.responses(instrument.id))
@@ -86,36 +93,35 @@ def view(study: Study, instrument: Instrument, kept: Kept, *, rater: str | None 
     ratings.sort(key=lambda rating: (rating.rater_kind is not RaterKind.MODEL, joined[rating.rater], rating.repeat))
     cards: list[Scorecard] = []
     latest: list[dict[Slot, Rating]] = []
-    judges: list[Scorecard] = []
     for _, group in groupby(ratings, key=lambda rating: (rating.rater, rating.repeat)):
         own = list(group)
         cards.append(scorecard(instrument, case, own))
         latest.append({Slot(rating.turn, rating.item): rating for rating in own})
-        if own[0].rater_kind is RaterKind.MODEL:
-            judges.append(cards[-1])
-    together = panel(instrument, case, judges) if len(judges) > 1 else None
-    questions = tuple(_questions(instrument, cards, latest, together))
+    if by_people is None:
+        by_people = decided_by_people(study, instrument)
+    if rater is not None:
+        by_people = bool(cards) and cards[0].kind is RaterKind.PERSON
+    sorted_cards = decide(instrument, cards, by_people=by_people)
+    rated = [(card, own) for card, own in zip(cards, latest, strict=True) if not is_signals(card.rater)]
+    questions = tuple(_questions(instrument, rated, sorted_cards.panel))
     return View(
         instrument=instrument,
         conversation=conversation,
-        cards=tuple(cards),
-        panel=together,
-        kinds={rating.rater: rating.rater_kind for rating in ratings},
+        cards=sorted_cards,
         questions=questions,
-        regions=regions(conversation.turns, questions),
+        regions=regions(conversation.turns, questions, [spoken.finding for spoken in sorted_cards.pointers]),
     )
 
 
 def _questions(
     instrument: Instrument,
-    cards: Sequence[Scorecard],
-    latest: Sequence[dict[Slot, Rating]],
+    cards: Sequence[tuple[Scorecard, dict[Slot, Rating]]],
     together: Scorecard | None,
 ) -> Iterator[Question]:
-    slots = dict.fromkeys(slot for card in cards for slot in card.outcomes)
+    slots = dict.fromkeys(slot for card, _ in cards for slot in card.outcomes)
     # Reply by reply; within one the safety items first, then the order of the instrument.
     for slot in sorted(slots, key=lambda slot: (slot.turn or 0, slot.item not in instrument.gate_ids)):
-        answers = tuple(_said(card, slot, ratings.get(slot)) for card, ratings in zip(cards, latest, strict=True))
+        answers = tuple(_said(card, slot, ratings.get(slot)) for card, ratings in cards)
         yield Question(slot, instrument.item(slot.item), together and together.outcomes.get(slot), answers)
 
 
@@ -125,10 +131,14 @@ def _said(card: Scorecard, slot: Slot, rating: Rating | None) -> Said:
     return Said(card, card.outcomes.get(slot, MISSING), rating, findings, rules)
 
 
-def regions(turns: Sequence[Turn], questions: Iterable[Question]) -> dict[Place, list[Region]]:
+def regions(
+    turns: Sequence[Turn], questions: Iterable[Question], pointers: Iterable[RuleFinding] = ()
+) -> dict[Place, list[Region]]:
     """What is quoted in each message, in order and without overlap."""
     found: dict[Place, list[Region]] = {}
     order: dict[str, int] = {RULE: -1}
+    for pointer in pointers:
+        _add_rule(found, turns, pointer)
     for question in questions:
         order.setdefault(question.item.id, len(order))
         for said in question.answers:
@@ -190,8 +200,10 @@ def view_record(shown: View) -> dict[str, Any]:
         **identity_record(conversation.identity),
         "instrument": instrument_record(shown.instrument),
         "turns": [turn._asdict() for turn in conversation.turns],
-        "panel": card_record(shown.panel) if shown.panel else None,
-        "scorecards": [card_record(card) for card in shown.cards],
+        "panel": card_record(shown.cards.panel) if shown.cards.panel else None,
+        "scorecards": [card_record(card) for card in shown.cards.all],
+        "pointers": [spoken.finding._asdict() for spoken in shown.cards.pointers],
+        "facts": facts_record(facts(conversation.turns, country_of(conversation.metadata))),
         "ratings": [
             rating_record(said.rating) for question in shown.questions for said in question.answers if said.rating
         ],

@@ -161,7 +161,7 @@ def _judged_sheet(study: Study, instrument: str | None, rater: str | None) -> tu
 def _people_cards(study: Study, instrument: Instrument, drawn: set[int]) -> dict[int, tuple[Scorecard, ...]]:
     people = {rater.name for rater in study.raters() if rater.kind is RaterKind.PERSON}
     return {
-        entry.conversation.key: tuple(card for card in entry.cards if card.rater in people)
+        entry.conversation.key: tuple(card for card in entry.cards.all if card.rater in people)
         for entry in judged(study, instrument)
         if entry.conversation.key in drawn
     }

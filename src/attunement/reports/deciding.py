@@ -25,8 +25,7 @@ from attunement.reports.gate import (
     decide,
     decision_record,
 )
-from attunement.reports.gate_scope import caveats, crisis_signals, entries, version_note
-from attunement.reports.html.gathering import sort_cards
+from attunement.reports.gate_scope import caveats, crisis_talk, entries, version_note
 from attunement.reports.html.page import Report
 from attunement.reports.tally import Tally
 from attunement.reports.wording import reworded_words
@@ -64,10 +63,9 @@ WORDS = {
 
 def decided(study: Study, made: Report) -> Iterator[Decided]:
     """Every conversation of a report with its deciding card, in order, with flat memory."""
-    instrument, by_people = made.instrument, made.figures.by_people
-    kinds = {rater.name: rater.kind for rater in study.raters()}
+    instrument = made.instrument
     for entry in judged(study, instrument):
-        card = sort_cards(instrument, entry.cards, entry.panel, kinds, by_people=by_people).deciding
+        card = entry.deciding
         yield Decided(entry.conversation, card, alone(instrument, entry.conversation.identity, card))
 
 
@@ -83,7 +81,7 @@ def gate_of(study: Study, instrument: Instrument) -> Gate:
     except StudyError as error:
         reason = Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, f"The gate was not decided: {error}.")
         decision = Decision(Limits(), Tally(), (reason,))
-    notes = caveats(instrument, decision.tally, crisis_signals(study)) + version_note(study, instrument)
+    notes = caveats(instrument, decision, crisis_talk(study)) + version_note(study, instrument)
     if changed := reworded(study, instrument):
         notes.append(reworded_words(changed))
     record = decision_record(decision) | {"notes": notes}

@@ -120,8 +120,8 @@ _SCORECARDS = _COMMON | {
     "unsafe": ("Safety items that failed.", _NAMES),
     "unjudged": ("Safety items without an answer.", _NAMES),
     "not_due": ("Items that the conversation is too short for.", "a list of item ids"),
-    "inconsistent": ("Ratings that contradict a rule of the instrument.", "a list of item and rule"),
-    "needs_person": ("Why a person should read the conversation.", "a list of item and rule"),
+    "needs_person": ("Why a person must read the conversation before it counts as good.", "a list of item and rule"),
+    "pointers": ("What the rules and the rule check point to; it changes nothing.", "a list of item and rule"),
     "outcomes": ("The answer to each item.", "an object of items and answers, or why there is none"),
 }
 

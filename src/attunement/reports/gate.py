@@ -7,7 +7,7 @@ judged` are counted, tolerated and named apart.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -16,9 +16,10 @@ from attunement.instruments import Instrument
 from attunement.ratings import State
 from attunement.reports.gate_reviews import SignOffs, as_cleared, review_words, sign_off_words
 from attunement.reports.records import identity_record, tally_record
+from attunement.reports.rule_check import RuleCheck
 from attunement.reports.tally import UNJUDGED, UNSAFE, Tally
 from attunement.reports.wording import counted, share_words
-from attunement.scoring import Scorecard, Verdict
+from attunement.scoring import Cards, Scorecard, Verdict
 from attunement.study.reviews import Held
 from attunement.study.sign_offs import Release
 
@@ -57,6 +58,7 @@ class Entry(NamedTuple):
     """What reviewers said about it, where reviews count."""
     silent: frozenset[str] = frozenset()
     """Those of its judges of whom there is nothing but errors."""
+    cards: Cards | None = None
 
 
 class Kind(StrEnum):
@@ -71,7 +73,6 @@ class Kind(StrEnum):
     NOT_BY_ALL = "not_by_all_judges"
     MINIMUM_NOT_JUDGED = "minimum_not_judged"
     INCOMPLETE = "incomplete"
-    SCREENED = "screened"
     NEEDS_PERSON = "needs_person"
     TOO_FEW = "too_few"
     NOTHING_TO_DECIDE_BY = "nothing_to_decide_by"
@@ -96,6 +97,7 @@ class Decision:
     limits: Limits
     tally: Tally
     reasons: tuple[Reason, ...]
+    rule_check: RuleCheck = field(default_factory=RuleCheck)
 
     @property
     def exit_code(self) -> int:
@@ -117,6 +119,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.tally = Tally()
+        self.rule_check = RuleCheck()
         self.judged = 0
         self.low: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
@@ -133,6 +136,8 @@ class _Found:
 
     def add(self, entry: Entry, limits: Limits, instrument: Instrument) -> None:
         self.tally.add(instrument, entry.card)
+        if entry.cards:
+            self.rule_check.add(entry.conversation, entry.cards)
         card, held = entry.card, entry.held
         if held.alarm or held.cleared or (held.looked and card and card.needs_person):
             self.reviewed.append((entry.conversation, review_words(card, held)))
@@ -184,7 +189,7 @@ def decide(
         found.add(entry, limits, instrument)
     given = [*_reasons(found, limits, instrument), *([_sign_off(signatures)] if signatures else [])]
     reasons = sorted(given, key=lambda reason: _ORDER.index(reason.exit_code))
-    return Decision(limits, found.tally, tuple(reasons))
+    return Decision(limits, found.tally, tuple(reasons), found.rule_check)
 
 
 def nothing_judged(limits: Limits) -> Decision:
@@ -210,7 +215,7 @@ def _kinds(card: Scorecard | None, held: Held) -> Iterator[Kind]:
         yield Kind.UNSAFE
     elif card.verdict in UNJUDGED:
         yield Kind.SAFETY_NOT_JUDGED
-    elif not _answered(card) and card.verdict is not Verdict.SCREENED:
+    elif not _answered(card):
         yield Kind.NOT_JUDGED  # an instrument without safety items calls this NO FLAG
     elif card.verdict in _BY_VERDICT:
         yield _BY_VERDICT[card.verdict]
@@ -221,7 +226,6 @@ def _kinds(card: Scorecard | None, held: Held) -> Iterator[Kind]:
 _BY_VERDICT = {
     Verdict.FAIL: Kind.FAILED,
     Verdict.INCOMPLETE: Kind.INCOMPLETE,
-    Verdict.SCREENED: Kind.SCREENED,
 }
 
 
@@ -309,7 +313,6 @@ def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
 _UNKNOWN = {
     Kind.NOT_JUDGED: "Not judged at all",
     Kind.INCOMPLETE: "Incomplete, the verdict is still open",
-    Kind.SCREENED: "Screened, only signals looked at safety",
     Kind.NEEDS_PERSON: "Needs a person",
 }
 

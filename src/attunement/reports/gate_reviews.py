@@ -87,7 +87,7 @@ def _by_judge(card: Scorecard | None) -> str:
     if card is None:
         return "Not judged"
     if card.verdict in UNKNOWN and not card.needs_person:
-        return "Only screened by judge" if card.verdict is Verdict.SCREENED else "Safety not judged"
+        return "Not judged" if card.verdict is Verdict.NOT_JUDGED else "Safety not judged"
     if card.verdict in UNSAFE:
         return "Unsafe by judge"
     return "Needed a person" if card.needs_person else "Not unsafe by judge"

@@ -1,7 +1,6 @@
 """What does the gate look at, and what do its conversations not show?
 
-Judges decide together unless one is named; people decide where no judge has rated, or where one of them is named.
-What was never tested, and how much a count of zero still allows, is said beside every decision.
+What was never tested, and how much a count of zero still allows, is said with every decision.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, State
-from attunement.reports.gate import Entry
+from attunement.reports.gate import Decision, Entry
 from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, counted, score_words
 from attunement.signals.crisis import crisis_cues
@@ -27,56 +26,55 @@ _DOUBT = 0.05
 def entries(
     study: Study, instrument: Instrument, rater: str | None = None, *, with_reviews: bool = False
 ) -> Iterator[Entry]:
-    """Every conversation of the study with the scorecard that decides: the panel's, or that of `rater`.
+    """Every conversation of the study with the scorecard that decides, or that of `rater`.
 
     With reviews each also holds what reviewers said about it, as far as that still holds.
     """
-    kinds = {known.name: known.kind for known in study.raters()}
-    if rater is not None and kinds[rater] is RaterKind.SIMULATION:
-        raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
-    deciding = {rater} if rater is not None else {name for name, kind in kinds.items() if kind is RaterKind.MODEL}
-    if not deciding:
-        deciding = {name for name, kind in kinds.items() if kind is RaterKind.PERSON}
-        if len(deciding) > 1:
-            raise StudyError(f"only people have rated here; name one with --rater ({', '.join(sorted(deciding))})")
+    if rater is not None:
+        kind = next(known.kind for known in study.raters() if known.name == rater)
+        if kind is RaterKind.SIMULATION:
+            raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
     said = reviews(study, instrument) if with_reviews else {}
     return (
-        _entry(found, deciding, instrument, said.get(found.conversation.key, ()))
+        _entry(found, instrument, said.get(found.conversation.key, ()))
         for found in judged(study, instrument, rater=rater)
     )
 
 
-def _entry(found: Judged, deciding: set[str], instrument: Instrument, said: Sequence[Review]) -> Entry:
-    cards = [card for card in found.cards if card.rater in deciding]
+def _entry(found: Judged, instrument: Instrument, said: Sequence[Review]) -> Entry:
+    cards = found.cards.deciders
     by = frozenset((card.rater, card.repeat or 0) for card in cards)
     spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
     silent = frozenset(card.rater for card in cards) - spoke
-    card = found.panel or next(iter(cards), None)
-    return Entry(found.conversation.identity, card, by, held(instrument, card, said), silent)
+    card = found.deciding
+    return Entry(found.conversation.identity, card, by, held(instrument, card, said), silent, found.cards)
 
 
-class CrisisSignals(NamedTuple):
-    """In how many of the conversations the person's words hold a crisis signal."""
+class CrisisTalk(NamedTuple):
+    """In how many of the conversations the person speaks of suicide or self-harm."""
 
     found: int
     conversations: int
 
 
-def crisis_signals(study: Study) -> CrisisSignals:
-    """Look for crisis signals in every conversation of the study."""
+def crisis_talk(study: Study) -> CrisisTalk:
+    """Look for crisis talk in every conversation of the study."""
     found = total = 0
     for kept in study.conversations():
         total += 1
         found += bool(crisis_cues(kept.conversation.turns))
-    return CrisisSignals(found, total)
+    return CrisisTalk(found, total)
 
 
-def caveats(instrument: Instrument, tally: Tally, crisis: CrisisSignals) -> list[str]:
+def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> list[str]:
     """What the decision does not rest on, one sentence each."""
     notes = [
         f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
-        f"contained a crisis signal (by a search for words){'' if crisis.found else ', so it was not tested'}."
+        "contain talk of suicide or self-harm, found by the rule check"
+        f"{'' if crisis.found else ', so it was not tested'}."
     ]
+    notes += decision.rule_check.sentences()
+    tally = decision.tally
     notes += _never_answered(instrument, tally)
     known = tally.safety_judged
     if not instrument.gate:

@@ -1,88 +1,32 @@
-"""What is known about a judge before it is used: how it decides, what it was measured on, and what that came to?
+"""What is known about a judge before it is used: how it works, what was measured, what it costs.
 
-For `signals` everything comes from the committed results file; for a model behind a name it is what the name and the
-price list say. One object serves the terminal, Markdown, JSON and the report.
+For `signals` the figures come from `make validate-signals`; for a model they are what its name and the price list say.
 """
 
-from enum import StrEnum
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from attunement.engine.budget import Price
+from rich.console import Console
+
 from attunement.engine.pricing import price_of
-from attunement.instruments import load
-from attunement.judges import JudgeOptions, hosted, is_dated, make_judge, model_family
-from attunement.judges.making import SIGNALS
+from attunement.judges import Judge, JudgeOptions, hosted, is_dated, make_judge, model_family
+from attunement.judges.signals import rules_version
+from attunement.reports.markdown_text import plain, text_table
+from attunement.reports.terminal import line, plain_table
 from attunement.scoring import is_signals
-from attunement.signals import judging, reader, scorer, validity
-from attunement.signals.judging import Kind, Way
-from attunement.signals.validity import Agreement, Counts, Verdict
+from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 
-LICENCE = (
-    "Licences: the texts that lie beside EPITOME's data (one asks for attribution, one for non-commercial use of its "
-    "model, one is BSD) do not name the data files. All notices travel with the weights in EPITOME-NOTICE.txt and "
-    "READER-NOTICE.txt; EPITOME touched both networks, each a file of its own that can be left out."
-)
+_LONG = 2000
+_COLUMNS = ("Measured on", "Counted", "Number", "Share [95 % interval]")
 
 
-class Conduct(StrEnum):
-    """What the embedded judge does with an item."""
-
-    COUNTS = "answers, because the criterion is a count"
-    FLAGS = "says only “not met”, where counted words or figures show it; otherwise abstains"
-    SAFETY = "raises flags, however it measures: a flag asks a person to look; never clears anything"
-    MAPPED = "answers"
-    FAILED = "abstains, because it failed its measurement"
-    UNMEASURED = "abstains, because nobody measured it"
-    NO_WEIGHTS = "abstains here: the weights of the trained scorer are not installed"
-    NO_WAY = "abstains"
-
-
-class ItemInfo(NamedTuple):
-    """One item of a built-in instrument and how the embedded judge stands on it."""
-
-    instrument: str
-    item: str
-    title: str
-    how: str
-    mapped: bool
-    """Whether its levels come from another scale: mapped, not measured."""
-    conduct: Conduct
-    verdict: Verdict
-    why: str
-    agreements: tuple[Agreement, ...]
-    """Held against people's ratings; the verdict rests on these."""
-    counts: tuple[Counts, ...]
-    """What was counted on public sets and on our own sentences."""
-
-
-class SignalsInfo(NamedTuple):
-    """The validity card of the embedded judge."""
-
-    items: tuple[ItemInfo, ...]
-    detectors: tuple[Counts, ...]
-    """What was counted for the detectors that several safety items use, the clinicians' risk levels first."""
-    others: tuple[Agreement, ...]
-    """What else was measured; no item rests on it."""
-    reads: str
-    """What the trained reader looks for in this installation, in a sentence."""
-    attribution: tuple[str, ...]
-    """Who made the data and the networks behind the trained scorer and the trained reader, under which licences."""
-    cautions: tuple[str, ...]
-    """Whether these figures are those of this installation."""
-
-
-class ModelInfo(NamedTuple):
-    """What is known about a judge that is a model: nothing measured here, and what its name says."""
+class JudgeInfo(NamedTuple):
+    """What is known about one judge, as text, as a table and as data."""
 
     name: str
-    family: str | None
-    dated: bool
-    hosted: bool
-    """Whether somebody else runs it, who may change what stands behind the name."""
-    price: Price | None
-
-
-JudgeInfo = SignalsInfo | ModelInfo
+    text: tuple[str, ...]
+    measurements: tuple[Measurement, ...]
+    record: dict[str, Any]
 
 
 def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
@@ -92,90 +36,100 @@ def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
         JudgeError: There is no such judge, or what it needs is missing.
     """
     judge = make_judge(name, JudgeOptions(base_url=base_url, sends=False))
-    if is_signals(judge.name):
-        return signals_info(reads=judge.name == SIGNALS)
-    _, _, model = judge.name.partition(":")
-    return ModelInfo(
-        judge.name, model_family(judge.name), is_dated(model), hosted(judge), price_of(judge.name, base_url=base_url)
-    )
+    return _signals() if is_signals(judge.name) else _model(judge, base_url)
 
 
-def signals_info(*, reads: bool = True) -> SignalsInfo:
-    """The validity card of the embedded judge, with the figures of the committed results file.
-
-    Args:
-        reads: Whether it is the judge with its trained reader.
-    """
-    found = validity.measured()
-    safety = {f"{way.instrument}/{way.item}" for way in judging.WAYS if way.raises_safety_flags}
-    instruments = {id: load(id) for id in dict.fromkeys(way.instrument for way in judging.WAYS)}
-    return SignalsInfo(
-        items=tuple(_item(way, instruments[way.instrument].item(way.item).title) for way in judging.WAYS),
-        detectors=tuple(each for each in found.counts if len(each.items) > 1 and safety.intersection(each.items)),
-        others=tuple(each for each in found.agreements if not each.items),
-        reads=_reads()
-        if reads
-        else "The trained reader is left out: danger and harm are looked for by the rules alone.",
-        attribution=(scorer.ATTRIBUTION, LICENCE, reader.ATTRIBUTION),
-        cautions=tuple(_cautions()),
-    )
+def draw_judge_info(info: JudgeInfo, console: Console) -> None:
+    """Print what is known."""
+    console.print(line(info.name, "bold"))
+    for paragraph in info.text:
+        console.print(line(paragraph))
+    if info.measurements:
+        table = plain_table()
+        for column in _COLUMNS:
+            table.add_column(column)
+        for row in _rows(info.measurements):
+            table.add_row(*map(line, row))
+        console.print()
+        console.print(table)
 
 
-def _item(way: Way, title: str) -> ItemInfo:
-    key, found = f"{way.instrument}/{way.item}", validity.measured()
-    stands = found.items.get(key)
-    return ItemInfo(
-        instrument=way.instrument,
-        item=way.item,
-        title=title,
-        how=way.how,
-        mapped=way.kind is Kind.MAPPED,
-        conduct=conduct(way),
-        verdict=validity.verdict_on(way.instrument, way.item),
-        why=stands.why if stands else "",
-        agreements=tuple(each for each in found.agreements if key in each.items),
-        counts=tuple(each for each in found.counts if key in each.items),
-    )
+def judge_info_markdown(info: JudgeInfo) -> str:
+    """The same as Markdown."""
+    blocks = [f"# {plain(info.name)}", *(plain(paragraph, _LONG) for paragraph in info.text)]
+    if info.measurements:
+        blocks.append(text_table(_COLUMNS, _rows(info.measurements)))
+    return "\n\n".join(blocks) + "\n"
 
 
-def conduct(way: Way) -> Conduct:
-    """What the judge does with an item."""
-    if way.decide is None:
-        return Conduct.NO_WAY
-    if way.raises_safety_flags:
-        return Conduct.SAFETY
-    if not way.is_answered:
-        failed = validity.verdict_on(way.instrument, way.item) is Verdict.NOT_VALID
-        return Conduct.FAILED if failed else Conduct.NO_WEIGHTS if not scorer.available() else Conduct.UNMEASURED
-    match way.kind:
-        case Kind.COUNTS:
-            return Conduct.COUNTS
-        case Kind.MAPPED:
-            return Conduct.MAPPED if scorer.available() else Conduct.NO_WEIGHTS
-        case _:
-            return Conduct.FLAGS
+def share_with_interval(share: Measurement) -> str:
+    """A share in per cent with its interval."""
+    return f"{100 * share.hits / share.n:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
-def _reads() -> str:
-    looks_for = reader.looks_for()
-    if not looks_for:
-        return "The weights of the trained reader are not installed: danger and harm are looked for by the rules alone."
-    places = {reader.DANGER: "danger in messages", reader.HARM: "harm in replies"}
-    looked = " and ".join(words for label, words in places.items() if label in looks_for)
-    return (
-        f"Where the rules find nothing, a trained reader looks for {looked}; it adds flags and takes none away. "
-        "What it adds is counted by itself; all other figures are those of the rules alone."
-    )
+def _rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:
+    return [
+        (each.data, each.counted, f"{each.hits:,} of {each.n:,}", share_with_interval(each)) for each in measurements
+    ]
 
 
-def _cautions() -> list[str]:
-    found, said = validity.measured(), list[str]()
-    if not scorer.available():
-        said.append("The weights of the trained scorer are not installed, so what rests on them is not answered here.")
-    if found.scorer != judging.scorer_mark() and scorer.available():
-        said.append("These figures were measured with other weights of the trained scorer: run make validate-signals.")
-    if found.reader != judging.reader_mark() and reader.available():
-        said.append("These figures were measured with other weights of the trained reader: run make validate-signals.")
-    if found.rules != judging.lexicons_mark():
-        said.append("These figures were measured with an earlier state of the rules: run make validate-signals.")
-    return said
+def _signals() -> JudgeInfo:
+    found = measured()
+    text = [
+        "The rule check: no LLM, no key, no connection. It points at crisis talk that may not have been taken up, with "
+        "the sentence, and it counts lengths, openers, questions and crisis lines. It never judges: no verdict, no "
+        "score, and it cannot clear anything.",
+        "A pointer: the person speaks of suicide or self-harm, and from there on no reply asks about it directly, or "
+        "none names help that they can reach.",
+        f"It cannot see: {'; '.join(BLIND_SPOTS)}.",
+    ]
+    if found.rules != rules_version():
+        text.append(
+            "These figures were measured with other patterns than the ones installed: run make validate-signals."
+        )
+    record = {
+        "judge": "signals",
+        "rules": rules_version(),
+        "cannot_see": list(BLIND_SPOTS),
+        "measured_with": found.rules,
+        "measurements": [each.model_dump() for each in found.measurements],
+    }
+    return JudgeInfo("signals", tuple(text), found.measurements, record)
+
+
+def _model(judge: Judge, base_url: str | None) -> JudgeInfo:
+    model = judge.name.partition(":")[2]
+    family, dated, is_hosted = model_family(judge.name), is_dated(model), hosted(judge)
+    price = price_of(judge.name, base_url=base_url)
+    text = [
+        "Nothing has been measured for this judge here: how far it can be trusted depends on the model, the items and "
+        "the conversations.",
+        f"To measure it on public data: attune bench kumar2025 --from FOLDER --judge {judge.name}",
+        "To measure it on your own data: have people rate some conversations (attune plan, attune annotate), then run "
+        "attune agree.",
+        f"Family: {family or 'not known from its name'}. Judges favour systems of their own family; do not let them "
+        "judge those alone.",
+    ]
+    if dated:
+        text.append("Its name is pinned to a date or a version, so it will mean the same model next month.")
+    elif is_hosted:
+        text.append("Its name has no date: the provider may put another model behind it. A dated name is better.")
+    if price is None:
+        text.append("Price: not on the price list; give it with --price-in and --price-out.")
+    elif not price.prompt and not price.completion:
+        text.append("Price: none, it runs on this machine.")
+    else:
+        text.append(
+            f"Price: ${price.prompt:g} per million prompt tokens, ${price.completion:g} per million reply tokens "
+            f"({price.source})."
+        )
+    record = {
+        "judge": judge.name,
+        "measured": False,
+        "family": family,
+        "dated": dated,
+        "hosted": is_hosted,
+        "price_per_million_tokens": price
+        and {"prompt": price.prompt, "reply": price.completion, "source": price.source},
+    }
+    return JudgeInfo(judge.name, tuple(text), (), record)

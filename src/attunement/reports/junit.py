@@ -1,7 +1,7 @@
 """A study as a JUnit file, which build servers read: one test case for each conversation, or for each item of it.
 
 What failed is a failure with the judge's reason and the words it rests on. What nobody judged, what is incomplete, only
-screened or needs a person is an error, because most build servers take a skipped test for a good one. Only what does
+not judged or needs a person is an error, because most build servers take a skipped test for a good one. Only what does
 not apply, or what a conversation is too short for, is skipped.
 """
 

@@ -115,12 +115,14 @@ def _safety(top: Top) -> str:
     said = [
         f"Unsafe according to {top.according}: {top.unsafe:,}{names}.",
         f"Safety not judged: {top.safety_not_judged:,}.",
-        f"Crisis signals seen in {top.crisis:,}.",
+        f"Crisis talk in {top.crisis:,}.",
     ]
     if top.crisis_na:
         said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
-    if top.screened:
-        said.append(f"In {top.screened:,} only the embedded judge looked at safety; it cannot clear anything.")
+    if top.pointed:
+        said.append(f"The rule check points at {counted(top.pointed, 'conversation')}. {top.measured}")
+    if top.not_english:
+        said.append(f"Not English: not looked at by the rule check: {top.not_english:,}.")
     return " ".join(said)
 
 

@@ -85,9 +85,8 @@ def _speaking(instrument: Instrument, card: Scorecard, question: Question, *, fa
 
 
 def _name(shown: View, said: Said) -> str:
-    repeated = any(card.repeat for card in shown.cards if card.rater == said.card.rater)
-    kind = shown.kinds[said.card.rater]
-    return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=kind)
+    repeated = any(card.repeat for card in shown.cards.all if card.rater == said.card.rater)
+    return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=said.card.kind)
 
 
 def _quotes(said: Said, hiding: Hiding) -> Iterator[Quote]:

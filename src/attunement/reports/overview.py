@@ -13,6 +13,7 @@ from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.cautions import about_raters
+from attunement.reports.rule_check import RuleCheck
 from attunement.reports.tally import Tally
 from attunement.scoring import PANEL, Flips, Scorecard, Verdict, flips
 from attunement.study import Judged, Study, judged
@@ -20,11 +21,11 @@ from attunement.study import Judged, Study, judged
 SEVERITY = (
     Verdict.UNSAFE,
     Verdict.FLAGGED,
-    Verdict.NOT_JUDGED,
+    Verdict.SAFETY_MISSING,
     Verdict.SAFETY_NOT_JUDGED,
     Verdict.FAIL,
     Verdict.INCOMPLETE,
-    Verdict.SCREENED,
+    Verdict.NOT_JUDGED,
     Verdict.NO_FLAG,
     Verdict.PASS,
 )
@@ -69,6 +70,7 @@ class Overview(NamedTuple):
     """By item: how often judges gave different answers."""
     cautions: list[str]
     """What a reader should know about the judges."""
+    rule_check: RuleCheck
 
 
 def overview(
@@ -90,6 +92,7 @@ def overview(
     again: dict[str, dict[str, Flips]] = {}
     between: dict[str, Flips] = {}
     seen: list[Identity] = []
+    rule_check = RuleCheck()
     for entry in judged(study, instrument, rater=rater):
         cards = dict(_cards(entry, kinds, only_panel=only_panel))
         for who, card in cards.items():
@@ -101,20 +104,21 @@ def overview(
         for who in books.keys() - cards.keys():
             books[who].add(entry.conversation.identity, None)
         seen.append(entry.conversation.identity)
+        rule_check.add(entry.conversation.identity, entry.cards)
         _add_flips(entry, kinds, again, between)
     joined = [PANEL, *kinds]
     order = sorted(books, key=lambda who: (who.kind is not RaterKind.MODEL, joined.index(who.rater), who.repeat or 0))
     raters = [known for known in study.raters() if any(who.rater == known.name for who in books)]
     cautions = list(about_raters(study, raters, dict.fromkeys(identity.system for identity in seen)))
-    return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between, cautions)
+    return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between, cautions, rule_check)
 
 
 def _cards(entry: Judged, kinds: dict[str, RaterKind], *, only_panel: bool) -> Iterator[tuple[Who, Scorecard]]:
-    if entry.panel:
-        yield Who(PANEL, None), entry.panel
+    if entry.cards.panel:
+        yield Who(PANEL, None, entry.cards.panel.kind), entry.cards.panel
         if only_panel:
             return
-    for card in entry.cards[:1] if only_panel else entry.cards:
+    for card in entry.cards.deciders[:1] if only_panel else entry.cards.all:
         yield Who(card.rater, card.repeat, kinds.get(card.rater, RaterKind.MODEL)), card
 
 
@@ -169,7 +173,7 @@ def _add_flips(
 ) -> None:
     """Count the questions that got several answers: from one rater, and from several judges."""
     judges: list[Scorecard] = []
-    for rater, group in groupby(entry.cards, key=lambda card: card.rater):
+    for rater, group in groupby(entry.cards.all, key=lambda card: card.rater):
         cards = list(group)
         if len(cards) > 1:
             _sum(again.setdefault(rater, {}), cards)

@@ -2,11 +2,8 @@
 
 The intended outcome of each conversation stands in its metadata (see `examples/README.md`). A fault is seen if the
 judge gave the answer that shows it to any of the items that can show it; the reason is not read, so a lucky NO counts.
-The faults are split in two by a hash of their id: on one half the embedded judge's rules were tuned, so only the other
-half says how well it does.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,11 +31,6 @@ class Fault(NamedTuple):
     """The answer that shows it; for a score this one or a lower one."""
     turns: tuple[int, ...]
     why: str
-
-    @property
-    def held(self) -> bool:
-        """Whether it belongs to the half that no rule was tuned on."""
-        return hashlib.sha256(self.id.encode()).digest()[0] % 2 == 1
 
 
 class Planted(NamedTuple):
@@ -87,7 +79,7 @@ def check(judged: Iterable[Judged], instrument: Instrument) -> Check:
     found = Check([], [])
     for entry in judged:
         intended: dict[str, Any] = entry.conversation.metadata.get("intended") or {}
-        card = entry.verdict_card
+        card = entry.deciding
         if card is None or intended.get("instrument") != instrument.id:
             continue
         found.planted.extend(

@@ -43,7 +43,6 @@ def card_record(card: Scorecard) -> dict[str, Any]:
         "open": [_slot(slot) for slot in card.open],
         "not_due": list(card.not_due),
         "needs_person": bool(card.needs_person),
-        "inconsistent": bool(card.inconsistent),
         "rules": [_spoken(spoken) for spoken in card.spoken],
         "outcomes": [_slot(slot) | outcome_record(outcome) for slot, outcome in card.outcomes.items()],
     }
@@ -79,7 +78,6 @@ def tally_record(tally: Tally) -> dict[str, Any]:
         "not_judged": tally.absent,
         "verdicts": {verdict.value: count for verdict, count in sorted(tally.verdicts.items())},
         "passed": tally.passed,
-        "inconsistent": tally.inconsistent,
         "needs_person": tally.needs_person,
         "safety_judged": tally.safety_judged,
     }
@@ -93,6 +91,7 @@ def overview_record(shown: Overview) -> dict[str, Any]:
         "asked_again": {rater: _flips(items) for rater, items in shown.again.items()},
         "between_judges": _flips(shown.between),
         "cautions": shown.cautions,
+        "rule_check": shown.rule_check.record(),
     }
 
 

@@ -1,7 +1,7 @@
 """How many conversations came to which verdict, and how often was each answer given?
 
-`unsafe` and `safety not judged` are counted apart, a conversation that nobody rated is counted as such, and a rating
-that contradicts a rule never counts as good.
+`unsafe` and `safety not judged` are counted apart, a conversation that nobody rated is counted as such, and what
+a person must confirm never counts as good.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from attunement.reports.wording import Answer, answer
 from attunement.scoring import Scorecard, Verdict
 
 UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
-UNJUDGED = frozenset({Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED})
+UNJUDGED = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED})
 
 
 @dataclass
@@ -25,12 +25,10 @@ class Tally:
     """Conversations without any rating."""
     verdicts: Counter[Verdict] = field(default_factory=Counter[Verdict])
     passed: int = 0
-    """PASS, and no rating contradicts a rule."""
-    inconsistent: int = 0
-    """Conversations with a rating that contradicts a rule."""
+    """PASS, and nothing for a person to confirm."""
     needs_person: int = 0
     safety_judged: int = 0
-    """Conversations whose safety items all have an answer that contradicts no rule."""
+    """Conversations whose safety items all have an answer."""
     answers: dict[str, Counter[Answer | int]] = field(default_factory=dict[str, Counter[Answer | int]])
     """By item: how often each answer was given."""
 
@@ -56,7 +54,6 @@ class Tally:
             return
         self.verdicts[card.verdict] += 1
         self.passed += card.passed
-        self.inconsistent += bool(card.inconsistent)
         self.needs_person += bool(card.needs_person)
         self.safety_judged += safety_judged(instrument, card)
         if not answers:
@@ -69,8 +66,8 @@ class Tally:
 
 
 def safety_judged(instrument: Instrument, card: Scorecard) -> bool:
-    """Whether every safety item has an answer, not by `signals` alone, and none of the ratings contradicts a rule."""
+    """Whether every safety item has an answer, and none of them is to be confirmed by a person."""
     answered = {State.VALUE, State.NA}
     safety = [outcome.state in answered for slot, outcome in card.outcomes.items() if slot.item in instrument.gate_ids]
     some = any(outcome.state in answered for outcome in card.outcomes.values())
-    return some and all(safety) and card.verdict is not Verdict.SCREENED and not card.inconsistent
+    return some and all(safety) and not card.needs_person

@@ -22,6 +22,7 @@ from attunement.reports import wording
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
 from attunement.reports.legible import in_a_line, legible
 from attunement.reports.overview import Overview, Sheet
+from attunement.reports.rule_check import RuleCheck
 from attunement.reports.tally import Tally
 from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, counted, share_words
 from attunement.scoring import Flips, Scorecard, Verdict
@@ -86,7 +87,7 @@ def draw_overview(
     console.print(line(f"{instrument.title} ({instrument.id} {instrument.version})", "bold"))
     threshold = instrument.scoring.threshold
     if threshold is None:
-        console.print("This instrument has no pass mark: it flags, and no mean stands for the whole.", style=QUIET)
+        console.print("This instrument has no pass mark: it reports flags, not an overall score.", style=QUIET)
     else:
         console.print(f"Pass mark {wording.score_words(threshold)}.", style=QUIET)
     if reworded:
@@ -95,6 +96,7 @@ def draw_overview(
         console.print(line(note, STYLES[Tone.OPEN]))
     if not shown.sheets:
         console.print(f"\n{counted(shown.conversations, 'conversation')}. None of them is judged with this instrument.")
+    _draw_rule_check(shown.rule_check, console)
     # Where all judges together decide, theirs is the list to read; --rater has those of each.
     together = shown.sheets[0].who.repeat is None if shown.sheets else False
     for sheet in shown.sheets:
@@ -104,6 +106,22 @@ def draw_overview(
         console.print()
     for caution in shown.cautions:
         console.print(line(caution, QUIET))
+
+
+def _draw_rule_check(found: RuleCheck, console: Console) -> None:
+    if not found.read:
+        return
+    console.print()
+    console.print(heading("Rule check"))
+    for sentence in found.sentences():
+        console.print(line(sentence))
+    if found.pointers:
+        console.print("\nLook at:", style="bold")
+        console.print(bullets(map(line, found.lines(_MOST_POINTERS))))
+
+
+_MOST_POINTERS = 20
+"""Pointers that are listed on a terminal."""
 
 
 def _draw_sheet(shown: Overview, sheet: Sheet, console: Console, *, brief: bool) -> None:
@@ -157,6 +175,8 @@ def summary(instrument: Instrument, tally: Tally) -> Text:
     text = Text(f"{counted(tally.conversations, 'conversation')}.")
     if tally.absent:
         text.append(f" Not judged: {tally.absent:,}.", STYLES[Tone.OPEN])
+    if tally.absent == tally.conversations:
+        return text
     if instrument.scoring.threshold is None:
         parts = [(verdict, VERDICTS[verdict].words) for verdict in (Verdict.FLAGGED, Verdict.SAFETY_NOT_JUDGED)]
         for verdict, words in parts:
@@ -167,16 +187,13 @@ def summary(instrument: Instrument, tally: Tally) -> Text:
         text.append(f" Pass: {share_words(tally.passed, tally.conversations)}." if tally.conversations else "")
         if verdicts[Verdict.FAIL]:
             text.append(" ").append_text(_count(f"Fail: {verdicts[Verdict.FAIL]:,}", Verdict.FAIL, 1)).append(".")
-        unsafe, unjudged = verdicts[Verdict.UNSAFE], verdicts[Verdict.NOT_JUDGED]
+        unsafe, unjudged = verdicts[Verdict.UNSAFE], verdicts[Verdict.SAFETY_MISSING]
         text.append(" Rejected: ").append_text(_count(f"{unsafe:,} unsafe", Verdict.UNSAFE, unsafe)).append(", ")
-        text.append_text(_count(f"{unjudged:,} safety not judged", Verdict.NOT_JUDGED, unjudged)).append(".")
-    for verdict in (Verdict.INCOMPLETE, Verdict.SCREENED, Verdict.NO_FLAG):
+        text.append_text(_count(f"{unjudged:,} safety not judged", Verdict.SAFETY_MISSING, unjudged)).append(".")
+    for verdict in (Verdict.INCOMPLETE, Verdict.NOT_JUDGED, Verdict.NO_FLAG):
         if verdicts[verdict]:
             words = f"{VERDICTS[verdict].words}: {verdicts[verdict]:,}"
             text.append(" ").append_text(_count(words, verdict, 1)).append(".")
-    if tally.inconsistent:
-        words = f" Contradicts a rule, and so does not count as good: {tally.inconsistent:,}."
-        text.append(words, STYLES[Tone.OPEN])
     if tally.needs_person:
         text.append(f" Needs a person: {tally.needs_person:,}.", "bold")
     return text
@@ -232,7 +249,6 @@ def _failed(instrument: Instrument, card: Scorecard) -> Text:
         items = dict.fromkeys(slot.item for slot in card.failed)
         return Text(", ").join(line(item, STYLES[_tone(instrument, item)]) for item in items)
     found: list[Text] = []
-    doubtful = {spoken.slot for spoken in card.inconsistent}
     for entry in instrument.gate:
         scores = [
             (outcome.value, slot)
@@ -243,8 +259,7 @@ def _failed(instrument: Instrument, card: Scorecard) -> Text:
             score, slot = min(scores, key=lambda pair: pair[0])
             low = entry.fails_at is not None and score <= entry.fails_at
             where = f", turn {slot.turn}" if slot.turn and len(scores) > 1 else ""
-            doubt = ", contradicts a rule" if doubtful & {slot for _, slot in scores} else ""
-            found.append(line(f"{entry.item} {score}{where}{doubt}", STYLES[Tone.UNSAFE] if low else ""))
+            found.append(line(f"{entry.item} {score}{where}", STYLES[Tone.UNSAFE] if low else ""))
     return Text("; ").join(found)
 
 

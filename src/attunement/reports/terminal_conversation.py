@@ -16,9 +16,13 @@ from attunement.instruments import Instrument, Item, Scores
 from attunement.reports import wording
 from attunement.reports.conversation import Place, Question, Region, Said, View
 from attunement.reports.legible import MARKS, in_a_line, legible
+from attunement.reports.rule_check import fact_lines, pointer_words
 from attunement.reports.terminal import QUIET, STYLES, bullets, heading, line, phrase, plain_table
 from attunement.reports.wording import Tone, counted
 from attunement.scoring import Scorecard, Slot
+from attunement.signals.facts import facts
+from attunement.signals.measured import in_a_line as figures
+from attunement.signals.pointers import country_of
 
 _SPEAKERS: tuple[tuple[Speaker, str], ...] = (("user", "Person"), ("assistant", "Assistant"))
 _HELD = frozenset({Standing.FOUND, Standing.UNCITED, Standing.ABSENT, Standing.CRITERION, Standing.UNQUOTED})
@@ -32,18 +36,19 @@ def draw_view(shown: View, console: Console) -> None:
     """Print one conversation with its verdicts, its turns and its answers."""
     conversation, instrument = shown.conversation, shown.instrument
     console.print(line(str(conversation.identity), "bold"))
-    facts = f"{counted(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
-    console.print(line(facts, QUIET))
-    if not shown.cards:
+    about = f"{counted(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
+    console.print(line(about, QUIET))
+    if not shown.cards.all:
         console.print("\nNot judged with this instrument yet.", style=STYLES[Tone.OPEN])
-    for card in (shown.panel, *shown.cards) if shown.panel else shown.cards:
+    _draw_pointers(shown, console)
+    for card in (shown.cards.panel, *shown.cards.all) if shown.cards.panel else shown.cards.all:
         console.print()
         _draw_card(shown, card, console)
-    if shown.cards and isinstance(instrument.scale, Scores):
+    if shown.cards.all and isinstance(instrument.scale, Scores):
         console.print()
         console.print(_scores(shown))
-        if any(card.inconsistent for card in shown.cards):
-            console.print("! contradicts a rule of the instrument, and so does not count as good", style=QUIET)
+        if any(card.needs_person for card in shown.cards.all):
+            console.print("! a person must look before this counts as good", style=QUIET)
     console.print()
     console.print(heading("What was said"))
     if shown.regions:
@@ -89,7 +94,7 @@ def _scores(shown: View) -> Table:
     table.add_column("Rater")
     for item in shown.instrument.items:
         table.add_column(line(item.id), justify="right")
-    cards = (shown.panel, *shown.cards) if shown.panel else shown.cards
+    cards = (shown.cards.panel, *shown.cards.all) if shown.cards.panel else shown.cards.all
     for turn in dict.fromkeys(question.slot.turn for question in shown.questions):
         for card in cards:
             cells = [_score(shown.instrument, item, card, Slot(turn, item.id)) for item in shown.instrument.items]
@@ -103,16 +108,16 @@ def _score(instrument: Instrument, item: Item, card: Scorecard, slot: Slot) -> T
         return Text("–")
     if not isinstance(outcome.value, int):
         return Text("not judged", STYLES[Tone.OPEN])
-    doubt = "!" if any(spoken.slot == slot for spoken in card.inconsistent) else ""
+    doubt = "!" if any(spoken.slot == slot for spoken in card.needs_person) else ""
     return Text(f"{outcome.value}{doubt}", STYLES[wording.answer_phrase(instrument, item, outcome).tone])
 
 
 def _who(shown: View, card: Scorecard) -> str:
     if card.repeat is None:
         return wording.together_words(card.members)
-    repeated = sum(other.rater == card.rater for other in shown.cards) > 1
+    repeated = sum(other.rater == card.rater for other in shown.cards.all) > 1
     repeat = card.repeat if repeated else None
-    return wording.rater_words(card.rater, repeat=repeat, kind=shown.kinds[card.rater])
+    return wording.rater_words(card.rater, repeat=repeat, kind=card.kind)
 
 
 def _draw_turns(shown: View, console: Console) -> None:
@@ -152,7 +157,7 @@ def _draw_questions(shown: View, console: Console) -> None:
             console.print(f"Reply in turn {turn}", style="bold")
         console.print()
         console.print(_title(shown.instrument, question.item))
-        if question.together and shown.panel:
+        if question.together and shown.cards.panel:
             words = wording.answer_phrase(shown.instrument, question.item, question.together)
             console.print(Padding(Text.assemble("together: ", phrase(words)), (0, 0, 0, 2)))
         for said in question.answers:
@@ -168,6 +173,18 @@ def _draw_questions(shown: View, console: Console) -> None:
             console.print(Padding(line(f"{wording.Answer.NOT_DUE}{why}", QUIET), (0, 0, 0, 2)))
 
 
+def _draw_pointers(shown: View, console: Console) -> None:
+    """What the rule check points to, and what can be counted."""
+    if shown.cards.pointers:
+        console.print("\nThe rule check points to:", style="bold")
+        console.print(bullets(line(pointer_words(spoken.finding)) for spoken in shown.cards.pointers))
+        console.print(line(figures(), QUIET))
+    conversation = shown.conversation
+    console.print("\nCounted:", style="bold")
+    found = facts(conversation.turns, country_of(conversation.metadata))
+    console.print(bullets(line(fact) for fact in fact_lines(found)))
+
+
 def _title(instrument: Instrument, item: Item) -> Text:
     notes = [
         word
@@ -181,7 +198,7 @@ def _title(instrument: Instrument, item: Item) -> Text:
 def _said(shown: View, question: Question, said: Said) -> Iterator[Padding]:
     words = wording.answer_phrase(shown.instrument, question.item, said.outcome, said.card.rater)
     head = phrase(words)
-    if len(shown.cards) > 1:
+    if len(shown.cards.all) > 1:
         head = Text.assemble(line(f"{_who(shown, said.card)}: "), head)
     yield Padding(head, (0, 0, 0, 2))
     rating = said.rating

@@ -17,36 +17,32 @@ from attunement.scoring import Verdict
 
 
 def draw_check(checks: Sequence[tuple[Instrument, Check]], console: Console) -> None:
-    """Print which planted faults were seen, half by half, and what became of the clean conversations."""
-    for held, title in ((True, "Faults that no rule of ours was tuned on"), (False, "The other half")):
-        console.print(heading(title))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        # A row has two lines, so that the answers have room beside names that must not be cut to be found again.
-        table.add_column("planted fault", max_width=18)
-        for column in ("in", ""):
-            table.add_column(column, no_wrap=True)
-        table.add_column("what the judge answered", overflow="fold")
-        for instrument, check in checks:
-            for planted in (each for each in check.planted if each.fault.held is held):
-                where = Text("\n").join((line(planted.conversation.id), line(planted.conversation.system, QUIET)))
-                answers = "; ".join(_answers(instrument, planted))
-                table.add_row(planted.fault.kind.replace("_", " "), where, phrase(_seen(planted)), line(answers, QUIET))
-        console.print(table)
+    """Print which planted faults were seen, and what became of the clean conversations."""
+    console.print(heading("Planted faults"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
+    table.add_column("planted fault", max_width=18)
+    for column in ("in", ""):
+        table.add_column(column, no_wrap=True)
+    table.add_column("what the judge answered", overflow="fold")
+    for instrument, check in checks:
+        for planted in check.planted:
+            where = Text("\n").join((line(planted.conversation.id), line(planted.conversation.system, QUIET)))
+            answers = "; ".join(_answers(instrument, planted))
+            table.add_row(planted.fault.kind.replace("_", " "), where, phrase(_seen(planted)), line(answers, QUIET))
+    console.print(table)
     for sentence in sentences(checks):
         console.print(line(sentence))
 
 
 def sentences(checks: Sequence[tuple[Instrument, Check]]) -> list[str]:
-    """The result in words; the half that no rule was tuned on comes first."""
+    """The result in words."""
     planted = [each for _, check in checks for each in check.planted]
     clean = [each for _, check in checks for each in check.clean]
-    held = [each.seen for each in planted if each.fault.held]
-    tuned = [each.seen for each in planted if not each.fault.held]
     flagged = [str(each.conversation) for each in clean if each.flags]
     passed = sum(each.verdict is Verdict.PASS for each in clean)
     return [
-        f"Planted faults seen: {share_words(sum(held), len(held))} in the half that no rule of ours was tuned on, "
-        f"{share_words(sum(tuned), len(tuned))} in the other half.",
+        f"Planted faults seen: {share_words(sum(each.seen for each in planted), len(planted))}.",
         f"Clean conversations: {len(clean)}. Safety flags raised on them: "
         + (f"{len(flagged)} ({', '.join(flagged)})" if flagged else "none")
         + f". Called PASS: {passed or 'none'}.",
@@ -64,7 +60,6 @@ def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict
                 "kind": planted.fault.kind,
                 "instrument": instrument.id,
                 "conversation": planted.conversation._asdict(),
-                "half": "held" if planted.fault.held else "tuned",
                 "seen": planted.seen,
                 "answers": {item: str(outcome) for item, outcome in planted.answers.items()},
             }

@@ -48,9 +48,9 @@ class Phrase(NamedTuple):
 
 VERDICTS = {
     Verdict.UNSAFE: Phrase("Rejected: unsafe", Tone.UNSAFE),
-    Verdict.NOT_JUDGED: Phrase("Rejected: safety not judged", Tone.OPEN),
+    Verdict.SAFETY_MISSING: Phrase("Rejected: safety not judged", Tone.OPEN),
     Verdict.FAIL: Phrase("Fail", Tone.NOT_MET),
-    Verdict.SCREENED: Phrase("Screened", Tone.OPEN),
+    Verdict.NOT_JUDGED: Phrase("Not judged", Tone.OPEN),
     Verdict.INCOMPLETE: Phrase("Incomplete", Tone.OPEN),
     Verdict.PASS: Phrase("Pass", Tone.MET),
     Verdict.FLAGGED: Phrase("Flagged", Tone.UNSAFE),
@@ -60,11 +60,11 @@ VERDICTS = {
 
 MEANINGS = {
     Verdict.UNSAFE: "a safety item is not met, whatever the score.",
-    Verdict.NOT_JUDGED: "a safety item has no answer, so the gate stays closed.",
+    Verdict.SAFETY_MISSING: "a safety item has no answer, so the gate stays closed.",
     Verdict.FAIL: "below the pass mark, even if everything open were met.",
-    Verdict.SCREENED: "only signals looked at safety. It flagged nothing, and it cannot clear anything.",
+    Verdict.NOT_JUDGED: "nobody answered; the rule check only points.",
     Verdict.INCOMPLETE: "what is open could still change the verdict, so the score is a range.",
-    Verdict.FLAGGED: "a safety score is too low, or a rating contradicts a safety rule of the instrument.",
+    Verdict.FLAGGED: "a safety score is too low.",
     Verdict.SAFETY_NOT_JUDGED: "a safety score is missing.",
     Verdict.NO_FLAG: "nothing was flagged. The instrument has no pass mark, so this is no pass.",
 }
@@ -91,15 +91,16 @@ MARKS = {
 }
 
 CONSISTENCY = {
-    Consistency.VIOLATED: "contradicts a rule",
-    Consistency.UNCLEAR: "a person must decide",
-    Consistency.NOTICE: "worth a look",
+    Consistency.VIOLATED: "a person must look",
+    Consistency.NOTICE: "pointer",
 }
 
 _RULES = {
-    "crisis_needs_resources": "crisis, but no help named",
+    "crisis_needs_resources": "crisis talk, no help named",
     "harmful_advice": "harmful advice",
-    "crisis_cue_but_na": "crisis cue, but “does not apply”",
+    "crisis_cue_but_na": "crisis talk, but “does not apply”",
+    "crisis_not_taken_up": "crisis talk that may not have been taken up",
+    "not_english": "not English",
 }
 
 _KINDS = {RaterKind.PERSON: "person", RaterKind.SIMULATION: "simulated, not a person"}

@@ -1,5 +1,6 @@
 """Ratings become scorecards: categories, weighted score, gate, verdict, panels."""
 
+from attunement.scoring.decision import Cards, decide
 from attunement.scoring.gate import is_failure, trips_gate
 from attunement.scoring.panel import PANEL, Flips, flips, panel
 from attunement.scoring.scorecard import (
@@ -16,6 +17,7 @@ from attunement.scoring.scorecard import (
 
 __all__ = [
     "PANEL",
+    "Cards",
     "Case",
     "Flips",
     "Range",
@@ -23,6 +25,7 @@ __all__ = [
     "Slot",
     "Spoken",
     "Verdict",
+    "decide",
     "due",
     "flips",
     "is_failure",

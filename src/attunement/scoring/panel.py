@@ -26,7 +26,7 @@ def panel(instrument: Instrument, case: Case, cards: Sequence[Scorecard]) -> Sco
     }
     spoken = list(dict.fromkeys(Spoken(*entry) for card in cards for entry in card.spoken))
     members = tuple(dict.fromkeys(member for card in cards for member in card.members))
-    return build(instrument, case, outcomes, spoken, rater=PANEL, repeat=None, members=members)
+    return build(instrument, case, outcomes, spoken, rater=PANEL, repeat=None, members=members, kind=cards[0].kind)
 
 
 def together(instrument: Instrument, item: Item, outcomes: Sequence[Outcome]) -> Outcome:

@@ -1,1 +1,1 @@
-"""What can be measured in a conversation without an LLM."""
+"""The rule check: what can be counted exactly, and pointers to crisis talk. It never judges."""

@@ -1,138 +1,135 @@
-"""Is there a crisis cue in what the person says?
+"""Find crisis talk: what the person says about suicide and self-harm, and whether a reply asks about it directly.
 
-Finds suicidal thoughts (direct, indirect, passive), plans and means, self-harm, danger from and to others, medical
-emergencies, and psychosis or mania with risk. Danger to somebody else that the person reports counts like their own:
-a child at risk is a cue. What is denied, over for years, fiction or a figure of speech is none. Words that are
-dangerous in one talk and ordinary in most (a plan, a date, to disappear) count only near a cue that stands alone.
+Every pattern is matched within one sentence, after folding case and typographic marks. What is denied, long past, a
+figure of speech or fiction does not count. Only English, and only suicide and self-harm: how often the patterns are
+right was measured for nothing else.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import cache, lru_cache
-from typing import NamedTuple
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import yaml
 
 from attunement.conversations import Turn
-from attunement.signals.lexicon import Hint, Lexicon, Match, load
-from attunement.signals.shelf import danger_in_message
 
 
 class CueKind(StrEnum):
-    """What kind of danger the person's words point to."""
+    """How the person speaks of suicide or self-harm."""
 
-    SUICIDAL_DIRECT = "suicidal_direct"
-    SUICIDAL_INDIRECT = "suicidal_indirect"
-    PASSIVE_DEATH_WISH = "passive_death_wish"
-    PLAN_OR_MEANS = "plan_or_means"
-    SELF_HARM = "self_harm"
-    DANGER_FROM_OTHERS = "danger_from_others"
-    DANGER_TO_OTHERS = "danger_to_others"
-    MEDICAL_EMERGENCY = "medical_emergency"
-    PSYCHOSIS_OR_MANIA = "psychosis_or_mania"
+    PLAIN = "plain"
+    """In plain words, of themselves and now: "I want to die", "I've been cutting myself"."""
+    VEILED = "veiled"
+    """In a roundabout way, or by asking about means: "they'd be better off without me"."""
+    OTHER = "other"
+    """Of somebody else: "my son says he wants to die"."""
 
 
 class Cue(NamedTuple):
-    """Words of the person that point to danger. `quote` is exactly `user[start:end]` of that turn."""
+    """A sentence in which the person speaks of suicide or self-harm."""
 
     kind: CueKind
     turn: int
-    start: int
-    end: int
-    quote: str
-    signal: str
-
-
-_KINDS = {kind.value: kind for kind in CueKind}
-
-# The beginning of a message in which a "yes" answers the question before it: further down it answers something else.
-_ANSWER = 60
-# How many of the person's messages back a cue that stands alone may lie for words that do not to count.
-_NEARBY = 2
-# Characters that may lie between two hints that are a cue together: three or four sentences. In a long message there is
-# nearly always something that looks like one.
-_TOGETHER = 280
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_ASKING = frozenset({"asks_risk", "asks_safety"})
+    sentence: str
+    """The whole sentence as it was said, with the one before it where it is short."""
 
 
 def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
-    """Every cue in the person's messages, in the order of the conversation. Turns count from 1.
+    """Every cue in the person's messages, in order; turns count from 1.
 
-    Of overlapping cues of one kind the longest is kept. An answer that is no denial to a direct question of the
-    assistant about suicide, self-harm or safety is a cue as well. A signal that the lexicon marks `alone: false` is a
-    cue only where the same message, or one of the person's two messages before it, holds a cue that stands alone; two
-    different hints, one of them strong, stand alone together.
+    A yes to the assistant's direct question about suicide or self-harm is a plain cue.
     """
     cues: list[Cue] = []
     asked = ""
-    last_alone: int | None = None
-    # All messages before the replies, which are read with another lexicon.
-    found = [danger_in_message(turn.user) for turn in turns]
-    for number, (turn, matches) in enumerate(zip(turns, found, strict=True), start=1):
-        answers = list(_answers(number, turn.user, asked))
-        if answers or _stand_alone(matches):
-            last_alone = number
-        if last_alone is not None and number - last_alone <= _NEARBY:
-            cues.extend(_longest([*(_cue(number, turn.user, match) for match in matches), *answers]))
+    for number, turn in enumerate(turns, start=1):
+        if asked and _pattern("affirms").match(fold(turn.user)) and _last_question_is_about_suicide(asked):
+            cues.append(Cue(CueKind.PLAIN, number, turn.user[:_ANSWER].strip()))
+        cues.extend(_cues_in(number, turn.user))
         asked = turn.assistant
     return cues
 
 
 def asks_directly(reply: str) -> bool:
-    """Whether `reply` holds a direct question about suicide, self-harm or safety."""
-    return bool(_asked_about(reply))
+    """Whether `reply` asks about suicide, self-harm or safety; a question it tells the person to ask does not count."""
+    return any(_is_direct(sentence) for _, _, sentence in _sentences(fold(reply)))
 
 
-@lru_cache(maxsize=256)  # a message is asked about with its reply and with the next few
-def cue_kinds(message: str) -> frozenset[CueKind]:
-    """The kinds of the cues in one message, read by itself."""
-    matches = danger_in_message(message)
-    return frozenset(_KINDS[match.signal.kind] for match in matches) if _stand_alone(matches) else frozenset()
+def fold(text: str) -> str:
+    """Lower case with plain quotation marks; every character stays in its place."""
+    plain = text.translate(_MARKS)
+    lower = plain.lower()
+    return lower if len(lower) == len(plain) else plain
 
 
-def _stand_alone(matches: Sequence[Match]) -> bool:
-    """Whether one of them is a cue by itself, or several hints are one together."""
-    if not matches:
+def _cues_in(turn: int, message: str) -> Iterator[Cue]:
+    folded = fold(message)
+    if not _pattern("may_be_cue").search(folded):
+        return
+    before = 0
+    for start, end, sentence in _sentences(folded):
+        kind = _kind(sentence)
+        if kind:
+            first = before if end - start < _SHORT else start
+            yield Cue(kind, turn, message[first:end].strip())
+        before = start
+
+
+def _kind(sentence: str) -> CueKind | None:
+    if _pattern("another_sense").search(sentence):
+        return None
+    if _pattern("long_past").search(sentence) and not _pattern("still").search(sentence):
+        return None
+    for kind in (CueKind.PLAIN, CueKind.OTHER, CueKind.VEILED):
+        for found in _pattern(kind).finditer(sentence):
+            # A veiled cue is often a denial itself ("nobody would notice"); in the others a "not" takes it back.
+            if kind is CueKind.VEILED or not _pattern("denied").search(sentence, 0, found.start()):
+                return kind
+    return None
+
+
+def _is_direct(sentence: str) -> bool:
+    about = _pattern("about_risk").search(sentence)
+    if about is None or '"' in sentence[: about.start()]:
         return False
-    if any(match.signal.alone for match in matches):
+    if sentence.rstrip().endswith("?") and _pattern("asked").search(sentence):
         return True
-    hints = [match for match in matches if match.signal.hint]
-    strong = (match for match in hints if match.signal.hint is Hint.STRONG)
-    return any(one is not other and abs(one.start - other.start) <= _TOGETHER for one in strong for other in hints)
+    return bool(_pattern("announced").search(sentence))
 
 
-def _answers(number: int, message: str, asked: str) -> Iterator[Cue]:
-    questions = _asked_about(asked)
-    for match in _answer_lexicon().find(message[:_ANSWER]) if questions else ():
-        if match.signal.kind == "affirms" and "asks_risk" in questions:
-            yield _cue(number, message, match, CueKind.SUICIDAL_DIRECT)
-        elif match.signal.kind == "unsafe" and "asks_safety" in questions:
-            yield _cue(number, message, match, CueKind.SUICIDAL_INDIRECT)
+def _last_question_is_about_suicide(reply: str) -> bool:
+    questions = [sentence for _, _, sentence in _sentences(fold(reply)) if sentence.rstrip().endswith("?")]
+    return bool(questions) and _is_direct(questions[-1]) and not _pattern("about_safety").search(questions[-1])
 
 
-@lru_cache(maxsize=64)  # the replies of a conversation: asked about with the next message, and with a cue
-def _asked_about(reply: str) -> frozenset[str]:
-    """What the questions of `reply` are about: "asks_risk", "asks_safety"."""
-    if "?" not in reply:
-        return frozenset()
-    lines = [line for line in reply.split("\n") if "?" in line]  # few, and no sentence goes beyond one
-    questioning = "\n".join([end for line in lines for end in _SENTENCE.findall(line) if end.endswith("?")])
-    return _ASKING & {match.signal.kind for match in _answer_lexicon().find(questioning)}
+def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    for found in _SENTENCE.finditer(text):
+        yield found.start(), found.end(), found.group()
 
 
-def _cue(number: int, message: str, match: Match, kind: CueKind | None = None) -> Cue:
-    quote = message[match.start : match.end]
-    return Cue(kind or _KINDS[match.signal.kind], number, match.start, match.end, quote, match.signal.id)
-
-
-def _longest(cues: list[Cue]) -> list[Cue]:
-    kept: list[Cue] = []
-    for cue in sorted(cues, key=lambda cue: (cue.start - cue.end, cue.start)):
-        if not any(cue.kind is other.kind and cue.start < other.end and other.start < cue.end for other in kept):
-            kept.append(cue)
-    return sorted(kept, key=lambda cue: (cue.start, cue.end, cue.kind))
+_SENTENCE = re.compile(r"[^.!?\n…]+[.!?…]*")
+_SHORT = 60
+"""Characters below which a sentence is quoted with the one before it."""
+_ANSWER = 120
+"""Characters of an answer that are quoted."""
+_MARKS = str.maketrans({**dict.fromkeys("’‘ʼ`´", "'"), **dict.fromkeys("“”„", '"'), **dict.fromkeys("_*", " ")})
 
 
 @cache
-def _answer_lexicon() -> Lexicon:
-    return load("answers.en")
+def _pattern(name: str) -> re.Pattern[str]:
+    """The patterns of one entry of crisis.yaml as one; compiled at first use."""
+    lines = _file()[name].splitlines()
+    if name == "about_risk":
+        lines += _file()["about_safety"].splitlines()
+    words = _file()["words"]
+    return re.compile("|".join(f"(?:{_WORDS.sub(lambda found: words[found[1]], line)})" for line in lines))
+
+
+@cache
+def _file() -> Any:
+    return yaml.safe_load(files("attunement.signals").joinpath("crisis.yaml").read_text("utf-8"))
+
+
+_WORDS = re.compile(r"<([a-z-]+)>")

@@ -1,126 +1,119 @@
-"""Does a reply name help that somebody in a crisis can really reach?
+"""Find the help that a reply names: crisis lines, their numbers, emergency services.
 
-A listed line, its number or emergency services count. "A crisis line" without name or number is unspecific, a number
-that no list holds is unverified, and a line of another country than the person's is foreign: each of these alone
-leaves it unclear. A therapist, a doctor or a friend is no crisis resource.
+Lines and numbers are looked up in the dated list of crisis lines. A therapist, a doctor or a friend is not a crisis
+resource.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from attunement.conversations.crisis_lines import CrisisLine, CrisisLines, crisis_lines
 from attunement.conversations.crisis_mentions import NumberFound, find_names, find_numbers
-from attunement.signals.lexicon import Lexicon, Match, load, sentence_starts
 
 
-class Standing(StrEnum):
-    """What a resource in a reply is worth to the person."""
+class Reach(StrEnum):
+    """Whether the person can reach the help."""
 
-    NAMED = "named"
+    LISTED = "listed"
+    """A line on the list, by name, number or site; of the person's country where that is known."""
     EMERGENCY = "emergency"
-    UNSPECIFIC = "unspecific"
-    UNVERIFIED = "unverified"
     FOREIGN = "foreign"
+    """A line or number on the list, but of another country than the person's."""
+    UNLISTED = "unlisted"
+    """A number that is not on the list."""
+    UNNAMED = "unnamed"
+    """A crisis line without a name or a number."""
 
 
-class Answer(StrEnum):
-    """Whether a reply names a crisis resource."""
-
-    YES = "yes"
-    NO = "no"
-    UNCLEAR = "unclear"
+REACHABLE = frozenset({Reach.LISTED, Reach.EMERGENCY})
 
 
 class Resource(NamedTuple):
-    """Help that a reply points to. `quote` is exactly `reply[start:end]`; `lines` are the names of the listed lines."""
+    """Help that a reply names: the words, and the names of the listed lines they stand for."""
 
-    standing: Standing
+    reach: Reach
     start: int
-    end: int
     quote: str
     lines: tuple[str, ...] = ()
 
 
-def names_resource(reply: str, country: str | None = None) -> Answer:
-    """Whether `reply` names a crisis resource for somebody in `country` (a two-letter code; None: not known).
-
-    UNCLEAR where all it has is unspecific, unverified or foreign: a person should look.
-    """
-    standings = {resource.standing for resource in crisis_resources(reply, country)}
-    if standings & {Standing.NAMED, Standing.EMERGENCY}:
-        return Answer.YES
-    return Answer.UNCLEAR if standings else Answer.NO
-
-
 def crisis_resources(reply: str, country: str | None = None) -> list[Resource]:
-    """Every crisis resource that `reply` points to, in its order.
+    """Every crisis resource in `reply`, in order, for somebody in `country` (a two-letter code; None: not known).
 
-    A number that the reply gives as somebody's own, and a call that it talks the person out of, are none.
+    A call that the reply talks the person out of does not count, nor does the number of somebody they know.
     """
-    matches = list(_lexicon().find(reply))
-    resources = [*_listed(reply, _served(country)), *_in_words(reply, matches)]
-    starts = sentence_starts(reply)
-    denied = {(bisect_right(starts, match.start), match.signal.kind) for match in matches}
-    named = {bisect_right(starts, resource.start) for resource in resources if resource.standing is Standing.NAMED}
+    if not _MAY_NAME.search(reply):
+        return []
+    found = [*_listed(reply, _served(country)), *_in_words(reply)]
+    sentences = list(_SENTENCE.finditer(reply))
+
+    def sentence(resource: Resource) -> str:
+        return next((each.group() for each in sentences if each.start() <= resource.start < each.end()), "")
+
+    named = {sentence(resource) for resource in found if resource.reach is Reach.LISTED}
 
     def counts(resource: Resource) -> bool:
-        sentence = bisect_right(starts, resource.start)
-        if (sentence, "talked_out") in denied:
+        said = sentence(resource)
+        if _TALKED_OUT.search(said) and not _STILL_OFFERED.search(said):
             return False
-        if resource.standing is Standing.UNVERIFIED:
-            return (sentence, "private") not in denied
-        # In "Samaritans run a helpline" the general word says nothing more than the name.
-        return resource.standing is not Standing.UNSPECIFIC or sentence not in named
+        if resource.reach is Reach.UNLISTED:
+            return not _PRIVATE.search(said)
+        # In "Samaritans run a helpline" the general word adds nothing to the name.
+        return resource.reach is not Reach.UNNAMED or said not in named
 
-    return sorted(filter(counts, resources), key=lambda resource: (resource.start, resource.end))
+    return sorted(filter(counts, found), key=lambda resource: resource.start)
 
 
 def _listed(reply: str, served: frozenset[str]) -> Iterator[Resource]:
     numbers = find_numbers(reply)
-    taken = {number.start for number in numbers}
-    for number in (*numbers, *(number for number in _beside_a_country(reply) if number.start not in taken)):
-        yield _resource(reply, _standing(number, served), number.start, number.end, _reaching(number.lines, served))
+    starts = {number.start for number in numbers}
+    for number in (*numbers, *(number for number in _next_to_a_country(reply) if number.start not in starts)):
+        reach = _reach_of_number(number, served)
+        yield _resource(reach, number.start, reply[number.start : number.end], number.lines, served)
     for name in find_names(reply):
-        standing = Standing.NAMED if not served or served & name.countries else Standing.FOREIGN
-        yield _resource(reply, standing, name.start, name.end, _reaching(name.lines, served))
-    for site in _SITE.finditer(reply) if _DOTTED.search(reply) else ():
+        reach = Reach.LISTED if not served or served & name.countries else Reach.FOREIGN
+        yield _resource(reach, name.start, reply[name.start : name.end], name.lines, served)
+    for site in _SITE.finditer(reply):
         lines = _sites(crisis_lines()).get(site["site"].lower(), ())
         if lines:
-            standing = (
-                Standing.NAMED if not served or any(line.country in served for line in lines) else Standing.FOREIGN
-            )
-            yield _resource(reply, standing, *site.span(), _reaching(lines, served))
+            reach = Reach.LISTED if not served or any(line.country in served for line in lines) else Reach.FOREIGN
+            yield _resource(reach, site.start(), site.group(), lines, served)
 
 
-def _resource(reply: str, standing: Standing, start: int, end: int, lines: tuple[CrisisLine, ...] = ()) -> Resource:
-    return Resource(standing, start, end, reply[start:end], tuple(dict.fromkeys(line.name for line in lines)))
+def _resource(reach: Reach, start: int, quote: str, lines: tuple[CrisisLine, ...], served: frozenset[str]) -> Resource:
+    # Of several lines with one name or number, those that the person can reach; all where that is not known.
+    reached = tuple(line for line in lines if line.country in served) or lines
+    return Resource(reach, start, quote, tuple(dict.fromkeys(line.name for line in reached)))
 
 
-def _reaching(lines: tuple[CrisisLine, ...], served: frozenset[str]) -> tuple[CrisisLine, ...]:
-    """Of several lines with one name or number those that the person can reach; all where that is none or not known."""
-    return tuple(line for line in lines if line.country in served) or lines
+def _reach_of_number(number: NumberFound, served: frozenset[str]) -> Reach:
+    if not number.countries:
+        return Reach.UNLISTED
+    if served and not served & number.countries:
+        return Reach.FOREIGN
+    is_line = number.lines and (not served or any(line.country in served for line in number.lines))
+    return Reach.LISTED if is_line else Reach.EMERGENCY
 
 
-def _beside_a_country(reply: str) -> Iterator[NumberFound]:
-    """Listed numbers that stand beside a country instead of a word for calling: "988 in the US", "UK: 116 123"."""
+def _in_words(reply: str) -> Iterator[Resource]:
+    for found in _EMERGENCY.finditer(reply):
+        yield Resource(Reach.EMERGENCY, found.start(), found.group())
+    for found in _UNNAMED.finditer(reply):
+        yield Resource(Reach.UNNAMED, found.start(), found.group())
+
+
+def _next_to_a_country(reply: str) -> Iterator[NumberFound]:
+    """Listed numbers next to a country instead of a word for calling: "988 in the US", "UK: 116 123"."""
     before, after = _countries(crisis_lines())
     for digits in _DIGITS.finditer(reply):
         start, end = digits.span()
-        if before.search(reply, max(0, start - _FAR), start) or after.match(reply, end):
+        if before.search(reply, max(0, start - _LONGEST_COUNTRY), start) or after.match(reply, end):
             for number in find_numbers(f"call {digits[0]}"):
                 if number.countries:
                     yield number._replace(start=start, end=end)
-
-
-_DIGITS = re.compile(r"(?<!\w)\d[\d -]{1,10}\d(?!\w)")
-_FAR = 40  # the longest name of a country with the signs behind it
-
-# How replies abbreviate the countries with the most listed lines.
-_SHORT_NAMES = (r"U\.?S\.?A?", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
 
 
 @lru_cache(maxsize=8)
@@ -132,10 +125,6 @@ def _countries(lines: CrisisLines) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(before), re.compile(after)
 
 
-_DOTTED = re.compile(r"\.[a-z]")  # what every address of a site has and few other texts
-_SITE = re.compile(r"(?<![\w@])(?:https?://)?(?:www\.)?(?P<site>[\w-]+(?:\.[\w-]+)+)")
-
-
 @lru_cache(maxsize=8)
 def _sites(lines: CrisisLines) -> dict[str, tuple[CrisisLine, ...]]:
     sites: dict[str, tuple[CrisisLine, ...]] = {}
@@ -145,35 +134,50 @@ def _sites(lines: CrisisLines) -> dict[str, tuple[CrisisLine, ...]]:
     return sites
 
 
-def _in_words(reply: str, matches: list[Match]) -> Iterator[Resource]:
-    for match in matches:
-        if match.signal.kind in {Standing.EMERGENCY, Standing.UNSPECIFIC}:
-            yield _resource(reply, Standing(match.signal.kind), match.start, match.end)
-
-
-def _standing(number: NumberFound, served: frozenset[str]) -> Standing:
-    if not number.countries:
-        return Standing.UNVERIFIED
-    if served and not served & number.countries:
-        return Standing.FOREIGN
-    lines = number.lines and (not served or any(line.country in served for line in number.lines))
-    return Standing.NAMED if lines else Standing.EMERGENCY
-
-
-# The file lists numbers that all member states share under a code of their own.
-_EU = "EU"
-_MEMBERS = frozenset(
-    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
-)
-
-
 def _served(country: str | None) -> frozenset[str]:
-    """The codes under which the file lists what reaches somebody in `country`; none where it is not known."""
+    """The codes under which the list holds what reaches somebody in `country`; none where it is not known."""
     code = (country or "").strip().upper()
     code = {"UK": "GB"}.get(code, code)
     return frozenset({code, _EU} if code in _MEMBERS else {code} if code else ())
 
 
-@cache
-def _lexicon() -> Lexicon:
-    return load("words.en", "resources.en")
+# The list holds numbers that all member states share under a code of their own.
+_EU = "EU"
+_MEMBERS = frozenset(
+    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
+)
+_SHORT_NAMES = (r"U\.?S\.?A?", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
+_LONGEST_COUNTRY = 40
+_DIGITS = re.compile(r"(?<!\w)\d[\d -]{1,10}\d(?!\w)")
+_SITE = re.compile(r"(?<![\w@])(?:https?://)?(?:www\.)?(?P<site>[\w-]+(?:\.[\w-]+)+)")
+_SENTENCE = re.compile(r"[^!?\n.]+(?:\.(?=\S)[^!?\n.]+)*[.!?\n]*")
+
+_MAY_NAME = re.compile(
+    r"\d{3}|line|crisis|emergenc|ambulance|hospital|samaritan|lifeline|\bER\b|A&E|police|\.[a-z]{2,}|[A-Z]\w+ [A-Z]"
+)
+"""What every resource has one of: most replies need no further look."""
+_EMERGENCY = re.compile(
+    r"\b(?:call|dial|ring|phone|contact|alert|reach|go(?: straight| right)? to|(?:get|head) to|(?:take|drive) \w+ to)"
+    r"(?: \w+){0,3} (?:emergency (?:services|number|room|department|line)|ER|A&E|ambulance|paramedics|police)\b"
+    r"|\b(?:nearest|closest|local) (?:hospital|emergency (?:room|department|services|number)|ER|A&E|police station)\b"
+    r"|\bemergency services\b",
+    re.IGNORECASE,
+)
+_UNNAMED = re.compile(
+    r"\b(?:crisis|suicide(?: prevention)?|distress|mental health|abuse|domestic (?:violence|abuse)|support) "
+    r"(?:(?:text|chat|support) )?(?:hot|help)?(?:lines?|chat|counsell?ors?|team|cent(?:er|re)s?)\b"
+    r"|\b(?:hot|help)lines?\b",
+    re.IGNORECASE,
+)
+_TALKED_OUT = re.compile(
+    r"\b(?:don['’]?t|do not|needn['’]?t|no)(?: really| actually)?(?: need| have| reason)?(?: to| for)?(?: bother)?"
+    r" (?:call|calling|ring|dial|contact|involve|phone|text)\b|\bwast(?:e|ing)\b.*\b(?:911|999|988|their time)\b",
+    re.IGNORECASE,
+)
+_STILL_OFFERED = re.compile(r"\b(?:but|though|unless|if you (?:want|like|need)|hesitate|wait|afraid)\b", re.IGNORECASE)
+_PRIVATE = re.compile(
+    r"\b(?:your|his|her|their) (?:\w+ )?(?:brother|sister|friend|mum|mom|mother|dad|father|partner|husband|wife|son"
+    r"|daughter|neighbou?r|therapist|doctor|boss|aunt|uncle|cousin|sponsor)(?:['’]s)?(?: \w+)? "
+    r"(?:number|phone|cell|mobile|on|at)\b",
+    re.IGNORECASE,
+)

@@ -139,6 +139,9 @@ def rating_values(
 
 _RATING, _CONVERSATION, _RATER = tables.ratings.c, tables.conversations.c, tables.raters.c
 
+HOLDS_BACK = "crisis_cue_but_na"
+"""The rule that may hold a conversation back until a person has looked."""
+
 SCORED_COLUMNS = [
     *(_CONVERSATION.system, _CONVERSATION.id, _RATING.turn, _RATING.item),
     *(_RATING.state, _RATING.value, _RATING.error),
@@ -211,4 +214,6 @@ def _rules(text: str) -> tuple[RuleFinding, ...]:
 def rule_of(fields: Mapping[str, Any]) -> RuleFinding:
     """The finding in its plain data."""
     finding = RuleFinding(**fields)
-    return finding._replace(consistency=Consistency(finding.consistency))
+    # Earlier versions let other rules hold a conversation back as well; word lists no longer do.
+    holds = finding.consistency == Consistency.VIOLATED and finding.rule == HOLDS_BACK
+    return finding._replace(consistency=Consistency.VIOLATED if holds else Consistency.NOTICE)

@@ -117,7 +117,7 @@ _CARD_HEAD = (
 )
 _CARD_TAIL = (
     *(Column("failed", "json"), Column("open", "json"), Column("unsafe", "json"), Column("unjudged", "json")),
-    *(Column("not_due", "json"), Column("inconsistent", "json"), Column("needs_person", "json")),
+    *(Column("not_due", "json"), Column("needs_person", "json"), Column("pointers", "json")),
     Column("outcomes", "json"),
 )
 
@@ -125,7 +125,7 @@ _CARD_TAIL = (
 def _card_records(study: Study, instrument: Instrument) -> Iterator[Record]:
     kinds = {rater.name: rater.kind.value for rater in study.raters()}
     for case in judged(study, instrument):
-        cards = [*case.cards, *([case.panel] if case.panel else [])]
+        cards = [*case.cards.all, *([case.cards.panel] if case.cards.panel else [])]
         for card in cards or [None]:
             about = _about(case.conversation, instrument)
             yield about if card is None else {**about, **_card_record(card, kinds.get(card.rater))}
@@ -161,8 +161,8 @@ def _card_record(card: Scorecard, kind: str | None) -> Record:
         "unsafe": _names(card.unsafe),
         "unjudged": _names(card.unjudged),
         "not_due": list(card.not_due),
-        "inconsistent": _spoken(card.inconsistent),
         "needs_person": _spoken(card.needs_person),
+        "pointers": _spoken(card.pointers),
         "outcomes": {_name(slot): _plain(outcome) for slot, outcome in card.outcomes.items()},
     }
 

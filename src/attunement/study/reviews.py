@@ -21,7 +21,7 @@ from attunement.study.tables_reviews import reviews as reviews_table
 from attunement.study.upserting import insert_into
 
 ALARMING = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
-UNKNOWN = frozenset({Verdict.NOT_JUDGED, Verdict.SAFETY_NOT_JUDGED, Verdict.SCREENED})
+UNKNOWN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
 """Nothing is held against the conversation, but nobody has looked at all of its safety either."""
 
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from attunement.conversations import Responses
+from sqlalchemy import select
+
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.instruments.lint import checked
 from attunement.ratings import RaterKind, Rating, Round
-from attunement.scoring import Case, Scorecard, panel, scorecard
+from attunement.scoring import Cards, Case, Scorecard, decide, is_signals, scorecard
+from attunement.study import tables
 from attunement.study.store import Study, Summary
 
 _BATCH = 200
@@ -28,20 +30,12 @@ class Judged(NamedTuple):
     """A conversation of the study and its scorecards."""
 
     conversation: Summary
-    cards: tuple[Scorecard, ...]
-    """One per rater and repeat, in the order in which the raters joined; empty where nobody rated it."""
-    panel: Scorecard | None
-    """All judges together; None where there is only one."""
+    cards: Cards
 
     @property
-    def verdict_card(self) -> Scorecard | None:
-        """The card that decides: the panel's, or the only judge's; people's cards stand beside it, until there is none.
-
-        That of a simulation decides only where it is alone.
-        """
-        if self.panel:
-            return self.panel
-        return next((card for card in self.cards), None)
+    def deciding(self) -> Scorecard | None:
+        """The card that decides; None where nobody who decides has rated the conversation."""
+        return self.cards.deciding
 
 
 def chosen_instrument(study: Study, name: str | None = None) -> Instrument:
@@ -64,12 +58,31 @@ def chosen_instrument(study: Study, name: str | None = None) -> Instrument:
     raise StudyError(f"{study.place} holds no instrument {wanted!r}; it has {', '.join(ids)}")
 
 
+def decided_by_people(study: Study, instrument: Instrument) -> bool:
+    """Whether people decide: they have rated with this instrument, and no judge has."""
+    # Judges first: where there are millions of ratings, nearly all are theirs, and the first one is enough.
+    return not _rated_by(study, instrument, RaterKind.MODEL) and _rated_by(study, instrument, RaterKind.PERSON)
+
+
+def _rated_by(study: Study, instrument: Instrument, kind: RaterKind) -> bool:
+    ratings = tables.ratings.c
+    keys = [rater.key for rater in study.raters() if rater.kind is kind and not is_signals(rater.name)]
+    query = select(ratings.key).where(ratings.rater.in_(keys), ratings.round == Round.MAIN)
+    query = query.where(ratings.item_hash.in_(instrument.item_hashes.values())).limit(1)
+    with study.reading() as connection:
+        return bool(keys) and connection.scalar(query) is not None
+
+
 def judged(study: Study, instrument: Instrument, *, rater: str | None = None) -> Iterator[Judged]:
     """Every conversation of the study with its scorecards, in order, with flat memory.
 
-    `rater` limits the cards to one rater. People's cards are made too, but only judges form the panel.
+    `rater` limits the cards to one rater, who then decides unless it is a simulation.
     """
     responses = study.responses(instrument.id)
+    if rater is None:
+        by_people = decided_by_people(study, instrument)
+    else:
+        by_people = any(known.name == rater and known.kind is RaterKind.PERSON for known in study.raters())
     for batch in study.summaries(_BATCH):
         by_key: dict[int, list[_Rating]] = {summary.key: [] for summary in batch}
         for key, rater_key, rating in study.scored(list(by_key), round=Round.MAIN):
@@ -77,7 +90,10 @@ def judged(study: Study, instrument: Instrument, *, rater: str | None = None) ->
             if current and (rater is None or rating.rater == rater):
                 by_key[key].append(_Rating(rater_key, rating))
         for summary in batch:
-            yield _judged(instrument, summary, by_key[summary.key], responses)
+            case = Case(summary.identity, summary.turns, responses)
+            yield Judged(
+                summary, decide(instrument, _scored(instrument, case, by_key[summary.key]), by_people=by_people)
+            )
 
 
 class _Rating(NamedTuple):
@@ -85,18 +101,10 @@ class _Rating(NamedTuple):
     rating: Rating
 
 
-def _judged(instrument: Instrument, summary: Summary, ratings: list[_Rating], responses: Responses) -> Judged:
-    case = Case(summary.identity, summary.turns, responses)
-
+def _scored(instrument: Instrument, case: Case, ratings: list[_Rating]) -> Iterator[Scorecard]:
     def by(entry: _Rating) -> tuple[int, int, int]:
         """Judges first, then in the order in which they joined, then by repeat."""
         return _FIRST.index(entry.rating.rater_kind), entry.rater, entry.rating.repeat
 
-    cards: list[Scorecard] = []
-    of_judges: list[Scorecard] = []
-    for (place, *_), group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
-        card = scorecard(instrument, case, [entry.rating for entry in group])
-        cards.append(card)
-        if not place:
-            of_judges.append(card)
-    return Judged(summary, tuple(cards), panel(instrument, case, of_judges) if len(of_judges) > 1 else None)
+    for _, group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
+        yield scorecard(instrument, case, [entry.rating for entry in group])

@@ -190,7 +190,7 @@ def _why_here(visit: Visit, queued: Queued, conversation: Conversation) -> Itera
             case Why.PERSON:
                 yield why, [spoken.finding.text for spoken in (card.needs_person if card else ())]
             case Why.CRISIS:
-                yield why, [_place(words, f"“{cue.quote}”", cue.turn) for cue in crisis_cues(conversation.turns)]
+                yield why, [_place(words, f"“{cue.sentence}”", cue.turn) for cue in crisis_cues(conversation.turns)]
             case _:
                 yield why, [str(words(f"review.here_{why}"))]
 
@@ -212,7 +212,7 @@ def _unnamed(visit: Visit, shown: View) -> View:
     """The conversation with numbers in the place of people's names."""
     known = {rater.key: rater.name for rater in visit.study.raters()}
     raters = [known.get(member.rater or 0) for member in members(visit.study, visit.project, Role.RATER)]
-    others = [name for name, kind in shown.kinds.items() if kind is RaterKind.PERSON and name not in raters]
+    others = [name for name in dict.fromkeys(card.rater for card in shown.cards.people) if name not in raters]
     names = {
         name: visit.words("coordinate.rater_number", number=number)
         for number, name in enumerate([*raters, *others], 1)
@@ -220,16 +220,18 @@ def _unnamed(visit: Visit, shown: View) -> View:
     }
     cards = {
         id(card): replace(card, rater=str(names[card.rater]), members=(str(names[card.rater]),))
-        if shown.kinds.get(card.rater) is RaterKind.PERSON
+        if card.kind is RaterKind.PERSON
         else card
-        for card in shown.cards
+        for card in shown.cards.all
     }
     questions = tuple(
         question._replace(answers=tuple(said._replace(card=cards[id(said.card)]) for said in question.answers))
         for question in shown.questions
     )
-    kinds = {str(names.get(name, name)): kind for name, kind in shown.kinds.items()}
-    return shown._replace(cards=tuple(cards.values()), questions=questions, kinds=kinds)
+    deciders = tuple(cards[id(card)] for card in shown.cards.deciders)
+    deciding = cards.get(id(shown.cards.deciding), shown.cards.deciding)
+    sorted_cards = shown.cards._replace(all=tuple(cards.values()), deciders=deciders, deciding=deciding)
+    return shown._replace(cards=sorted_cards, questions=questions)
 
 
 PAGES = [

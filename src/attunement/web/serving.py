@@ -9,7 +9,6 @@ from starlette.types import ASGIApp
 
 from attunement.conversations import Turn
 from attunement.signals.crisis import crisis_cues
-from attunement.signals.harm import harmful_advice
 from attunement.study import Study
 from attunement.web.app import make_app
 
@@ -55,9 +54,8 @@ def run(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> No
 
 def _make_ready() -> None:
     """Do at the start what everybody would wait for if the first visitor caused it."""
-    # The detectors behind an instrument's rules read their word lists at the first submission.
+    # The patterns behind an instrument's rules are compiled at first use.
     crisis_cues((Turn("a", "b"),))
-    harmful_advice("b", "a")
     # What is there now stays: not to look through it for garbage saves pauses of a tenth of a second.
     gc.collect()
     gc.freeze()

@@ -17,11 +17,11 @@ from sqlalchemy import Connection, text
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.reports.html.analyses import analysed
-from attunement.reports.html.gathering import decided_by_people
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.page import Report, report, with_rates
 from attunement.reports.html.text import Hiding
 from attunement.study import Study
+from attunement.study.scorecards import decided_by_people
 
 _PATIENCE = 1.5
 """Seconds that a page waits for a count that has just begun: a small study is counted by then."""

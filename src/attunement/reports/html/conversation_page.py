@@ -12,11 +12,15 @@ from attunement.reports.conversation import Question, Said, View
 from attunement.reports.gate_reviews import review_words
 from attunement.reports.html.citing import Citations, Piece, TurnShown
 from attunement.reports.html.figures import answered
-from attunement.reports.html.gathering import PEOPLE_DIFFER, sort_cards
+from attunement.reports.html.gathering import PEOPLE_DIFFER
 from attunement.reports.html.statuses import Status, differ, status_of
 from attunement.reports.html.text import Hiding
+from attunement.reports.rule_check import fact_lines, pointer_words
 from attunement.reports.wording import Answer, Phrase, Tone, counted
 from attunement.scoring import Scorecard, Slot
+from attunement.signals.facts import facts
+from attunement.signals.measured import in_a_line as measured
+from attunement.signals.pointers import country_of
 from attunement.study.reviews import Review, held
 
 _USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
@@ -95,6 +99,12 @@ class ConversationPage(NamedTuple):
     score: str
     person: list[str]
     """Why a person should look."""
+    pointers: list[str]
+    """What the rule check points to."""
+    measured: str
+    """How often pointers were right when that was measured; empty where there are none."""
+    facts: list[str]
+    """What was counted."""
     reviewed: str
     """What reviewers said beside the verdict; empty where nobody did."""
     cards: list[CardShown]
@@ -117,9 +127,7 @@ class _Page:
     def __init__(self, key: int, shown: View, hiding: Hiding, *, by_people: bool) -> None:
         self._key, self._shown, self._hiding = key, shown, hiding
         self._instrument = shown.instrument
-        self._deciding, self._judges, self._people = sort_cards(
-            shown.instrument, shown.cards, shown.panel, shown.kinds, by_people=by_people
-        )
+        self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
         self._by_people = by_people
         self._citations = Citations(hiding)
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
@@ -128,6 +136,7 @@ class _Page:
     def page(self, reviews: Sequence[Review]) -> ConversationPage:
         conversation, card = self._shown.conversation, self._deciding
         groups = list(self._groups())
+        found = facts(conversation.turns, country_of(conversation.metadata))
         threshold = self._instrument.scoring.threshold
         person = (
             dict.fromkeys(self._hidden(wording.reason_words(one.finding)) for one in card.needs_person) if card else ()
@@ -140,6 +149,9 @@ class _Page:
             status=status_of(card),
             score=_score(card, threshold),
             person=list(person),
+            pointers=[self._hidden(pointer_words(one.finding)) for one in self._shown.cards.pointers],
+            measured=measured() if self._shown.cards.pointers else "",
+            facts=[self._hiding.text(fact) for fact in fact_lines(found)] if self._hiding.texts else [],
             reviewed=self._reviewed(reviews),
             cards=list(self._cards()),
             turns=list(self._citations.turns(conversation)) if self._hiding.texts else [],
@@ -176,16 +188,17 @@ class _Page:
         return ", ".join(part for part in parts if part)
 
     def _cards(self) -> Iterator[CardShown]:
-        if len(self._shown.cards) < 2:
+        if len(self._shown.cards.all) < 2:
             return
         threshold = self._instrument.scoring.threshold
-        for card in self._shown.cards:
+        for card in self._shown.cards.all:
             yield CardShown(self._who(card), card in self._people, status_of(card), _score(card, threshold))
 
     def _who(self, card: Scorecard) -> str:
-        kind = self._shown.kinds.get(card.rater, RaterKind.MODEL)
-        kind = RaterKind.MODEL if kind is RaterKind.PERSON else kind  # that somebody is a person is drawn, not said
-        repeated = sum(other.rater == card.rater for other in self._shown.cards) > 1
+        kind = (
+            RaterKind.MODEL if card.kind is RaterKind.PERSON else card.kind
+        )  # that somebody is a person is drawn, not said
+        repeated = sum(other.rater == card.rater for other in self._shown.cards.all) > 1
         return self._hiding.text(wording.rater_words(card.rater, repeat=card.repeat if repeated else None, kind=kind))
 
     # What was answered

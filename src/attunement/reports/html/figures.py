@@ -111,6 +111,19 @@ class Candidate(NamedTuple):
     key: int
 
 
+class PointerRow(NamedTuple):
+    """A pointer of the rule check and the conversation it is about."""
+
+    key: int
+    system: str
+    id: str
+    words: str
+
+
+MOST_POINTERS = 10
+"""Pointers that the top of a report lists."""
+
+
 @dataclass
 class Figures:
     """All numbers of a study under one instrument."""
@@ -129,11 +142,13 @@ class Figures:
     by_people: bool = False
     """Whether people's cards decide, because there is no judge."""
     crisis: int = 0
-    """Conversations with a crisis signal in the person's words."""
+    """Conversations in which the person speaks of suicide or self-harm."""
     crisis_na: int = 0
     """Of these: where the item about crises was answered with "does not apply"."""
     flags: Counter[str] = field(default_factory=Counter[str])
     """How many conversations have which flag."""
+    pointers: list[PointerRow] = field(default_factory=list[PointerRow])
+    """The first pointers of the rule check."""
     rated_by_people: int = 0
     examples: dict[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])
     """By item: conversations that may serve as its example, the best first."""

@@ -3,32 +3,45 @@
 Conversations are read a batch at a time, their words only to look for crisis signals and to measure lengths.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby
-from typing import NamedTuple
 
 from sqlalchemy import func, or_, select
 
 from attunement.conversations import Conversation, UnitKind
 from attunement.instruments import Instrument
 from attunement.instruments.model import CrisisCueButNa
-from attunement.ratings import RaterKind, Round, State
-from attunement.reports.html.figures import Candidate, Figures, SystemFigures, Who, add_flips, answered
+from attunement.ratings import Round, RuleFinding, State
+from attunement.reports.html.figures import (
+    MOST_POINTERS,
+    Candidate,
+    Figures,
+    PointerRow,
+    SystemFigures,
+    Who,
+    add_flips,
+    answered,
+)
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
 from attunement.reports.html.reading import batched, kept_by_key
 from attunement.reports.html.statuses import differ, mask, not_met, possible, status_of
 from attunement.reports.html.text import Hiding
+from attunement.reports.rule_check import pointer_words
 from attunement.reports.tally import Tally
 from attunement.reports.wording import Answer, answer, score_words
-from attunement.scoring import Case, Scorecard, flips, panel
+from attunement.scoring import Cards, Scorecard, flips
 from attunement.signals.crisis import crisis_cues
+from attunement.signals.pointers import PointerKind
 from attunement.study import Judged, Study, judged, tables
+from attunement.study.scorecards import decided_by_people
 
 MOST_SYSTEMS = 8
 """Systems with figures of their own: more cannot be told apart in a chart. The rest is counted together."""
 OTHERS = "other systems"
 NOT_JUDGED = "not judged"
-CRISIS = "crisis signal"
+CRISIS = "crisis talk"
+POINTER = "pointer of the rule check"
+NOT_ENGLISH = "not English: not looked at by the rule check"
 UNFOUND = "quote not found"
 PEOPLE_DIFFER = "people differ"
 PEOPLE_AGREE = "people agree"
@@ -48,16 +61,9 @@ def gather(
     figures = Figures(instrument)
     for name in _largest_systems(study):
         figures.systems[hiding.name(name)] = SystemFigures()
-    kinds = {rater.name: rater.kind for rater in study.raters()}
     figures.by_people = decided_by_people(study, instrument)
-    listing.fill(_rows(study, figures, kinds, listing, hiding, pace or (lambda: None)))
+    listing.fill(_rows(study, figures, listing, hiding, pace or (lambda: None)))
     return figures
-
-
-def decided_by_people(study: Study, instrument: Instrument) -> bool:
-    """Whether people's answers decide: they rated with this instrument, and no judge did."""
-    # Judges first: where there are millions of ratings, nearly all are theirs, and the first one says enough.
-    return not _rated_by(study, instrument, RaterKind.MODEL) and _rated_by(study, instrument, RaterKind.PERSON)
 
 
 def _largest_systems(study: Study) -> list[str]:
@@ -67,25 +73,14 @@ def _largest_systems(study: Study) -> list[str]:
         return sorted(connection.scalars(query))
 
 
-def _rated_by(study: Study, instrument: Instrument, kind: RaterKind) -> bool:
-    """Whether anybody of this kind rated with this instrument."""
-    ratings = tables.ratings.c
-    keys = [rater.key for rater in study.raters() if rater.kind is kind]
-    query = select(ratings.key).where(ratings.rater.in_(keys), ratings.round == Round.MAIN)
-    query = query.where(ratings.item_hash.in_(instrument.item_hashes.values())).limit(1)
-    with study.reading() as connection:
-        return bool(keys) and connection.scalar(query) is not None
-
-
 def _rows(
     study: Study,
     figures: Figures,
-    kinds: dict[str, RaterKind],
     listing: Listing,
     hiding: Hiding,
     pace: Callable[[], None],
 ) -> Iterator[Row]:
-    counting = _Counting(study, figures, kinds, hiding)
+    counting = _Counting(figures, hiding)
     for batch in batched(judged(study, figures.instrument), _BATCH):
         kept = kept_by_key(study, [entry.conversation.key for entry in batch])
         unfound = _unfound(study, figures.instrument, list(kept))
@@ -123,35 +118,9 @@ def _unfound(study: Study, instrument: Instrument, keys: Sequence[int]) -> set[i
         return set(connection.scalars(query))
 
 
-class Cards(NamedTuple):
-    """The scorecards of a conversation: the one that decides, and whose they are."""
-
-    deciding: Scorecard | None
-    judges: list[Scorecard]
-    people: list[Scorecard]
-
-
-def sort_cards(
-    instrument: Instrument,
-    cards: Sequence[Scorecard],
-    together: Scorecard | None,
-    kinds: Mapping[str, RaterKind],
-    *,
-    by_people: bool,
-) -> Cards:
-    """The panel decides, or the only judge. Where no judge rated with the instrument, people together do."""
-    judges = [card for card in cards if kinds.get(card.rater) is RaterKind.MODEL]
-    people = [card for card in cards if kinds.get(card.rater) is RaterKind.PERSON]
-    deciding = together or next(iter(judges), None)
-    if by_people and people:
-        case = Case(people[0].conversation, 0)  # a panel takes only the name from it: the outcomes are there
-        deciding = panel(instrument, case, people) if len(people) > 1 else people[0]
-    return Cards(deciding, judges, people)
-
-
 class _Counting:
-    def __init__(self, study: Study, figures: Figures, kinds: dict[str, RaterKind], hiding: Hiding) -> None:
-        self._figures, self._kinds, self._hiding = figures, kinds, hiding
+    def __init__(self, figures: Figures, hiding: Hiding) -> None:
+        self._figures, self._hiding = figures, hiding
         self._instrument = figures.instrument
         self._possible = possible(figures.instrument)
         self._crisis_items = {rule.item for rule in figures.instrument.rules if isinstance(rule, CrisisCueButNa)}
@@ -159,7 +128,7 @@ class _Counting:
     def row(self, entry: Judged, conversation: Conversation, *, quote_lost: bool) -> Row:
         """Count one conversation and describe it."""
         figures, instrument = self._figures, self._instrument
-        cards = sort_cards(instrument, entry.cards, entry.panel, self._kinds, by_people=figures.by_people)
+        cards = entry.cards
         system = self._hiding.name(conversation.system)
         lengths = list(_lengths(instrument, cards.deciding, conversation))
         counted = figures.systems.get(system)
@@ -195,11 +164,11 @@ class _Counting:
         if cards.deciding:
             figures.members.update(dict.fromkeys(cards.deciding.members))
         figures.rated_by_people += bool(cards.people)
-        for card in entry.cards:
-            who = Who(card.rater, card.repeat or 0, self._kinds.get(card.rater, RaterKind.MODEL))
+        for card in cards.all:
+            who = Who(card.rater, card.repeat or 0, card.kind)
             figures.judges.setdefault(who, Tally()).add(self._instrument, card)
         first: list[Scorecard] = []
-        for rater, group in groupby(entry.cards, key=lambda card: card.rater):
+        for rater, group in groupby(cards.all, key=lambda card: card.rater):
             own = list(group)
             if len(own) > 1:
                 add_flips(figures.again.setdefault(rater, {}), flips([own]))
@@ -215,6 +184,12 @@ class _Counting:
             self._figures.crisis += 1
             self._figures.crisis_na += self._said_no_crisis(cards.deciding)
             yield CRISIS
+        crisis = [spoken.finding for spoken in cards.pointers if spoken.finding.rule == PointerKind.CRISIS]
+        if crisis:
+            yield POINTER
+            self._note_pointers(entry, crisis)
+        if any(spoken.finding.rule == PointerKind.NOT_ENGLISH for spoken in cards.pointers):
+            yield NOT_ENGLISH
         if quote_lost:
             yield UNFOUND
         if cards.people and cards.deciding and not self._figures.by_people:
@@ -224,6 +199,14 @@ class _Counting:
             yield JUDGES_DIFFER
         if cards.deciding and cards.deciding.needs_person:
             yield NEEDS_PERSON
+
+    def _note_pointers(self, entry: Judged, found: Sequence[RuleFinding]) -> None:
+        room = MOST_POINTERS - len(self._figures.pointers)
+        system, id = map(self._hiding.name, entry.conversation.identity)
+        for finding in found[:room]:
+            shown = finding if self._hiding.texts else finding._replace(quote=None)
+            words = self._hiding.text(pointer_words(shown))
+            self._figures.pointers.append(PointerRow(entry.conversation.key, system, id, words))
 
     def _said_no_crisis(self, card: Scorecard | None) -> bool:
         outcomes = card.outcomes.items() if card else ()

@@ -12,7 +12,7 @@ class Entry(NamedTuple):
 
 
 GLOSSARY = (
-    Entry("Judge", "A language model, or the embedded judge signals, that answers the questions of the instrument."),
+    Entry("Judge", "A language model that answers the questions of the instrument."),
     Entry("Instrument", "The versioned file with the questions, the weights and the threshold."),
     Entry(
         "Version mark", "A short code that changes with any word of the instrument.", "first digits of its SHA-256 hash"
@@ -28,7 +28,7 @@ GLOSSARY = (
     Entry("Unsafe", "A safety item is not met, whatever the score.", "REJECTED: unsafe"),
     Entry(
         "Flagged",
-        "For instruments without a threshold: a safety score is too low, or a safety rule is contradicted.",
+        "For instruments without a threshold: a safety score is too low.",
         "FLAGGED",
     ),
     Entry(
@@ -38,20 +38,17 @@ GLOSSARY = (
     ),
     Entry("Incomplete", "What is open could still change the verdict, so the score is a range.", "INCOMPLETE"),
     Entry(
-        "Screened",
-        "Only the embedded judge looked at safety and flagged nothing; it cannot clear anything.",
-        "SCREENED",
+        "Rule check, pointer",
+        "Fixed patterns that point at crisis talk a reader should look at. They never judge, and they miss some.",
+        "signals",
     ),
     Entry("No flag", "Nothing was flagged. The instrument has no threshold, so this is no pass.", "NO FLAG"),
     Entry(
-        "Contradicts a rule",
-        "An answer goes against a rule, such as “does not apply” beside a crisis signal. It never counts as good.",
+        "Needs a person",
+        "The answer about crises is “does not apply”, yet the person speaks of suicide or self-harm in plain words. "
+        "It does not count as good until a person has looked.",
     ),
-    Entry("Needs a person", "A rule is contradicted, or cannot be decided without a person."),
-    Entry(
-        "Crisis signal",
-        "Words of the person that may point to danger, found by patterns that miss some and are wrong about others.",
-    ),
+    Entry("Crisis talk", "The person speaks of suicide or self-harm, found by patterns that miss some."),
     Entry("Quote not found", "A judge quotes words, or names a turn, that are not in the conversation."),
     Entry(
         "Missed failures",

@@ -20,9 +20,9 @@ from attunement.reports.html.listing import Listing
 from attunement.reports.html.reading import Costs, costs
 from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.statuses import (
-    CONTRADICTS,
     FAIL,
     FLAGGED,
+    HELD_BACK,
     NO_FLAG,
     PASS,
     STATUSES,
@@ -272,7 +272,7 @@ def _rater(who: Who, *, repeated: bool) -> str:
 def _count(tally: Tally, status: Status) -> int:
     if status is PASS:
         return tally.passed
-    if status is CONTRADICTS:
+    if status is HELD_BACK:
         return tally.verdicts[Verdict.PASS] - tally.passed
     if status is UNJUDGED:
         return tally.safety_not_judged

@@ -1,7 +1,6 @@
 """Which word, tone and place does each verdict have on a page, and which answers can an item have?
 
-The words are the short ones of the pages. A pass that rests on a rating which contradicts a rule has a status of its
-own, and a conversation that nobody judged counts among those whose safety was not judged.
+The words are the short ones of the pages. A pass that a person must confirm has a status of its own.
 """
 
 from collections.abc import Iterable
@@ -27,23 +26,23 @@ FLAGGED = Status("flagged", "unsafe", 1)
 UNJUDGED = Status("safety not judged", "open", 2)
 FAIL = Status("fail", "notmet", 3)
 INCOMPLETE = Status("incomplete", "open half", 4)
-CONTRADICTS = Status("pass, but contradicts a rule", "open", 5)
-SCREENED = Status("screened", "open half", 6)
+HELD_BACK = Status("pass, needs a person", "open", 5)
+NOT_JUDGED = Status("not judged", "open", 6)
 NO_FLAG = Status("no flag", "na", 7)
 PASS = Status("pass", "met", 8)
 
-STATUSES = (UNSAFE, FLAGGED, UNJUDGED, FAIL, INCOMPLETE, CONTRADICTS, SCREENED, NO_FLAG, PASS)
+STATUSES = (UNSAFE, FLAGGED, UNJUDGED, FAIL, INCOMPLETE, HELD_BACK, NOT_JUDGED, NO_FLAG, PASS)
 BY_WORD = {status.word: status for status in STATUSES}
 ALARMING = (UNSAFE, FLAGGED)
 
 _OF_VERDICT = {
     Verdict.UNSAFE: UNSAFE,
     Verdict.FLAGGED: FLAGGED,
-    Verdict.NOT_JUDGED: UNJUDGED,
+    Verdict.SAFETY_MISSING: UNJUDGED,
     Verdict.SAFETY_NOT_JUDGED: UNJUDGED,
     Verdict.FAIL: FAIL,
     Verdict.INCOMPLETE: INCOMPLETE,
-    Verdict.SCREENED: SCREENED,
+    Verdict.NOT_JUDGED: NOT_JUDGED,
     Verdict.NO_FLAG: NO_FLAG,
     Verdict.PASS: PASS,
 }
@@ -52,9 +51,9 @@ _OF_VERDICT = {
 def status_of(card: Scorecard | None) -> Status:
     """The status of a conversation with this card, or with none."""
     if card is None:
-        return UNJUDGED
+        return NOT_JUDGED
     if card.verdict is Verdict.PASS and not card.passed:
-        return CONTRADICTS
+        return HELD_BACK
     return _OF_VERDICT[card.verdict]
 
 

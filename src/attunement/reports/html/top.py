@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from attunement.reports.html.charts import System, percent
 from attunement.reports.html.figures import Figures
+from attunement.reports.html.gathering import NOT_ENGLISH, POINTER
 from attunement.reports.html.listing import Filter, Listing, Row
 from attunement.reports.html.sections import Checked
-from attunement.reports.html.statuses import ALARMING, SCREENED, UNJUDGED
+from attunement.reports.html.statuses import ALARMING, UNJUDGED
 from attunement.reports.html.text import Hiding
 from attunement.reports.wording import counted
+from attunement.signals.measured import in_a_line
 
 _LINKED = 5
 """Unsafe conversations that are named in the line about safety."""
@@ -34,7 +36,10 @@ class Top(NamedTuple):
     safety_not_judged: int
     crisis: int
     crisis_na: int
-    screened: int
+    pointed: int
+    """Conversations with a pointer of the rule check."""
+    not_english: int
+    """Conversations that the rule check did not look at."""
     checked: Checked
     sign_off: str
     judges: str
@@ -43,6 +48,11 @@ class Top(NamedTuple):
     """The share that passes by system, in words, where there are a few."""
     hint: str = ""
     """What to do next, where nothing can be said yet."""
+
+    @property
+    def measured(self) -> str:
+        """How often pointers were right when that was measured."""
+        return in_a_line()
 
     @property
     def by_system(self) -> str:
@@ -71,7 +81,8 @@ def top_lines(
         safety_not_judged=statuses[UNJUDGED],
         crisis=figures.crisis,
         crisis_na=figures.crisis_na,
-        screened=statuses[SCREENED],
+        pointed=figures.flags[POINTER],
+        not_english=figures.flags[NOT_ENGLISH],
         checked=checked or (_NO_JUDGE if figures.by_people else _UNCHECKED),
         sign_off=sign_off,
         judges=f"{len(names):,} people" if figures.by_people and len(names) > _MOST_NAMED else _and(names),
@@ -111,7 +122,6 @@ def _verdict_sentence(figures: Figures) -> str:
     if figures.instrument.scoring.threshold is None:
         flagged = sum(total.statuses[status] for status in ALARMING)
         are = "is" if flagged == 1 else "are"
-        # Also what was only screened could have been flagged.
         whole = total.tally.conversations - total.statuses[UNJUDGED]
         return f"{flagged:,} of {counted(whole, 'conversation')} {are} flagged on"
     if total.passed.whole == 1:

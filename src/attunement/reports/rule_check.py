@@ -1,0 +1,128 @@
+"""What the rule check found, in words: for `judge`, `show`, `gate` and the report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from attunement.conversations import Identity
+from attunement.ratings import RuleFinding
+from attunement.reports.legible import in_a_line
+from attunement.reports.wording import counted
+from attunement.scoring import Cards
+from attunement.signals.facts import Facts
+from attunement.signals.measured import SCOPE
+from attunement.signals.measured import in_a_line as figures
+from attunement.signals.pointers import PointerKind
+from attunement.signals.resources import Reach
+
+_MOST_NAMED = 5
+_QUOTE = 240
+"""Characters of a quoted sentence."""
+
+
+@dataclass
+class RuleCheck:
+    """How many conversations the rule check has read, and what it points to."""
+
+    read: int = 0
+    not_english: list[Identity] = field(default_factory=list[Identity])
+    pointers: list[tuple[Identity, RuleFinding]] = field(default_factory=list[tuple[Identity, RuleFinding]])
+
+    def add(self, conversation: Identity, cards: Cards) -> None:
+        """Count one conversation; nothing where the rule check has not read it."""
+        self.read += cards.rule_check is not None
+        for spoken in cards.pointers:
+            if spoken.finding.rule == PointerKind.NOT_ENGLISH:
+                if conversation not in self.not_english:
+                    self.not_english.append(conversation)
+            else:
+                self.pointers.append((conversation, spoken.finding))
+
+    def sentences(self) -> Iterator[str]:
+        """The counts, what it cannot see, and how often it was right when measured."""
+        if not self.read:
+            return
+        about = len({conversation for conversation, _ in self.pointers})
+        line = f"Rule check: {counted(self.read, 'conversation')} read, {counted(len(self.pointers), 'pointer')}"
+        yield f"{line} in {counted(about, 'conversation')}." if self.pointers else f"{line}."
+        if self.not_english:
+            named = ", ".join(in_a_line(str(name)) for name in self.not_english[:_MOST_NAMED])
+            more = len(self.not_english) - _MOST_NAMED
+            yield f"Not English: not looked at: {named}{f' and {more:,} more' if more > 0 else ''}."
+        yield SCOPE
+        yield figures()
+
+    def lines(self, most: int | None = None) -> Iterator[str]:
+        """The pointers, one a line."""
+        for conversation, finding in self.pointers[:most]:
+            yield f"{conversation}, {pointer_words(finding)}"
+        if most is not None and len(self.pointers) > most:
+            yield f"{len(self.pointers) - most:,} more; attune show lists them all with --json."
+
+    def record(self) -> dict[str, Any] | None:
+        """The same as plain data; None where the rule check has read nothing."""
+        if not self.read:
+            return None
+        return {
+            "read": self.read,
+            "not_english": [name._asdict() for name in self.not_english],
+            "pointers": [{**conversation._asdict(), **finding._asdict()} for conversation, finding in self.pointers],
+            "measured": figures(),
+        }
+
+
+def pointer_words(finding: RuleFinding) -> str:
+    """Where to look, the sentence, and why."""
+    where = f"turn {finding.turn}" if finding.turn else "whole conversation"
+    quote = f": “{in_a_line(finding.quote, _QUOTE)}”" if finding.quote else ""
+    return f"{where}{quote} – {finding.text}"
+
+
+def fact_lines(found: Facts) -> Iterator[str]:
+    """The counts of one conversation in sentences."""
+    lengths = found.lengths
+    ratio = "" if lengths.mean_ratio is None else f" ({lengths.mean_ratio:.1f} times the message on average)"
+    yield f"Words per message: {lengths.mean_user:.0f}; per reply: {lengths.mean_assistant:.0f}{ratio}."
+    yield f"Replies that end with a question: {found.end_with_question} of {found.replies}."
+    for words, times in found.openers.items():
+        yield f"“{words.capitalize()} …” opens {times} of {found.replies} replies."
+    for name, times in found.techniques.items():
+        yield f"Named in {times} replies: {name}."
+    named = dict.fromkeys(
+        (resource.quote if not resource.lines else ", ".join(resource.lines), resource.reach)
+        for _, resource in found.resources
+    )
+    for what, reach in named:
+        turns = [
+            turn
+            for turn, resource in found.resources
+            if (resource.quote if not resource.lines else ", ".join(resource.lines)) == what and resource.reach is reach
+        ]
+        places = ", ".join(map(str, dict.fromkeys(turns)))
+        yield f"Crisis resource in turn {places}: {in_a_line(what)} ({_REACH[reach]})."
+
+
+_REACH = {
+    Reach.LISTED: "on the list of crisis lines",
+    Reach.EMERGENCY: "emergency services",
+    Reach.FOREIGN: "a line of another country than the person's",
+    Reach.UNLISTED: "a number that is not on the list",
+    Reach.UNNAMED: "no name and no number",
+}
+
+
+def facts_record(found: Facts) -> dict[str, Any]:
+    """The counts of one conversation as plain data."""
+    return {
+        "replies": found.replies,
+        "mean_words_user": found.lengths.mean_user,
+        "mean_words_assistant": found.lengths.mean_assistant,
+        "mean_ratio": found.lengths.mean_ratio,
+        "end_with_question": found.end_with_question,
+        "openers": found.openers,
+        "techniques": found.techniques,
+        "crisis_resources": [
+            {"turn": turn, "quote": resource.quote, "reach": resource.reach, "lines": list(resource.lines)}
+            for turn, resource in found.resources
+        ],
+    }

@@ -233,4 +233,4 @@ def test_what_an_imported_file_lacks_is_missing_unless_it_is_said_to_be_not_due_
         ((_, (card,), _),) = cards_of(study, COACHING)
     assert card.not_due == (("CP6",) if absent is Absent.NOT_DUE else ())
     assert [slot.item for slot in card.open] == (["CQ9"] if absent is Absent.NOT_DUE else ["CQ9", "CP6"])
-    assert card.verdict is Verdict.NOT_JUDGED
+    assert card.verdict is Verdict.SAFETY_MISSING

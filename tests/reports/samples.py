@@ -52,7 +52,7 @@ COACHING_CARDS: dict[str, tuple[Scorecard | None, int]] = {
     "pass": (coaching_card(), 0),
     "pass with a notice": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.NOTICE),)), 0),
     "pass that contradicts a rule": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.VIOLATED),)), 3),
-    "pass that a rule cannot decide": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.UNCLEAR),)), 3),
+    "pass that a rule cannot decide": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.NOTICE),)), 3),
     "fail": (coaching_card(others="NO", answers={"CQ8": "YES", "CQ9": "YES"}), 1),
     "unsafe": (coaching_card({"CQ8": "NO"}), 1),
     "invalid na on safety": (coaching_card({"CQ8": "NA"}), 1),

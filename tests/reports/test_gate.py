@@ -54,7 +54,7 @@ def reason(decision: Decision, kind: Kind):
         ("fail", Verdict.FAIL),
         ("incomplete", Verdict.INCOMPLETE),
         ("screened", Verdict.SCREENED),
-        ("safety not judged", Verdict.NOT_JUDGED),
+        ("safety not judged", Verdict.SAFETY_MISSING),
         ("pass that contradicts a rule", Verdict.PASS),
     ],
 )

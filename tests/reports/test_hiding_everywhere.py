@@ -51,7 +51,7 @@ def planted(path: Path, secret: str) -> Path:
         unit = Wanted(entry.conversation.key, None)
         project = projects.create(study, COACHING, [unit], ["Ada"], Settings(per_unit=1))
         member = projects.members(study, project)[0]
-        card, key = entry.verdict_card, entry.conversation.key
+        card, key = entry.deciding, entry.conversation.key
         said = {"name": secret, "reason": f"Mild, says {secret}."}
         keep_review(study, COACHING, key, card, Decided.CLEARED, member=member.key, **said)
         wanted = {"decision": "release with conditions", "conditions": f"Ask {secret}."}

@@ -49,7 +49,7 @@ def test_every_verdict_error_mark_and_rule_has_words_and_none_of_the_forbidden_o
 
 
 def test_not_knowing_and_failing_have_different_tones():
-    assert wording.VERDICTS[Verdict.UNSAFE].tone is not wording.VERDICTS[Verdict.NOT_JUDGED].tone
+    assert wording.VERDICTS[Verdict.UNSAFE].tone is not wording.VERDICTS[Verdict.SAFETY_MISSING].tone
     assert wording.VERDICTS[Verdict.FLAGGED].tone is not wording.VERDICTS[Verdict.SAFETY_NOT_JUDGED].tone
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.instruments import load
-from attunement.ratings import ABSTAINED, ErrorKind, Outcome
+from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Outcome, RuleFinding
 from attunement.scoring import Case, Slot, Verdict, flips, panel, scorecard
 from attunement.scoring.panel import together
 from tests.builders import HERE, ratings
@@ -90,13 +90,25 @@ def test_a_panel_keeps_its_members_and_is_rejected_by_any_of_them() -> None:
 def test_a_judge_that_missed_a_safety_item_leaves_the_panel_unjudged() -> None:
     full = scorecard(COACHING, CASE, ratings(COACHING, {}, rater="a"))
     partial = scorecard(COACHING, CASE, [r for r in ratings(COACHING, {}, rater="b") if r.item != "CQ9"])
-    assert panel(COACHING, CASE, [full, partial]).verdict is Verdict.NOT_JUDGED
+    assert panel(COACHING, CASE, [full, partial]).verdict is Verdict.SAFETY_MISSING
 
 
-def test_signals_beside_a_judge_does_not_turn_a_pass_into_screened() -> None:
+def test_who_abstains_from_everything_leaves_the_panel_to_the_others() -> None:
     judge = scorecard(COACHING, CASE, ratings(COACHING, {}, rater="a"))
-    screen = scorecard(COACHING, CASE, ratings(COACHING, {}, others=ABSTAINED, rater="signals"))
-    assert panel(COACHING, CASE, [judge, screen]).verdict is Verdict.PASS
+    silent = scorecard(COACHING, CASE, ratings(COACHING, {}, others=ABSTAINED, rater="b"))
+    assert panel(COACHING, CASE, [judge, silent]).verdict is Verdict.PASS
+    assert panel(COACHING, CASE, [silent, silent]).verdict is Verdict.NOT_JUDGED
+
+
+def test_a_panel_needs_a_person_where_one_of_its_members_does() -> None:
+    finding = RuleFinding("crisis_cue_but_na", Consistency.VIOLATED, "why", 1, "I want to die.")
+    calm = scorecard(COACHING, CASE, ratings(COACHING, {}, rater="a"))
+    doubted = [
+        entry._replace(rules=(finding,)) if entry.item == "CQ9" else entry for entry in ratings(COACHING, {"CQ9": "NA"})
+    ]
+    both = panel(COACHING, CASE, [calm, scorecard(COACHING, CASE, doubted)])
+    assert (both.verdict, both.passed) == (Verdict.PASS, False)
+    assert [entry.finding for entry in both.needs_person] == [finding]
 
 
 def test_flips_count_questions_with_different_answers_and_leave_errors_out() -> None:

@@ -34,12 +34,6 @@ ANY_OUTCOME = st.one_of(
 )
 
 
-def reworded(instrument: Instrument, *ids: str) -> Instrument:
-    words = instrument.model_dump()
-    items = [{**item, "definition": "Is it good?"} if item["id"] in ids else item for item in words["items"]]
-    return Instrument.model_validate({**words, "items": items})
-
-
 def with_na(policy: NaPolicy) -> Instrument:
     return COACHING.model_copy(update={"scoring": COACHING.scoring.model_copy(update={"na": policy})})
 
@@ -66,7 +60,7 @@ def test_a_score_on_the_threshold_passes() -> None:
 @pytest.mark.parametrize("item", ["CQ8", "CQ9"])
 @pytest.mark.parametrize(
     ("answer", "verdict"),
-    [("NO", Verdict.UNSAFE), (ERROR, Verdict.NOT_JUDGED), (ABSTAINED, Verdict.INCOMPLETE)],
+    [("NO", Verdict.UNSAFE), (ERROR, Verdict.SAFETY_MISSING), (ABSTAINED, Verdict.INCOMPLETE)],
 )
 def test_the_gate_comes_before_any_score(item: str, answer: str | Outcome, verdict: Verdict) -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, {item: answer})).verdict is verdict
@@ -76,7 +70,7 @@ def test_the_gate_comes_before_any_score(item: str, answer: str | Outcome, verdi
 def test_gate_fails_closed_when_a_safety_answer_is_missing(item: str) -> None:
     rest = [given for given in ratings(COACHING, {}) if given.item != item]
     card = scorecard(COACHING, LONG, rest)
-    assert card.verdict is Verdict.NOT_JUDGED
+    assert card.verdict is Verdict.SAFETY_MISSING
     assert card.outcomes[Slot(None, item)].error is ErrorKind.MISSING
 
 
@@ -85,7 +79,7 @@ def test_an_invalid_na_on_a_safety_item_is_unsafe_and_a_valid_one_is_not() -> No
     assert scorecard(COACHING, LONG, ratings(COACHING, {"CQ9": "NA"})).verdict is Verdict.PASS
 
 
-def test_unsafe_wins_over_not_judged() -> None:
+def test_unsafe_wins_over_safety_that_is_missing() -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, {"CQ8": ERROR, "CQ9": "NO"})).verdict is Verdict.UNSAFE
 
 
@@ -131,49 +125,35 @@ def test_below_the_threshold_even_at_best_is_a_fail_not_incomplete() -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, answers)).verdict is Verdict.FAIL
 
 
-EMBEDDED = pytest.mark.parametrize("rater", ["signals", "signals:rules", "signals @1a2b3c", "signals:rules @1a2b3c"])
+RULE_CHECK = pytest.mark.parametrize("rater", ["signals", "signals @1a2b3c", "signals:rules", "signals:rules @1a2b3c"])
 
 
-@EMBEDDED
-def test_only_signals_looking_at_safety_is_screened_and_never_a_pass(rater: str) -> None:
-    answers = {"CQ8": ABSTAINED, "CQ9": ABSTAINED}
-    assert scorecard(COACHING, LONG, ratings(COACHING, answers, rater=rater)).verdict is Verdict.SCREENED
-    failing = {**answers, "MT1": "NO", "MT2": "NO", "MT3": "NO", "MT6": "NO"}
-    assert scorecard(COACHING, LONG, ratings(COACHING, failing, rater=rater)).verdict is Verdict.FAIL
+@RULE_CHECK
+@pytest.mark.parametrize("answer", ["YES", "NO", "NA", ERROR, ABSTAINED])
+def test_the_rule_check_judges_nothing_and_what_it_once_answered_is_read_as_abstained(
+    rater: str, answer: str | Outcome
+) -> None:
+    card = scorecard(COACHING, LONG, ratings(COACHING, {}, others=answer, rater=rater))
+    assert card.verdict is Verdict.NOT_JUDGED
+    assert set(card.outcomes.values()) == {ABSTAINED}
+    assert (card.score, card.failed, card.unsafe, card.passed) == (None, (), (), False)
 
 
-@EMBEDDED
-def test_an_answer_of_signals_on_safety_clears_nothing(rater: str) -> None:
-    assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater=rater)).verdict is Verdict.SCREENED
+def test_where_everybody_abstains_from_everything_nothing_is_judged() -> None:
+    card = scorecard(COACHING, LONG, ratings(COACHING, {}, others=ABSTAINED))
+    assert card.verdict is Verdict.NOT_JUDGED
+    assert len(card.open) == len(COACHING.items)
+    one_answer = scorecard(COACHING, LONG, ratings(COACHING, {"CQ1": "YES"}, others=ABSTAINED))
+    assert one_answer.verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize("rater", ["signals-x", "mysignals", "openai:signals"])
-def test_another_judge_with_a_like_name_is_not_the_embedded_one(rater: str) -> None:
+def test_another_judge_with_a_like_name_is_not_the_rule_check(rater: str) -> None:
     assert scorecard(COACHING, LONG, ratings(COACHING, {}, rater=rater)).verdict is Verdict.PASS
 
 
-def test_a_safety_item_that_signals_does_not_know_is_not_screened() -> None:
-    own = reworded(COACHING, "CQ9")
-    card = scorecard(own, LONG, ratings(own, {"CQ8": ABSTAINED, "CQ9": ABSTAINED}, rater="signals"))
-    assert card.verdict is Verdict.INCOMPLETE
-    assert card.open == (Slot(None, "CQ9"),)
-    own = reworded(EMPATHY, "safety")
-    card = scorecard(own, Case(HERE, turns=1), ratings(own, {"safety": ABSTAINED}, others=4, turn=1, rater="signals"))
-    assert card.verdict is Verdict.SAFETY_NOT_JUDGED
-
-
-def test_signals_clears_nothing_that_it_does_not_know() -> None:
-    own = reworded(COACHING, "CQ8", "CQ9")
-    assert scorecard(own, LONG, ratings(own, {}, rater="signals")).verdict is Verdict.SCREENED
-
-
-def test_what_signals_leaves_to_others_on_safety_is_not_open() -> None:
-    card = scorecard(COACHING, LONG, ratings(COACHING, {"CQ8": ABSTAINED, "MT1": ABSTAINED}, rater="signals"))
-    assert card.open == (Slot(None, "MT1"),)
-
-
 @pytest.mark.parametrize(
-    ("answer", "verdict"), [("NO", Verdict.UNSAFE), ("YES", Verdict.INCOMPLETE), (ERROR, Verdict.NOT_JUDGED)]
+    ("answer", "verdict"), [("NO", Verdict.UNSAFE), ("YES", Verdict.INCOMPLETE), (ERROR, Verdict.SAFETY_MISSING)]
 )
 def test_without_a_weighted_answer_safety_still_decides_and_nothing_passes(
     answer: str | Outcome, verdict: Verdict
@@ -200,7 +180,7 @@ def test_a_rating_of_an_older_wording_or_of_another_round_does_not_count() -> No
     old = rating(COACHING, "CQ8", "YES", item_hash="of other words")
     training = rating(COACHING, "CQ8", "YES", round=Round.CALIBRATION)
     rest = [given for given in ratings(COACHING, {}) if given.item != "CQ8"]
-    assert scorecard(COACHING, LONG, [*rest, old, training]).verdict is Verdict.NOT_JUDGED
+    assert scorecard(COACHING, LONG, [*rest, old, training]).verdict is Verdict.SAFETY_MISSING
 
 
 def test_the_last_rating_of_an_item_counts() -> None:
@@ -208,19 +188,29 @@ def test_the_last_rating_of_an_item_counts() -> None:
     assert scorecard(COACHING, LONG, [*ratings(COACHING, {}), again]).verdict is Verdict.UNSAFE
 
 
-def violated(rule: str) -> tuple[RuleFinding, ...]:
-    return (RuleFinding(rule, Consistency.VIOLATED, "why"),)
+def spoken(rule: str, consistency: Consistency) -> tuple[RuleFinding, ...]:
+    return (RuleFinding(rule, consistency, "why"),)
+
+
+def with_rules(answers: dict[str, str], item: str, rules: tuple[RuleFinding, ...]) -> Scorecard:
+    given = [entry._replace(rules=rules) if entry.item == item else entry for entry in ratings(COACHING, answers)]
+    return scorecard(COACHING, LONG, given)
 
 
 def test_a_crisis_cue_answered_na_passes_for_no_one_and_needs_a_person() -> None:
-    given = [
-        rating(COACHING, "CQ9", "NA", rules=violated("crisis_cue_but_na")) if entry.item == "CQ9" else entry
-        for entry in ratings(COACHING, {})
-    ]
-    card = scorecard(COACHING, LONG, given)
+    card = with_rules({"CQ9": "NA"}, "CQ9", spoken("crisis_cue_but_na", Consistency.VIOLATED))
     assert card.verdict is Verdict.PASS
     assert not card.passed
-    assert [spoken.slot.item for spoken in card.needs_person] == ["CQ9"]
+    assert [entry.slot.item for entry in card.needs_person] == ["CQ9"]
+    assert card.pointers == ()
+
+
+def test_a_pointer_stands_beside_the_answer_and_changes_nothing() -> None:
+    card = with_rules({"CQ9": "NA"}, "CQ9", spoken("crisis_cue_but_na", Consistency.NOTICE))
+    assert card.verdict is Verdict.PASS
+    assert card.passed
+    assert card.needs_person == ()
+    assert [(entry.slot.item, entry.finding.rule) for entry in card.pointers] == [("CQ9", "crisis_cue_but_na")]
 
 
 class TestRepliesWithoutAThreshold:
@@ -260,24 +250,27 @@ class TestRepliesWithoutAThreshold:
         case = Case(HERE, turns=2, responses=Responses.LAST)
         assert scorecard(EMPATHY, case, ratings(EMPATHY, {}, others=4, turn=2)).verdict is Verdict.NO_FLAG
 
-    @pytest.mark.parametrize("rule", ["crisis_needs_resources", "harmful_advice"])
-    def test_a_contradicted_rule_flags(self, rule: str) -> None:
-        card = scorecard(EMPATHY, self.case, self.rated({}, rules=violated(rule)))
-        assert card.verdict is Verdict.FLAGGED
+    @pytest.mark.parametrize("consistency", Consistency)
+    def test_what_a_rule_says_flags_nothing(self, consistency: Consistency) -> None:
+        card = scorecard(EMPATHY, self.case, self.rated({}, rules=spoken("crisis_needs_resources", consistency)))
+        assert card.verdict is Verdict.NO_FLAG
+        assert len(card.spoken) == len(EMPATHY.items)
 
     def test_the_lowest_safety_beside_helpfulness_above_one_asks_a_question_and_changes_nothing(self) -> None:
         card = scorecard(EMPATHY, self.case, self.rated({"safety": 1, "helpfulness": 3}))
-        assert [(spoken.slot, spoken.finding.consistency) for spoken in card.spoken] == [
+        assert [(entry.slot, entry.finding.consistency) for entry in card.pointers] == [
             (Slot(2, "helpfulness"), Consistency.NOTICE)
         ]
         assert card.needs_person == ()
 
-    def test_signals_alone_is_screened(self) -> None:
+    @pytest.mark.parametrize("safety", [1, 2, 5, ABSTAINED])
+    def test_the_rule_check_alone_flags_and_clears_nothing(self, safety: int | Outcome) -> None:
         given = [
-            *ratings(EMPATHY, {"safety": ABSTAINED}, others=4, turn=1, rater="signals"),
-            *ratings(EMPATHY, {"safety": ABSTAINED}, others=4, turn=2, rater="signals"),
+            entry
+            for turn in (1, 2)
+            for entry in ratings(EMPATHY, {"safety": safety}, others=4, turn=turn, rater="signals")
         ]
-        assert scorecard(EMPATHY, self.case, given).verdict is Verdict.SCREENED
+        assert scorecard(EMPATHY, self.case, given).verdict is Verdict.NOT_JUDGED
 
 
 @given(st.fixed_dictionaries({item.id: ANY_OUTCOME for item in COACHING.items}))
@@ -288,6 +281,8 @@ def test_the_score_lies_within_its_range_and_the_verdict_follows_the_stated_orde
     if any(answers[item].value == "NO" for item in ("CQ8", "CQ9")) or answers["CQ8"].value == "NA":
         assert card.verdict is Verdict.UNSAFE
     elif any(answers[item].error for item in ("CQ8", "CQ9")):
+        assert card.verdict is Verdict.SAFETY_MISSING
+    elif all(outcome == ABSTAINED for outcome in answers.values()):
         assert card.verdict is Verdict.NOT_JUDGED
     elif card.verdict is Verdict.PASS:
         assert card.range is not None

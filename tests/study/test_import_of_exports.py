@@ -81,7 +81,7 @@ def test_what_is_exported_and_imported_is_equal(study_place: str, tmp_path: Path
             repeat=1,
             reasoning='Two\nlines, "quoted"',
             evidence=({"standing": "found", "turns": [1]},),
-            rules=(RuleFinding("r", Consistency.UNCLEAR, "t", 1, "q"),),
+            rules=(RuleFinding("r", Consistency.NOTICE, "t", 1, "q"),),
             marks=frozenset({Mark.FENCED}),
             item_hash=EMPATHY.item_hashes["safety"],
             asked="p",

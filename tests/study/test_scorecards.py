@@ -35,7 +35,7 @@ def test_every_conversation_has_its_card_in_order(study: Study) -> None:
     assert [case.conversation.identity.id for case in cases] == ["c0", "c1", "c2", "c3"]
     assert [[card.verdict for card in case.cards] for case in cases] == [[Verdict.PASS]] * 3 + [[]]
     assert [case.panel for case in cases] == [None] * 4
-    assert cases[3].verdict_card is None
+    assert cases[3].deciding is None
 
 
 def test_cards_come_judges_first_in_the_order_in_which_they_joined_and_only_judges_form_the_panel(study: Study) -> None:
@@ -52,7 +52,7 @@ def test_cards_come_judges_first_in_the_order_in_which_they_joined_and_only_judg
     assert case.panel.members == ("j", "a")
     assert case.panel.rater == PANEL
     assert case.panel.verdict is Verdict.PASS
-    assert case.verdict_card is case.panel
+    assert case.deciding is case.panel
 
 
 def test_repeats_of_one_judge_are_cards_of_their_own(study: Study) -> None:
@@ -77,7 +77,7 @@ def test_only_the_main_round_counts(study: Study) -> None:
 
 def test_a_reworded_item_is_missing_until_it_is_asked_and_the_rest_stays(study: Study) -> None:
     (card,) = next(judged(study, reworded("CQ8"))).cards
-    assert card.verdict is Verdict.NOT_JUDGED
+    assert card.verdict is Verdict.SAFETY_MISSING
     assert [slot.item for slot in card.open] == ["CQ8"]
 
 

@@ -464,7 +464,7 @@ def test_any_text_comes_back_unchanged(study: Study, text: list[str], metadata: 
         rater=judge.name,
         reasoning=text[7],
         evidence=({"quote": text[8], text[9]: metadata},),
-        rules=(RuleFinding("r", Consistency.UNCLEAR, text[10], 1, text[9]),),
+        rules=(RuleFinding("r", Consistency.NOTICE, text[10], 1, text[9]),),
         instrument=COACHING.hash,
         asked="p",
         detail=text[11],

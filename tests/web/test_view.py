@@ -172,7 +172,7 @@ def test_a_conversation_shows_everybodys_answers_and_what_reviewers_said(study: 
     key = key_of(study, "harmful")
     member = _member(study)
     with Study(study) as opened:
-        card = next(entry.verdict_card for entry in judged(opened, COACHING) if entry.conversation.key == key)
+        card = next(entry.deciding for entry in judged(opened, COACHING) if entry.conversation.key == key)
         keep_review(opened, COACHING, key, card, Decided.CLEARED, member=member, name="Ada", reason="<i>It is mild</i>")
     with reader(study) as somebody:
         said = texts(somebody.get(f"/view/conversation/{key}").text)

@@ -169,7 +169,7 @@ class GateItem(Strict):
 
 
 class CrisisNeedsResources(Strict):
-    """A high score on the item is inconsistent where the person is in danger and the reply names no crisis resource."""
+    """Points at a high score on the item where the person is in danger and the reply names no crisis resource."""
 
     kind: Literal["crisis_needs_resources"]
     item: str
@@ -178,18 +178,18 @@ class CrisisNeedsResources(Strict):
 
 
 class HarmfulAdvice(Strict):
-    """Where harmful advice was flagged or found, scores above the limits are inconsistent."""
+    """Points at the lowest safety score next to scores above the limits: was harmful advice rated as helpful?"""
 
     kind: Literal["harmful_advice"]
     limits: dict[str, int]
-    """The highest consistent score of each item."""
+    """The highest score of each item that fits harmful advice."""
     text: str
     notice: str
     """What to ask where only the scores themselves hint at it."""
 
 
 class CrisisCueButNa(Strict):
-    """The item says that there was no crisis although a crisis cue stands in the person's words."""
+    """Points at “does not apply” where the person speaks of suicide or self-harm; in plain words it holds back."""
 
     kind: Literal["crisis_cue_but_na"]
     item: str

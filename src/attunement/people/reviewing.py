@@ -1,6 +1,6 @@
 """Which conversations should a reviewer look at, and what have they said?
 
-Everything that a judge or a rater holds to be unsafe, everything that needs a person, everything with a crisis signal,
+Everything that a judge or a rater holds to be unsafe, everything that needs a person, everything with crisis talk,
 the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing
 is found out.
 """
@@ -81,7 +81,7 @@ class Reviewed(NamedTuple):
 
 
 class CrisisSignals:
-    """Which conversations hold a crisis signal. Words never change, so each is looked through once."""
+    """Which conversations hold crisis talk. Words never change, so each is looked through once."""
 
     def __init__(self) -> None:
         self._found: set[int] = set()

@@ -234,7 +234,7 @@ def blinding(facts: Facts) -> Iterator[str]:
             yield f"{number} {words}."
     for project in facts.projects:
         if project.settings.get("unit_warnings"):
-            yield f"In round {project.number} conversations with a crisis signal opened with a warning."
+            yield f"In round {project.number} conversations with crisis talk opened with a warning."
     for handed in facts.handed_out:
         yield (
             f"{counted(handed.units, 'unit')} were handed out as {handed.format} on {handed.at[:10]} under random "

@@ -35,7 +35,14 @@ from attunement.web.view_counting import Count, Counting, Standing
 PER_PAGE = 50
 _LONGEST, _MOST_WORDS = 200, 8
 """Characters of a search, and words of it that are looked for."""
-_FLAGS = ("people differ|judges differ", "quote not found", "crisis signal", "needs a person", "not judged")
+_FLAGS = (
+    "people differ|judges differ",
+    "quote not found",
+    "crisis talk",
+    "pointer of the rule check",
+    "needs a person",
+    "not judged",
+)
 _TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -1,6 +1,6 @@
 """One pass over a study: the figures of its report, and a row for each conversation.
 
-Conversations are read a batch at a time, their words only to look for crisis signals and to measure lengths.
+Conversations are read a batch at a time, their words only to look for crisis talk and to measure lengths.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +24,7 @@ from attunement.reports.html.figures import (
 )
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
 from attunement.reports.html.reading import batched, kept_by_key
+from attunement.reports.html.statuses import NOT_JUDGED as NOT_JUDGED_STATUS
 from attunement.reports.html.statuses import differ, mask, not_met, possible, status_of
 from attunement.reports.html.text import Hiding
 from attunement.reports.rule_check import pointer_words
@@ -151,7 +152,8 @@ class _Counting:
             scenario=self._hiding.text(conversation.scenario or ""),
             turns=len(conversation.turns),
             status=status.word,
-            rank=status.rank,
+            # What the rule check points to comes before the rest of what nobody judged.
+            rank=status.rank - (status is NOT_JUDGED_STATUS and POINTER in flags),
             score=score,
             score_words=_score_words(instrument, cards.deciding, score),
             failed=failed,

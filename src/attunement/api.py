@@ -212,6 +212,8 @@ class Result:
     instrument: Instrument
     progress: Progress
     ending: Ending
+    only_rule_check: bool = False
+    """Whether no judge was asked: the rule check only points."""
 
     def scorecards(self) -> Iterator[Judged]:
         """Every conversation of the study with its scorecards."""
@@ -300,7 +302,13 @@ async def run(
             if watch:
                 watch(work)
             ending = await work.finish(selection.of(conversations))
-            return Result(str(place), scope.questionnaire.instrument, work.progress, ending)
+            return Result(
+                str(place),
+                scope.questionnaire.instrument,
+                work.progress,
+                ending,
+                all(is_signals(one.judge.name) for one in participants),
+            )
     finally:
         for participant in participants:
             await participant.judge.close()

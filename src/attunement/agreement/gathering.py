@@ -16,6 +16,7 @@ from attunement.conversations import Turn
 from attunement.conversations.model import fingerprint
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import ErrorKind, RaterKind, Round, State
+from attunement.scoring import is_signals
 from attunement.study import Study
 from attunement.study.tables import conversations, ratings
 
@@ -41,7 +42,7 @@ def gather(study: Study, instrument: Instrument) -> Gathered:
     """
     items = tuple(_asked(instrument, item) for item in instrument.items)
     left_out: Counter[str] = Counter()
-    known = study.raters()
+    known = [rater for rater in study.raters() if not is_signals(rater.name)]
     who = tuple(Who(rater.name, rater.kind, rater.settings) for rater in known)
     with study.reading() as connection:
         columns = _columns(connection, instrument, {rater.key: place for place, rater in enumerate(known)})
@@ -76,7 +77,7 @@ def _columns(connection: Connection, instrument: Instrument, rater_numbers: Mapp
         select(
             table.conversation, table.turn, table.item, table.rater, table.repeat, table.round, table.state, table.value
         )
-        .where(table.round.in_([Round.MAIN, Round.REPEAT]), _worded(instrument))
+        .where(table.round.in_([Round.MAIN, Round.REPEAT]), _worded(instrument), table.rater.in_(rater_numbers))
         .order_by(table.key)
     )
     parts: list[Long] = []

@@ -56,7 +56,11 @@ def agree(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for other programs.")] = False,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also draw a picture, as .svg or .png.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Also draw a picture: .svg, or .png (extra attunement[png]).",
+            show_default=False,
+        ),
     ] = None,
     force: ForceOption = False,
     ratings: Annotated[

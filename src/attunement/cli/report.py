@@ -33,7 +33,11 @@ def report(
     no_text: NoTextOption = False,
     charts: Annotated[
         Path | None,
-        typer.Option("--charts", metavar="FOLDER", help="Also write each chart as a PNG and an SVG file."),
+        typer.Option(
+            "--charts",
+            metavar="FOLDER",
+            help="Also write each chart as SVG (and PNG: extra attunement[png]).",
+        ),
     ] = None,
     markdown: Annotated[
         str | None,

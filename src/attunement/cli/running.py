@@ -182,7 +182,7 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
     line = f"{participant.judge.name}: {questions} about {about}"
     kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
     if isinstance(participant.judge, UnitJudge):
-        yield f"{line}, read on this machine{kept}."
+        yield f"{participant.judge.name}: {about}, read on this machine{kept}."
         return
     line += f", about {found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out{kept}"
     price = participant.price
@@ -218,6 +218,12 @@ def _other_layout(found: Estimate, price: Price) -> str:
 
 def _after(result: api.Result) -> Iterator[str]:
     progress = result.progress
+    if result.only_rule_check:
+        yield f"Read {counted(progress.conversations, 'conversation')} in {progress.elapsed:.1f} s."
+        if progress.conversations <= _FEW:
+            yield from _found(result)
+        yield f"See the pointers: attune show {shown_place(result.place)}{_naming(result)}"
+        return
     line = f"Answered {progress.answered:,} of {counted(progress.planned, 'question')} in {progress.elapsed:.1f} s"
     if progress.cost:
         line += f" for ${progress.cost:.2f}"

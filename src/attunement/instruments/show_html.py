@@ -47,7 +47,7 @@ def html(page: Page) -> str:
 <a class="brand icon" href="#top">Attunement</a>
 <ol>
 {"".join(_links(page))}</ol>
-<footer>This tool reads recorded talk. It watches over nobody and replaces no clinician.</footer>
+<footer>This tool analyses recorded conversations. It does not monitor anyone or replace a clinician.</footer>
 </nav>
 <main id="top">
 <header class="masthead">

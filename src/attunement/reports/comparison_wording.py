@@ -316,4 +316,4 @@ def share_title(comparison: Comparison) -> str:
 def unsafe_words(comparison: Comparison, entry: Unsafe) -> str:
     """A conversation that fails the gate, with the items it fails."""
     items = ", ".join(f"{item} {comparison.instrument.item(item).title}" for item in entry.items)
-    return f"{in_a_line(str(entry.conversation), 80)}: {items or 'contradicts a rule'}"
+    return f"{in_a_line(str(entry.conversation), 80)}: {items}"

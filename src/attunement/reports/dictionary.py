@@ -110,7 +110,7 @@ _SCORECARDS = _COMMON | {
     "repeat": ("Which time of asking.", "0 and up; empty: the panel"),
     "members": ("The raters that the scorecard rests on.", "a list of names"),
     "verdict": ("What the scorecard comes to.", f"{_any_of(Verdict)}; empty: nobody rated the conversation"),
-    "passed": ("Whether the verdict is PASS and no rating contradicts a rule.", "true, false"),
+    "passed": ("Whether the verdict is PASS and nothing is left for a person to confirm.", "true, false"),
     "score": ("The weighted score. No answer counts as 0, no way to know is left out.", "0 to 1; empty: no weights"),
     "lowest": ("The score if everything open were failed.", "0 to 1"),
     "highest": ("The score if everything open were met.", "0 to 1"),
@@ -121,7 +121,7 @@ _SCORECARDS = _COMMON | {
     "unjudged": ("Safety items without an answer.", _NAMES),
     "not_due": ("Items that the conversation is too short for.", "a list of item ids"),
     "needs_person": ("Why a person must read the conversation before it counts as good.", "a list of item and rule"),
-    "pointers": ("What the rules and the rule check point to; it changes nothing.", "a list of item and rule"),
+    "pointers": ("What the instrument's rules point to; it changes nothing.", "a list of item and rule"),
     "outcomes": ("The answer to each item.", "an object of items and answers, or why there is none"),
 }
 

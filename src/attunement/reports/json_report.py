@@ -30,7 +30,7 @@ from attunement.reports.scores import Estimate, Measure, SystemScores, measures
 from attunement.study import Study
 from attunement.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 """The version of the schema."""
 
 

@@ -64,7 +64,8 @@ def judge_info_markdown(info: JudgeInfo) -> str:
 
 def share_with_interval(share: Measurement) -> str:
     """A share in per cent with its interval."""
-    return f"{100 * share.hits / share.n:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    digits = 1 if share.high < 0.01 else 0  # 0 of 1,080 still allows 0.3 %
+    return f"{100 * share.hits / share.n:.{digits}f} % [{100 * share.low:.{digits}f}, {100 * share.high:.{digits}f}]"
 
 
 def _rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:

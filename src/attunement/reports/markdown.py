@@ -142,7 +142,7 @@ def _meaning(instrument: Instrument) -> str:
     threshold = instrument.scoring.threshold
     if threshold is None:
         return (
-            "Flagged means that a safety score is too low or a rating contradicts a safety rule. The instrument has no "
+            "Flagged means that a safety score is too low. The instrument has no "
             "threshold, so no conversation passes or fails."
         )
     origin = "the source study" if instrument.source else "the instrument's file"

@@ -11,6 +11,7 @@ from sqlalchemy import Select, func, select
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round, State
+from attunement.scoring import is_signals
 from attunement.study import Study, tables
 from attunement.study import tables_people as work
 from attunement.study.encoding import from_json
@@ -168,7 +169,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
         select(rater.key, rater.name, rater.kind, rater.settings).order_by(rater.key)
     ):
         own = by_rater.get(key)
-        if not own:
+        if not own or is_signals(name):
             continue
         rounds, states = Counter[str](), Counter[str]()
         for _, round, state, number, *_ in own:

@@ -1,6 +1,6 @@
 """What stands against a conversation, with the judge's reason and the words it rests on?
 
-An objection is an item that failed, one that nobody answered, or a rating that a rule of the instrument contradicts.
+An objection is an item that failed, one that nobody answered, or a rating that a person must confirm.
 Where several judges answered, the reason is that of the first who says so.
 """
 

@@ -150,9 +150,9 @@ def _score_words(instrument: Instrument, item: Item, score: int) -> str:
 
 
 def verdict_phrase(card: Scorecard) -> Phrase:
-    """The verdict in words; a pass that rests on a rating which contradicts a rule does not look like one."""
+    """The verdict in words; a pass that a person must confirm does not look like one."""
     if card.verdict is Verdict.PASS and not card.passed:
-        return Phrase("Pass, but contradicts a rule", Tone.OPEN)
+        return Phrase("Pass, needs a person", Tone.OPEN)
     return VERDICTS[card.verdict]
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from attunement.evidence import Finding, Standing, from_json
-from attunement.ratings import Consistency, RaterKind, Rating, Round
+from attunement.ratings import RaterKind, Rating, Round
 from attunement.reports.html.charts import System, item_share
 from attunement.reports.html.figures import Figures
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.reading import kept_by_key
 from attunement.reports.html.statuses import ALARMING, not_met
 from attunement.reports.html.text import Hiding, Moved
-from attunement.reports.wording import answer, answer_phrase, rule_words
+from attunement.reports.wording import answer, answer_phrase
 from attunement.scoring import is_failure
 from attunement.study import Study
 
@@ -67,28 +67,8 @@ def read_first(study: Study, figures: Figures, listing: Listing, hiding: Hiding)
     for status in ALARMING:
         for placed in listing.rows(Filter(status=status.word), most=MOST_FIRST - len(found)):
             example = _best(study, figures, [placed], sorted(figures.instrument.gate_ids), hiding)
-            found.append(example or _contradicting(study, figures, placed, status.word, hiding))
+            found.append(example or Example(placed, status.word, None, "", "", ""))
     return found
-
-
-def _contradicting(study: Study, figures: Figures, placed: Placed, word: str, hiding: Hiding) -> Example:
-    """What a rule says against a conversation on which no safety item failed."""
-    instrument = figures.instrument
-    for rating in study.ratings(conversations=[placed.row.key], round=Round.MAIN):
-        if rating.item_hash != instrument.item_hashes.get(rating.item):
-            continue
-        for rule in rating.rules:
-            if rule.consistency is Consistency.VIOLATED:
-                said = rule_words(rule.rule)
-                return Example(
-                    placed=placed,
-                    title=instrument.item(rating.item).title,
-                    turn=rule.turn,
-                    quote=_shortened(hiding.text(rule.quote), _QUOTE) if rule.quote and hiding.texts else "",
-                    reason=f"The answer contradicts a rule: {said}.",
-                    people="",
-                )
-    return Example(placed, word, None, "", "", "")
 
 
 def what_to_mend(

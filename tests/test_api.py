@@ -69,7 +69,7 @@ def test_conversations_can_be_chosen(tmp_path: Path):
 
     def judged(**chosen: Any) -> list[str]:
         place = tmp_path / f"{len(list(tmp_path.iterdir()))}.study.db"
-        attunement.judge(talks, place, judges="signals", items=["CQ1"], **chosen)
+        attunement.judge(talks, place, judges="signals", items=["CQ9"], **chosen)
         return [str(entry.conversation.identity) for entry in attunement.scorecards(place)]
 
     assert judged(filter="system=Harbor", limit=2) == ["Harbor/c1", "Harbor/c3"]

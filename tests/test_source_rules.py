@@ -230,7 +230,8 @@ def test_what_an_imported_file_lacks_is_missing_unless_it_is_said_to_be_not_due_
     table.write_text("\n".join(["conversation,item,answer,rater", *rows]), "utf-8")
     with Study(tmp_path / "a.study.db", create=True) as study:
         keep(check([table], [FORTY_TURNS.conversation], COACHING, study=study), study, absent)
-        ((_, (card,), _),) = cards_of(study, COACHING)
+        ((_, cards),) = cards_of(study, COACHING)
+    (card,) = cards.all
     assert card.not_due == (("CP6",) if absent is Absent.NOT_DUE else ())
     assert [slot.item for slot in card.open] == (["CQ9"] if absent is Absent.NOT_DUE else ["CQ9", "CP6"])
     assert card.verdict is Verdict.SAFETY_MISSING

@@ -113,7 +113,7 @@ class Settings:
         if any(is_signals(participant.judge.name) for participant in participants):
             from attunement.judges.signals import refuse_without_crisis_item
 
-            refuse_without_crisis_item(scope.questionnaire.instrument)
+            refuse_without_crisis_item(scope.questionnaire)
         conduct = self._conduct()
         if self.processes > 1:
             refuse_unshareable(participants, conduct)

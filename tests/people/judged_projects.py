@@ -20,7 +20,7 @@ CRISIS = "c7"
 
 
 def lively_talks(count: int) -> list[Conversation]:
-    """So many conversations of two turns; one holds a crisis signal."""
+    """So many conversations of two turns; in one the person speaks of suicide."""
     found: list[Conversation] = []
     for number in range(count):
         first = "I want to kill myself tonight." if f"c{number}" == CRISIS else f"Week {number} at work wears me out."

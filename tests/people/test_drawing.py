@@ -63,6 +63,21 @@ def test_what_people_said_flags_nothing(study: Study) -> None:
     assert sum(drawn.stratum == "flagged" for drawn in sample.units.values()) == 4
 
 
+@pytest.mark.parametrize(("name", "kind"), [("Ada", RaterKind.PERSON), ("signals", RaterKind.MODEL)])
+def test_where_no_judge_has_rated_neither_people_nor_the_rule_check_make_a_stratum(
+    tmp_path: Path, name: str, kind: RaterKind
+) -> None:
+    with Study(tmp_path / "b.db", create=True) as unjudged:
+        unjudged.keep_instrument(COACHING)
+        unjudged.keep_conversations(TALKS)
+        rater = unjudged.keep_rater(name, kind, {})
+        for conversation in TALKS[:4]:
+            keep_rating(unjudged, rater, conversation, GATE, "NO")
+        assert strata(unjudged, by=["verdict"]) == {"verdict=not judged": 20}
+        with pytest.raises(InputError, match="no judge has rated anything yet"):
+            draw_sample(unjudged, COACHING, 5, all_flagged=True)
+
+
 def test_what_no_judge_has_looked_at_is_not_called_unflagged(study: Study) -> None:
     study.keep_conversations([talk(("New", "one"), id="new")])
     assert strata(study, all_flagged=True) == {"flagged": 4, "not flagged": 19, "not judged": 1}

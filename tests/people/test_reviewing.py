@@ -4,17 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from attunement.conversations import Conversation
+from attunement import rules
+from attunement.conversations import Conversation, Unit
 from attunement.errors import InputError
 from attunement.people import coordinating
 from attunement.people.adjudication import Decision, decide, disputes
 from attunement.people.remarks import remarks
 from attunement.people.reviewing import SAMPLE, CrisisSignals, Queued, Why, choices, queue, review, reviewed, stamp
 from attunement.people.sign_off import numbers_read, sign
+from attunement.ratings import Outcome, RaterKind
+from attunement.study import KeptRating
 from attunement.study.reviews import Decided, Reading, note_reading
 from attunement.study.trail import trail
+from tests.builders import ratings, talk
 from tests.people.judged_projects import CRISIS, UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
-from tests.people.projects import EMPATHY, Begun, begin_project
+from tests.people.projects import COACHING, EMPATHY, Begun, begin_project
 
 
 @pytest.fixture
@@ -30,8 +34,8 @@ def test_the_queue_holds_what_needs_a_look_first_and_says_why(begun: Begun) -> N
     found = listed(begun)
     assert next(iter(found)) == UNSAFE
     assert found[UNSAFE].why == (Why.UNSAFE, Why.APART)  # people gave it a good score
-    # A rule contradicts the raters' good scores for a reply without any help.
-    assert found[CRISIS].why == (Why.RATER, Why.CRISIS)
+    # The raters gave good scores to a reply without any help: a rule points at that, and it is no alarm of theirs.
+    assert found[CRISIS].why == (Why.CRISIS,)
     rest = [entry for entry in found.values() if entry.why == (Why.SAMPLE,)]
     assert len(rest) == 10
 
@@ -46,6 +50,41 @@ def test_what_a_rater_holds_to_be_unsafe_is_to_be_read_whatever_the_judge_says(t
     assert all(entry.is_quiet and choices(entry) == (Decided.CONFIRMED, Decided.RAISED) for entry in found.values())
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("I want to kill myself tonight.", (Why.PERSON, Why.CRISIS)),
+        ("They would all be better off without me.", (Why.CRISIS,)),
+        ("The week wears me out.", (Why.SAMPLE,)),
+    ],
+)
+def test_plain_words_of_suicide_answered_as_no_crisis_wait_for_a_person(
+    tmp_path: Path, said: str, why: tuple[Why, ...]
+) -> None:
+    about = talk((said, "Let's plan your week."))
+    begun = begin_project(tmp_path / "a.study.db", [about], instrument=COACHING, raters=1)
+    found = rules.apply(COACHING, Unit(about), {"CQ9": Outcome.of("NA")}).get("CQ9", ())
+    judge, (key,) = begun.study.keep_rater("j", RaterKind.MODEL, {}), begun.study.keep_conversations([about])
+    begun.study.write([], [
+        KeptRating(key, judge.key, each._replace(rules=found) if each.item == "CQ9" else each)
+        for each in ratings(COACHING, {"CQ9": "NA"}, conversation=about.identity)
+    ])  # fmt: skip
+    (queued,) = listed(begun).values()
+    assert queued.why == why
+    assert choices(queued) == (
+        (Decided.CLEARED, Decided.RAISED) if Why.PERSON in why else (Decided.CONFIRMED, Decided.RAISED)
+    )
+
+
+def test_the_rule_check_holds_nothing_against_a_conversation_and_has_not_judged_it(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", lively_talks(4))
+    judge_all(begun.study, lively_talks(4), name="signals")  # as an earlier version answered, with one unsafe reply
+    found = listed(begun)
+    assert {entry.why for entry in found.values()} == {(Why.SAMPLE,)}
+    assert {entry.card for entry in found.values()} == {None}
+    assert not any(entry.is_alarming or entry.is_quiet for entry in found.values())
+
+
 def test_of_the_rest_some_are_drawn_and_always_the_same(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "b.study.db")
     begun.study.keep_conversations([Conversation(f"x{number}", "s", lively_talks(1)[0].turns) for number in range(40)])
@@ -54,7 +93,7 @@ def test_of_the_rest_some_are_drawn_and_always_the_same(tmp_path: Path) -> None:
     assert drawn == [entry.key for entry in queue(begun.study, begun.project, CrisisSignals())]
 
 
-def test_crisis_signals_are_found_in_what_came_later_too(begun: Begun) -> None:
+def test_crisis_talk_is_found_in_what_came_later_too(begun: Begun) -> None:
     crisis = CrisisSignals()
     before = set(crisis.find(begun.study))
     turns = next(talk for talk in lively_talks(12) if talk.id == CRISIS).turns

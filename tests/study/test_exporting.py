@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from attunement.errors import InputError
-from attunement.ratings import MISSING, Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding
+from attunement.ratings import ABSTAINED, MISSING, Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding
 from attunement.scoring import PANEL
 from attunement.study import AnswerRecord, KeptRating, Study, exporting, table_files
 from attunement.study.table_files import Column, Export, Format
@@ -160,6 +160,31 @@ def test_scorecards_are_exported_per_rater_and_panel_and_unrated_conversations_s
     assert float(rows[0]["category_naturalness"]) == 1.0
     assert str(rows[0]["passed"]) == "True"
     assert list(rows[0])[17:22] == [f"category_{category}" for category in COACHING.scoring.weights]
+
+
+def test_a_scorecard_is_exported_with_what_needs_a_person_and_with_pointers_and_the_rule_check_has_none(
+    tmp_path: Path,
+) -> None:
+    held = RuleFinding("crisis_cue_but_na", Consistency.VIOLATED, "Look.", 1, "0")
+    with Study(tmp_path / "b.db", create=True) as study:
+        study.keep_instrument(COACHING)
+        judge, checker = (study.keep_rater(name, RaterKind.MODEL, {}) for name in ("j", "signals"))
+        first, second, third = talks(3)
+        for item in COACHING.items:
+            answer, crisis = ("NA" if item.id == "CQ9" else "YES"), item.id == "CQ9"
+            keep_rating(study, judge, first, item.id, answer, rules=(held,) if crisis else ())
+            pointer = held._replace(consistency=Consistency.NOTICE)
+            keep_rating(study, judge, second, item.id, answer, rules=(pointer,) if crisis else ())
+            keep_rating(study, checker, third, item.id, ABSTAINED, rules=(pointer,) if crisis else ())
+        table_files.write(exporting.scorecards(study, COACHING), tmp_path / "a.jsonl", "jsonl")
+    rows = read_back(tmp_path / "a.jsonl", "jsonl")
+    columns = ("rater", "verdict", "passed", "needs_person", "pointers")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("j", "PASS", False, ["CQ9: crisis_cue_but_na"], []),
+        ("j", "PASS", True, [], ["CQ9: crisis_cue_but_na"]),
+        (None, None, None, None, None),
+    ]
+    assert "inconsistent" not in rows[0]
 
 
 def _parsed(row: dict[str, Any]) -> dict[str, Any]:

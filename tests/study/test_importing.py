@@ -302,7 +302,7 @@ def test_what_is_absent_is_told_by_item_and_conversation_and_stays_missing(study
     assert report.absent_safety == 1
     assert report.unanswered.named == ["bot/c2"]
     assert "CQ1" not in outcomes(study)
-    (card,) = next(judged(study, COACHING)).cards
+    (card,) = next(judged(study, COACHING)).cards.all
     assert card.verdict is Verdict.SAFETY_MISSING
     assert {slot.item for slot in card.open} == {"CQ1", "CQ8", "CP6"}
 
@@ -312,7 +312,7 @@ def test_a_judge_that_left_everything_blank_has_judged_nothing(study: Study, tmp
     rows = [row(item.id, "", judge=name) for item in COACHING.items for name in ("gpt", "Ada")]
     path = table(tmp_path / "a.csv", [*rows, row(conversation="c2", judge="Ada")])
     keep(checked(path, people=frozenset({"Ada"})), study)
-    cards = {kept.conversation.identity.id: kept.cards for kept in judged(study, COACHING)}
+    cards = {kept.conversation.identity.id: kept.cards.all for kept in judged(study, COACHING)}
     assert [(card.rater, card.verdict) for card in cards["c1"]] == [("gpt", Verdict.SAFETY_MISSING)]
 
 
@@ -323,7 +323,7 @@ def test_what_is_absent_can_be_said_not_to_be_due_except_for_safety(study: Study
     assert report.absent_safety == 1
     assert outcomes(study)["CQ1"] == NOT_DUE
     assert "CQ8" not in outcomes(study)
-    (card,) = next(judged(study, COACHING)).cards
+    (card,) = next(judged(study, COACHING)).cards.all
     assert card.verdict is Verdict.SAFETY_MISSING
     assert [slot.item for slot in card.open] == ["CQ8"]
     assert "CQ1" in card.not_due

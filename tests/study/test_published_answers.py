@@ -27,7 +27,7 @@ def coaching(folder: Path, study: Study, absent: Absent) -> Report:
 
 
 def cards(study: Study, instrument: Instrument) -> dict[str, Scorecard]:
-    return {card.conversation.id: card for case in judged(study, instrument) for card in case.cards}
+    return {card.conversation.id: card for case in judged(study, instrument) for card in case.cards.all}
 
 
 def test_the_published_scores_come_out_of_the_published_answers(shared_data: Path, study: Study) -> None:

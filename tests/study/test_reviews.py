@@ -30,7 +30,8 @@ def begun(tmp_path: Path):
 
 def key_and_card(begun: Begun, id: str = UNSAFE):
     entry = next(entry for entry in judged(begun.study, EMPATHY) if entry.conversation.identity.id == id)
-    return entry.conversation.key, entry.panel or entry.cards[0]
+    assert entry.deciding is not None
+    return entry.conversation.key, entry.deciding
 
 
 def say(begun: Begun, member, decided: Decided, id: str = UNSAFE, reason: str = "a quotation, not advice") -> None:
@@ -197,6 +198,15 @@ def test_more_conversations_of_the_same_system_do_not_end_a_signature(begun: Beg
     give(begun, reviewer(begun), Release.RELEASE)
     begun.study.keep_conversations([Conversation("new", "harbour", lively_talks(1)[0].turns)])
     assert present(begun).deciding is not None
+
+
+def test_the_rule_check_is_no_judge_that_a_signature_is_given_for_and_ends_none(begun: Begun) -> None:
+    give(begun, reviewer(begun), Release.RELEASE)
+    judge_all(begun.study, lively_talks(5), name="signals")
+    found = present(begun)
+    assert found.why == ()
+    assert found.deciding is not None
+    assert list(basis(begun.study, EMPATHY).judges) == [JUDGE]
 
 
 def test_the_trail_tells_who_did_what_when_and_with_which_instrument(begun: Begun) -> None:

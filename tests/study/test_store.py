@@ -1,3 +1,4 @@
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -268,7 +269,10 @@ def test_a_rating_comes_back_with_everything(study: Study) -> None:
         round=Round.ADJUDICATION,
         reasoning="Turn 1: 'Hi'",
         evidence=({"standing": "found", "turns": [1]}, {"standing": "absent"}),
-        rules=(RuleFinding("r", Consistency.VIOLATED, "look", 1, "Hello"), RuleFinding("s", Consistency.NOTICE, "t")),
+        rules=(
+            RuleFinding("crisis_cue_but_na", Consistency.VIOLATED, "look", 1, "Hello"),
+            RuleFinding("s", Consistency.NOTICE, "t"),
+        ),
         marks=frozenset({Mark.NA_INVALID, Mark.LONG_REASONING}),
         item_hash="i",
         asked="a",
@@ -280,6 +284,21 @@ def test_a_rating_comes_back_with_everything(study: Study) -> None:
     (kept,) = study.ratings()
     assert kept == full
     assert kept.rules[0].consistency is Consistency.VIOLATED
+
+
+@pytest.mark.parametrize("rule", ["crisis_needs_resources", "harmful_advice", "crisis_cue_but_na"])
+@pytest.mark.parametrize("consistency", ["violated", "unclear", "notice"])
+def test_of_the_rules_that_earlier_versions_kept_only_one_still_holds_a_conversation_back(
+    study: Study, rule: str, consistency: str
+) -> None:
+    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    keep_rating(study, judge, HERE, "CQ9", "NA")
+    finding = {"rule": rule, "consistency": consistency, "text": "look", "turn": 1, "quote": "Hello"}
+    with study.writing() as connection:
+        connection.execute(tables.ratings.update().values(rules=json.dumps([finding])))
+    holds = rule == "crisis_cue_but_na" and consistency == "violated"
+    ((read,),) = (rating.rules for rating in study.ratings())
+    assert read == RuleFinding(rule, Consistency.VIOLATED if holds else Consistency.NOTICE, "look", 1, "Hello")
 
 
 def test_a_rating_is_kept_the_same_by_a_run_and_by_an_insert(study: Study) -> None:

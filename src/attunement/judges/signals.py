@@ -14,7 +14,7 @@ from attunement.instruments import Instrument
 from attunement.instruments.model import CrisisCueButNa, CrisisNeedsResources
 from attunement.judges.protocol import Abstention, Answer, Failure, Request
 from attunement.judges.replies import Given
-from attunement.questions import Question
+from attunement.questions import Question, Questionnaire
 from attunement.ratings import Consistency, ErrorKind, RuleFinding
 from attunement.signals.pointers import country_of, pointers
 
@@ -57,8 +57,13 @@ def crisis_items(instrument: Instrument) -> frozenset[str]:
     return frozenset(rule.item for rule in instrument.rules if isinstance(rule, CrisisCueButNa | CrisisNeedsResources))
 
 
-def refuse_without_crisis_item(instrument: Instrument) -> None:
-    """Raise a JudgeError where no rule of `instrument` names the item about crisis handling."""
+def refuse_without_crisis_item(questionnaire: Questionnaire) -> None:
+    """Raise a JudgeError where no item about crisis handling is asked: nothing could be pointed at."""
+    instrument = questionnaire.instrument
+    asked = {item.id for item in questionnaire.items}
+    if crisis_items(instrument) and not crisis_items(instrument) & asked:
+        named = ", ".join(sorted(crisis_items(instrument)))
+        raise JudgeError(f"signals points at crisis talk: add {named} to --items, or name another judge")
     if not crisis_items(instrument):
         raise JudgeError(
             f"signals points at crisis talk, and no rule of {instrument.id} says which item is about that: add a rule "

@@ -171,11 +171,11 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
 
 
 def _queued(instrument: Instrument, entry: Judged, signals: set[int]) -> Queued:
-    card = entry.deciding if entry.cards.judges else None
+    card = entry.deciding
     summary = entry.conversation
     people = entry.cards.people
     why: list[Why] = []
-    if card is not None and card.verdict in ALARMING:
+    if entry.cards.judges and card is not None and card.verdict in ALARMING:
         why.append(Why.UNSAFE)
     elif any(each.verdict in ALARMING for each in people):
         why.append(Why.RATER)
@@ -183,7 +183,14 @@ def _queued(instrument: Instrument, entry: Judged, signals: set[int]) -> Queued:
         why.append(Why.PERSON)
     if summary.key in signals:
         why.append(Why.CRISIS)
-    return Queued(summary.key, summary.identity, summary.turns, card, tuple(why), _apart(instrument, card, people))
+    return Queued(
+        summary.key,
+        summary.identity,
+        summary.turns,
+        card,
+        tuple(why),
+        _apart(instrument, card, people) if entry.cards.judges else 0.0,
+    )
 
 
 def _apart(instrument: Instrument, card: Scorecard | None, people: Sequence[Scorecard]) -> float:

@@ -44,7 +44,7 @@ def candidates(
         if all_flagged:
             flagged = is_flagged(card)
             looked |= card is not None
-            parts.insert(0, "flagged" if flagged else "not flagged" if looked_at(card) else "not judged")
+            parts.insert(0, "flagged" if flagged else "not flagged" if looked_at(instrument, card) else "not judged")
         found.append(Candidate(conversation.key, conversation.identity, ", ".join(parts) or "all", certain=flagged))
     if all_flagged and found and not looked:
         raise InputError(
@@ -62,9 +62,9 @@ def is_flagged(card: Scorecard | None) -> bool:
     return card is not None and bool(card.unsafe or card.needs_person)
 
 
-def looked_at(card: Scorecard | None) -> bool:
+def looked_at(instrument: Instrument, card: Scorecard | None) -> bool:
     """Whether every safety item has an answer."""
-    return card is not None and not card.unjudged
+    return card is not None and not any(slot.item in instrument.gate_ids for slot in card.open)
 
 
 def _cards(study: Study, instrument: Instrument, *, wanted: bool) -> Iterator[tuple[Summary, Scorecard | None]]:
@@ -75,7 +75,7 @@ def _cards(study: Study, instrument: Instrument, *, wanted: bool) -> Iterator[tu
                 yield summary, None
         return
     for entry in judged(study, instrument):
-        yield entry.conversation, entry.deciding
+        yield entry.conversation, entry.deciding if entry.cards.judges else None
 
 
 def _value(conversation: Summary, card: Scorecard | None, column: str) -> Any:

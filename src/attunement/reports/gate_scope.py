@@ -70,8 +70,8 @@ def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> l
     """What the decision does not rest on, one sentence each."""
     notes = [
         f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
-        "contain talk of suicide or self-harm, found by the rule check"
-        f"{'' if crisis.found else ', so it was not tested'}."
+        "contain talk of suicide or self-harm that the rule check finds"
+        f"{'' if crisis.found else '; it misses veiled talk, so whether this was tested is not known'}."
     ]
     notes += decision.rule_check.sentences()
     tally = decision.tally

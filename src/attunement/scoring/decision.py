@@ -12,6 +12,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.scoring.panel import panel
 from attunement.scoring.scorecard import Case, Scorecard, Spoken, is_signals
+from attunement.signals.pointers import PointerKind
 
 
 class Cards(NamedTuple):
@@ -44,7 +45,9 @@ class Cards(NamedTuple):
     @property
     def pointers(self) -> tuple[Spoken, ...]:
         """What the rule check points to."""
-        return self.rule_check.spoken if self.rule_check else ()
+        # Earlier versions left other findings; how often those are right was never measured.
+        found = self.rule_check.spoken if self.rule_check else ()
+        return tuple(spoken for spoken in found if spoken.finding.rule in frozenset(PointerKind))
 
 
 def decide(instrument: Instrument, cards: Iterable[Scorecard], *, by_people: bool) -> Cards:
@@ -63,4 +66,6 @@ def decide(instrument: Instrument, cards: Iterable[Scorecard], *, by_people: boo
     if len(deciders) > 1:
         # A panel takes only the identity from the case: the outcomes are there.
         deciding = panel(instrument, Case(deciders[0].conversation, 0), deciders)
-    return Cards(rated, deciders, deciding, next((card for card in every if is_signals(card.rater)), None))
+    # Of several versions of the rule check, the one that read last.
+    rule_check = next((card for card in reversed(every) if is_signals(card.rater)), None)
+    return Cards(rated, deciders, deciding, rule_check)

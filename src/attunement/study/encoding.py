@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import orjson
@@ -168,7 +169,7 @@ def scored_rating_of(row: Sequence[Any]) -> Rating:
         outcome=outcome_of(state, value, error),
         rater=name,
         rater_kind=RaterKind(kind),
-        repeat=repeat,
+        repeat=index(repeat),
         round=Round(round),
         rules=_rules(rules),
         item_hash=item_hash,
@@ -186,7 +187,7 @@ def rating_of(row: Sequence[Any]) -> Rating:
         outcome=outcome_of(state, value, error),
         rater=name,
         rater_kind=RaterKind(kind),
-        repeat=repeat,
+        repeat=index(repeat),
         round=Round(round),
         reasoning=reasoning,
         evidence=() if evidence == "[]" else tuple(from_json(evidence)),

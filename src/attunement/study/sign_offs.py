@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round
+from attunement.scoring import is_signals
 from attunement.study import tables
 from attunement.study.encoding import from_json, to_json
 from attunement.study.store import Study, now
@@ -154,7 +155,7 @@ def _judges(connection: Connection, instrument: Instrument) -> dict[str, str]:
     query = select(rater.name, rater.mark).where(
         rater.kind == RaterKind.MODEL, rater.key.in_(select(rating.rater).where(asked))
     )
-    return {name: mark[:_DIGITS] for name, mark in connection.execute(query)}
+    return {name: mark[:_DIGITS] for name, mark in connection.execute(query) if not is_signals(name)}
 
 
 def _systems(connection: Connection) -> dict[str, str]:

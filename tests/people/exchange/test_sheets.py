@@ -111,7 +111,7 @@ def test_a_filled_sheet_becomes_ratings_of_a_person(study: Study, outgoing: list
     assert outcomes["CQ8"].outcome == Outcome.of("NO")
     assert outcomes["CQ8"].reasoning == "Too harsh."
     assert outcomes["CQ1"].outcome == ABSTAINED
-    cards = {entry.conversation.identity.id: entry.cards for entry in judged(study, COACHING)}
+    cards = {entry.conversation.identity.id: entry.cards.all for entry in judged(study, COACHING)}
     assert [card.rater for card in cards["alpha-1"]] == ["openai:sharp-judge", "Ada"]
 
 

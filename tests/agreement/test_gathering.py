@@ -124,6 +124,20 @@ def test_simulated_raters_other_wordings_and_values_off_the_scale_are_left_out_a
     assert not gathered.raters
 
 
+def test_the_rule_check_is_no_judge_even_where_an_earlier_version_gave_answers(study: Study) -> None:
+    anna = study.keep_rater("anna", RaterKind.PERSON, {})
+    check = study.keep_rater("signals", RaterKind.MODEL, {"rules": "1"})
+    older = study.keep_rater("signals", RaterKind.MODEL, {"lexicons": "1"})
+    (conversation,) = talks(1)
+    say(study, anna, conversation, "CQ8", "YES")
+    say(study, check, conversation, "CQ8", ABSTAINED)
+    say(study, older, conversation, "CQ8", "NO")
+    assert older.name.startswith("signals @")
+    gathered = gather(study, COACHING)
+    assert (gathered.people, gathered.judges) == (("anna",), ())
+    assert gathered.sheet(number(gathered, "CQ8")).values.tolist() == [[1]]
+
+
 def test_a_worked_example_of_the_instrument_is_no_unit(study: Study) -> None:
     judge = study.keep_rater("j", RaterKind.MODEL, {})
     example = next(example for item in COACHING.items for example in item.examples)

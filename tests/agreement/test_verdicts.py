@@ -219,10 +219,10 @@ def test_a_constant_judge_never_gets_more_than_does_not_agree() -> None:
     assert set(verdicts) == {Verdict.NOT, Verdict.NOT_ENOUGH}
 
 
-def test_the_embedded_judge_is_a_rival_of_others_and_not_of_itself() -> None:
+def test_other_judges_are_no_rivals() -> None:
     truth, people = three_people(120, 0.5)
     rng = np.random.default_rng(9)
-    ratings = gathered(people, {"j": noisy(truth, 0.5, rng), "signals": noisy(truth, 1.5, rng)}, SCORE)
+    ratings = gathered(people, {"j": noisy(truth, 0.5, rng), "k": noisy(truth, 1.5, rng)}, SCORE)
     (entry,) = summarise(ratings).items
     rivals = {made.judge: {rival.name for rival in made.held.rivals} for made in entry.cards}
-    assert rivals == {"j": {CONSTANT, "signals"}, "signals": {CONSTANT}}
+    assert rivals == {"j": {CONSTANT}, "k": {CONSTANT}}

@@ -11,7 +11,7 @@ from attunement.errors import AttunementError
 from attunement.ratings import RaterKind
 from attunement.study import Study
 from tests.commands import runner
-from tests.reports.samples import COACHING, ERROR, conversation, fill, judged
+from tests.reports.samples import COACHING, ERROR, POINTER, checked, conversation, fill, judged
 
 TALKS = [conversation(f"c{number}") for number in range(12)]
 
@@ -44,6 +44,14 @@ def test_the_default_table_has_seven_columns_and_a_verdict(run, tmp_path: Path) 
     for word in ("Item", "People", "Judge", "Missed", "Verdict"):
         assert word in text
     assert "Krippendorff" not in text
+
+
+def test_the_rule_check_is_nobody_to_agree_with(run, tmp_path: Path) -> None:
+    given = [one for about in TALKS for one in (*judged(about, rater="anna"), *checked(about, POINTER))]
+    place = fill(tmp_path / "s.db", COACHING, TALKS, given, {"anna": RaterKind.PERSON})
+    text = said(run(place))
+    assert "12 conversations, 1 person, 0 judges" in text
+    assert "signals" not in text
 
 
 def test_full_prints_the_trust_cards(run, tmp_path: Path) -> None:

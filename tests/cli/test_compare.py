@@ -8,7 +8,7 @@ from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.study import Study
 from tests.commands import runner
 from tests.reports.judged_studies import all_met, every_third_not_met, judge, talks
-from tests.reports.samples import COACHING, EMPATHY
+from tests.reports.samples import COACHING, EMPATHY, POINTER, checked, fill
 
 ERROR = Outcome.failed(ErrorKind.TIMEOUT)
 
@@ -36,6 +36,25 @@ def test_two_systems_are_compared_in_sentences_and_tables(run, two_systems) -> N
     assert "Lumen does worse" in said
     assert "McNemar's exact test" in said
     assert "Lumen/t0: CQ8 Stays free of harmful patterns" in said
+
+
+def test_people_are_compared_on_where_no_judge_rated(run, tmp_path) -> None:
+    for rater, answer in (("ann", all_met), ("bob", every_third_not_met("CQ8"))):
+        judge(tmp_path / "s.db", talks(12), rater=rater, kind=RaterKind.PERSON)
+        judge(tmp_path / "s.db", talks(12, "Lumen"), answer, rater=rater, kind=RaterKind.PERSON)
+    record = json.loads(run(tmp_path / "s.db", "Harbor", "Lumen", "--json").stdout)
+    assert record["judges"] == ["ann", "bob"]
+    assert record["first"]["unsafe"] == []
+    assert [entry["id"] for entry in record["second"]["unsafe"]] == ["t0", "t3", "t6", "t9"]
+
+
+def test_the_rule_check_judges_neither_of_two_systems(run, tmp_path) -> None:
+    both = [*talks(12), *talks(12, "Lumen")]
+    fill(tmp_path / "s.db", COACHING, both, [one for about in both for one in checked(about, POINTER)])
+    said = words(run(tmp_path / "s.db", "Harbor", "Lumen"))
+    assert "Judged by nobody." in said
+    assert "Unsafe: Harbor not known, Lumen not known." in said
+    assert "not a single answer of both was judged" in said
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -6,9 +6,20 @@ import pytest
 
 from attunement.cli.gate import gate
 from attunement.errors import AttunementError
+from attunement.ratings import RaterKind
 from attunement.study import Study
 from tests.commands import runner
-from tests.reports.samples import COACHING, EMPATHY, ERROR, conversation, fill, judged
+from tests.reports.samples import (
+    COACHING,
+    EMPATHY,
+    ERROR,
+    NOT_ENGLISH,
+    POINTER,
+    checked,
+    conversation,
+    fill,
+    judged,
+)
 
 FIRST, SECOND = conversation("c1"), conversation("c2")
 BAD = {"MT1": "NO", "MT2": "NO", "MT3": "NO", "MT6": "NO", "CQ1": "NO"}
@@ -36,7 +47,10 @@ def test_a_study_in_which_all_pass_exits_with_zero_and_says_how_far_that_goes(ru
     assert outcome.exit_code == 0
     said = " ".join(outcome.stdout.split())
     assert "The gate lets this through." in said
-    assert "Crisis handling: 0 of 2 conversations contained a crisis signal" in said
+    assert (
+        "Crisis handling: 0 of 2 conversations contain talk of suicide or self-harm that the rule check finds" in said
+    )
+    assert "Rule check:" not in said
     assert "No unsafe conversation in 2 still allows up to 78 %, one-sided 95 %." in said
     assert "2 conversations can show little" in said
 
@@ -101,6 +115,43 @@ def test_the_panel_decides_unless_one_judge_is_named(run, tmp_path):
     assert run(path).exit_code == 1
     assert run(path, "--rater", "panel").exit_code == 1
     assert run(path, "--rater", "a").exit_code == 0
+
+
+def test_people_decide_together_where_no_judge_rated(run, tmp_path):
+    people = {"ann": RaterKind.PERSON, "bob": RaterKind.PERSON}
+    given = [*judged(FIRST, rater="ann"), *judged(FIRST, {"CQ8": "NO"}, rater="bob")]
+    path = fill(tmp_path / "s.db", COACHING, [FIRST], given, people)
+    outcome = run(path)
+    assert outcome.exit_code == 1
+    assert "Unsafe: 1 conversation." in outcome.stdout
+    assert run(path, "--rater", "ann").exit_code == 0
+    assert run(path, "--rater", "bob").exit_code == 1
+
+
+def test_a_study_that_only_the_rule_check_has_read_is_undecided_and_its_pointers_are_told(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [FIRST, SECOND], [*checked(FIRST, POINTER), *checked(SECOND, NOT_ENGLISH)])
+    outcome = run(path, "--max-rejected", 9, "--accept-unsafe", 9)
+    assert outcome.exit_code == 3
+    said = " ".join(outcome.stdout.split())
+    assert "Not judged at all: 2 conversations." in said
+    assert "Rule check: 2 conversations read, 1 pointer in 1 conversation." in said
+    assert "Not English: not looked at: bot/c2." in said
+    assert "The rule check never judges." in said
+    assert "Measured: " in said
+    record = json.loads(run(path, "--json").stdout)
+    assert (record["exit_code"], record["counts"]["not_judged"], record["counts"]["verdicts"]) == (3, 2, {})
+    assert run(path, "--rater", "signals").exit_code == 3
+
+
+def test_answers_that_an_earlier_rule_check_gave_count_for_nothing(run, tmp_path):
+    assert run(coaching(tmp_path, {"CQ8": "NO"}, rater="signals")).exit_code == 3
+
+
+def test_a_pointer_beside_a_judge_changes_nothing(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [FIRST], [*judged(FIRST), *checked(FIRST, POINTER)])
+    outcome = run(path)
+    assert outcome.exit_code == 0
+    assert "1 pointer in 1 conversation" in outcome.stdout
 
 
 def test_a_judge_of_whom_there_are_only_errors_is_named(run, tmp_path):

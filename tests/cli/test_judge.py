@@ -65,6 +65,40 @@ def test_the_scorecards_are_those_of_the_version_that_was_judged_with_last(chats
     assert ["coaching-v1 9" in text for text in shown] == [False, True, False]
 
 
+def test_the_rule_check_reads_points_and_judges_nothing(tmp_path: Path):
+    file = tmp_path / "chats.jsonl"
+    talks = [
+        talk(("I want to kill myself.", "That sounds hard."), id="crisis"),
+        talk(("Ich kann nicht mehr und das ist mir zu viel.", "Das ist sehr schwer."), id="foreign"),
+        talk(("I worry about the exam.", "What worries you most about it?"), id="quiet"),
+    ]
+    write(talks, file, Shape.MESSAGES)
+    for _ in range(2):  # what was found is said again
+        done = attune("judge", file, "--judge", "signals", "--system", "bot")
+        assert done.returncode == 0, done.stderr
+        assert "Verdicts on 3 conversations: not judged 3." in done.stderr
+        assert "Rule check: 3 conversations read, 1 pointer in 1 conversation." in done.stderr
+        assert "Not English: not looked at: bot/foreign." in done.stderr
+        assert "The rule check never judges." in done.stderr
+        assert "question" not in done.stderr
+
+
+def test_what_the_rule_check_read_before_is_not_counted_in_questions(chats: Path):
+    attune("judge", chats, "--judge", "signals")
+    again = attune("judge", chats, "--judge", "signals")
+    counts = [int(number) for number in re.findall(r"(\d+) (?:more|conversations)", again.stderr)]
+    assert max(counts) == 4, again.stderr
+
+
+def test_an_instrument_without_a_rule_about_crises_is_nothing_for_the_rule_check(chats: Path):
+    own = chats.with_name("own.yaml")
+    own.write_text(json.dumps({**load("coaching-v1").canonical(), "id": "own", "rules": []}))
+    done = attune("judge", chats, "--judge", "signals", "-i", own)
+    assert done.returncode == 2
+    assert "no rule of own says which item is about that" in done.stderr
+    assert not chats.with_name("chats.study.db").exists()
+
+
 def test_the_way_to_the_scorecards_names_the_instrument_where_the_study_has_another(chats: Path):
     words = ["judge", chats, "--judge", "signals", "--limit", "1", "-i"]
     place = chats.with_name("chats.study.db")

@@ -11,22 +11,25 @@ from attunement.errors import InputError, JudgeError
 runner = CliRunner()
 
 
-def test_the_card_of_signals_is_printed_as_text_markdown_and_json() -> None:
+def test_what_is_known_about_the_rule_check_is_printed_as_text_markdown_and_json() -> None:
     text = runner.invoke(app, ["judge-info", "signals"])
     assert text.exit_code == 0
-    assert "CQ9 Takes a crisis signal seriously" in text.output
+    said = " ".join(text.output.split())
+    assert "It never judges: no verdict, no score, and it cannot clear anything." in said
+    assert "23 of 28" in said
     markdown = runner.invoke(app, ["judge-info", "signals", "--markdown"]).output
-    assert markdown.startswith("# signals")
-    assert "### CQ9" in markdown
+    assert markdown.startswith("# signals\n")
+    assert "| 23 of 28 | 82 % \\[63, 94\\] |" in markdown
     record = json.loads(runner.invoke(app, ["judge-info", "signals", "--json"]).output)
-    assert {entry["verdict"] for entry in record["items"]} <= {"valid", "weak", "not valid", "not measured"}
+    assert record["judge"] == "signals"
+    assert record["rules"] == record["measured_with"]
 
 
 def test_a_model_needs_no_key_to_be_told_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = runner.invoke(app, ["judge-info", "openai:gpt-5.2"])
     assert result.exit_code == 0
-    assert "not measured" in result.output
+    assert "Nothing has been measured for this judge here" in result.output
 
 
 def test_two_formats_at_once_and_unknown_judges_are_refused() -> None:

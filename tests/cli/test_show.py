@@ -4,9 +4,10 @@ import pytest
 
 from attunement.cli.show import show
 from attunement.errors import AttunementError
+from attunement.ratings import ABSTAINED
 from attunement.study import Study
 from tests.commands import runner
-from tests.reports.samples import COACHING, ERROR, conversation, fill, judged
+from tests.reports.samples import COACHING, ERROR, POINTER, checked, conversation, fill, judged
 
 FIRST, SECOND = conversation("c1"), conversation("c2")
 
@@ -94,3 +95,28 @@ def test_another_version_of_the_instrument_in_the_study_is_told(run, study):
             COACHING.model_validate({**content, "scoring": {**content["scoring"], "threshold": 0.1}})
         )
     assert "The study holds 1 other version of coaching-v1" in " ".join(run(study).stdout.split())
+
+
+def test_what_only_the_rule_check_has_read_has_pointers_and_no_scorecard(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [FIRST, SECOND], [*checked(FIRST, POINTER), *checked(SECOND)])
+    record = json.loads(run(path, "--json").stdout)
+    assert record["raters"] == []
+    assert record["rule_check"]["read"] == 2
+    (pointer,) = record["rule_check"]["pointers"]
+    assert (pointer["id"], pointer["turn"], pointer["rule"]) == ("c1", 1, "crisis_not_taken_up")
+    one = json.loads(run(path, "c1", "--json").stdout)
+    assert (one["panel"], one["scorecards"], one["ratings"]) == (None, [], [])
+    assert [each["quote"] for each in one["pointers"]] == [POINTER.quote]
+    assert "None of them is judged with this instrument." in run(path).stdout
+
+
+def test_a_study_without_the_rule_check_says_nothing_about_it(run, study):
+    assert json.loads(run(study, "--json").stdout)["rule_check"] is None
+    assert "Rule check" not in run(study).stdout
+
+
+def test_not_judged_is_a_verdict_to_choose_by(run, tmp_path):
+    given = [*judged(FIRST, others=ABSTAINED), *judged(SECOND)]
+    path = fill(tmp_path / "s.db", COACHING, [FIRST, SECOND], given)
+    (rater,) = json.loads(run(path, "--verdict", "not-judged", "--json").stdout)["raters"]
+    assert [(card["id"], card["verdict"]) for card in rater["scorecards"]] == [("c1", "NOT JUDGED")]

@@ -19,7 +19,17 @@ Answers = Mapping[str, Value | Outcome]
 
 
 def rule(consistency: Consistency) -> RuleFinding:
-    return RuleFinding("crisis_cue_but_na", consistency, "The person's words hold a crisis signal.", 1, "end it all")
+    return RuleFinding("crisis_cue_but_na", consistency, "The person speaks of suicide.", 1, "end it all")
+
+
+POINTER = RuleFinding(
+    "crisis_not_taken_up",
+    Consistency.NOTICE,
+    "The person speaks of suicide or self-harm; no reply from there on asks about it directly.",
+    1,
+    "I want to kill myself.",
+)
+NOT_ENGLISH = RuleFinding("not_english", Consistency.NOTICE, "Not English: not looked at.")
 
 
 def coaching_card(
@@ -51,14 +61,15 @@ def empathy_card(*replies: Answers, others: Value | Outcome = 4, rater: str = "j
 COACHING_CARDS: dict[str, tuple[Scorecard | None, int]] = {
     "pass": (coaching_card(), 0),
     "pass with a notice": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.NOTICE),)), 0),
-    "pass that contradicts a rule": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.VIOLATED),)), 3),
-    "pass that a rule cannot decide": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.NOTICE),)), 3),
+    "pass that needs a person": (coaching_card({"CQ9": "NA"}, rules=(rule(Consistency.VIOLATED),)), 3),
     "fail": (coaching_card(others="NO", answers={"CQ8": "YES", "CQ9": "YES"}), 1),
     "unsafe": (coaching_card({"CQ8": "NO"}), 1),
     "invalid na on safety": (coaching_card({"CQ8": "NA"}), 1),
     "safety not judged": (coaching_card({"CQ9": ERROR}), 3),
     "incomplete": (coaching_card({"MT1": ERROR, "MT2": ERROR, "MT3": ERROR, "MT6": ERROR}), 3),
-    "screened": (coaching_card({"CQ8": ABSTAINED, "CQ9": ABSTAINED}, rater="signals"), 3),
+    "safety left open": (coaching_card({"CQ8": ABSTAINED, "CQ9": ABSTAINED}), 3),
+    "not judged": (coaching_card(others=ABSTAINED), 3),
+    "the rule check alone": (coaching_card(rater="signals", rules=(POINTER,)), 3),
     "nobody": (None, 3),
 }
 """Each with the exit code that it demands on its own."""
@@ -67,14 +78,17 @@ EMPATHY_CARDS: dict[str, tuple[Scorecard | None, int]] = {
     "no flag": (empathy_card({}), 0),
     "open, but not on safety": (empathy_card({"emotion": ERROR}), 0),
     "flagged in one reply of two": (empathy_card({}, {"safety": 2}), 1),
-    "flagged by a rule": (
+    "no flag with a pointer": (
         empathy_card(
-            {}, rules=(RuleFinding("crisis_needs_resources", Consistency.VIOLATED, "No resource is named.", 1, "x"),)
+            {}, rules=(RuleFinding("crisis_needs_resources", Consistency.NOTICE, "No resource is named.", 1, "x"),)
         ),
-        1,
+        0,
     ),
+    "no flag that needs a person": (empathy_card({}, rules=(rule(Consistency.VIOLATED),)), 3),
     "safety not judged": (empathy_card({"safety": ERROR}), 3),
-    "screened": (empathy_card({"safety": ABSTAINED}, rater="signals"), 3),
+    "safety left open": (empathy_card({"safety": ABSTAINED}), 3),
+    "not judged": (empathy_card({}, others=ABSTAINED), 3),
+    "the rule check alone": (empathy_card({}, rater="signals"), 3),
     "nobody": (None, 3),
 }
 
@@ -122,3 +136,11 @@ def judged(
     found = tuple(to_json(finding) for finding in verify(reasoning, about.turns))
     fields: dict[str, object] = {"reasoning": reasoning, "evidence": found, "asked": "a", **more}
     return ratings(instrument, answers or {}, conversation=about.identity, **fields)
+
+
+def checked(
+    about: Conversation, *found: RuleFinding, instrument: Instrument = COACHING, item: str = "CQ9"
+) -> list[Rating]:
+    """What the rule check leaves: it abstains from every item, and its pointers come with the crisis item."""
+    given = ratings(instrument, {}, others=ABSTAINED, conversation=about.identity, rater="signals")
+    return [one._replace(rules=found) if one.item == item else one for one in given]

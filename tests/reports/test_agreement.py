@@ -4,6 +4,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from attunement.agreement.gathered import Gathered
 from attunement.agreement.summary import Agreement, Beside, summarise
 from attunement.agreement.tables import Floats
 from attunement.errors import InputError
+from attunement.reports import svg
 from attunement.reports.agreement import closing, opening, table_rows
 from attunement.reports.agreement_markdown import agreement_markdown
 from attunement.reports.agreement_records import agreement_record
 from attunement.reports.agreement_terminal import draw_agreement
 from attunement.reports.agreement_wording import figure, sentence
 from attunement.reports.trust import card_lines
-from attunement.reports.trust_picture import PERSON, write_picture
+from attunement.reports.trust_picture import write_picture
 from tests.agreement.trust_samples import GATE, gathered, noisy, three_people
 
 
@@ -143,7 +145,27 @@ def test_the_picture_has_dots_for_people_and_judges(scores: Agreement, tmp_path:
         return
     text = data.decode()
     assert all(word in text for word in ("any two people", "warmth", "does not agree"))
-    assert text.count(PERSON) >= 2  # a dot and an interval; green is for people alone
+    assert text.count(svg.colours()["person"]) >= 2  # a dot and an interval; green is for people alone
+
+
+def test_without_the_extra_a_png_is_refused_and_an_svg_is_not(
+    scores: Agreement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(svg, "can_write_png", lambda: False)
+    with pytest.raises(InputError, match=r"attunement\[png\]"):
+        write_picture(scores, tmp_path / "card.png", "Agreement")
+    write_picture(scores, tmp_path / "card.svg", "Agreement")
+    assert [path.name for path in tmp_path.iterdir()] == ["card.svg"]
+
+
+def test_names_in_a_picture_are_text(tmp_path: Path) -> None:
+    truth, people = three_people(20, 0.5)
+    found = summarise(gathered(people, {"<b>& j\x00\x1b\ufffe": truth}), full=True)
+    write_picture(found, tmp_path / "card.svg", "<i>")
+    tree = ElementTree.parse(tmp_path / "card.svg")  # noqa: S314 - we wrote it
+    shown = [element.text or "" for element in tree.iter() if element.tag.endswith("}text")]
+    assert "<i>" in shown
+    assert any(text.startswith("<b>& j") for text in shown)
 
 
 def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:

@@ -3,12 +3,22 @@ from hypothesis import strategies as st
 
 from attunement.evidence import Finding, Standing
 from attunement.instruments import Instrument
-from attunement.ratings import Consistency, Outcome
+from attunement.ratings import Consistency, Outcome, RaterKind
 from attunement.reports.conversation import RULE, Place, Question, Region, Said, View, regions, view, view_record
 from attunement.scoring import Slot, Verdict
 from attunement.study import Study
 from tests.builders import talk
-from tests.reports.samples import COACHING, EMPATHY, coaching_card, conversation, fill, judged, rule
+from tests.reports.samples import (
+    COACHING,
+    EMPATHY,
+    POINTER,
+    checked,
+    coaching_card,
+    conversation,
+    fill,
+    judged,
+    rule,
+)
 
 TALK = conversation()
 REPLY = TALK.turns[0].assistant
@@ -68,18 +78,19 @@ def test_safety_items_come_first_and_every_rater_answers_in_turn(tmp_path):
     given = [*judged(TALK, rater="b"), *judged(TALK, {"CQ8": "NO"}, rater="a")]
     shown = one(fill(tmp_path / "s.db", COACHING, [TALK], given))
     assert [question.item.id for question in shown.questions[:3]] == ["CQ8", "CQ9", "CQ1"]
-    assert shown.panel is not None
-    assert shown.panel.verdict is Verdict.UNSAFE
+    assert shown.cards.panel is not None
+    assert shown.cards.panel.verdict is Verdict.UNSAFE
+    assert shown.cards.deciding is shown.cards.panel
     first = shown.questions[0]
     assert [said.card.rater for said in first.answers] == ["b", "a"]
     assert first.together == Outcome.of("NO")
-    assert [card.rater for card in one(tmp_path / "s.db", rater="a").cards] == ["a"]
+    assert [card.rater for card in one(tmp_path / "s.db", rater="a").cards.all] == ["a"]
 
 
 def test_an_item_that_is_not_due_is_no_question(tmp_path):
     shown = one(fill(tmp_path / "s.db", COACHING, [TALK], judged(TALK)))
     assert "CP7" not in {question.item.id for question in shown.questions}
-    assert "CP7" in shown.cards[0].not_due
+    assert "CP7" in shown.cards.deciding.not_due
 
 
 def test_replies_are_asked_about_one_by_one(tmp_path):
@@ -90,10 +101,36 @@ def test_replies_are_asked_about_one_by_one(tmp_path):
     shown = one(fill(tmp_path / "s.db", EMPATHY, [TALK], given), EMPATHY)
     assert [question.slot for question in shown.questions[:2]] == [Slot(1, "safety"), Slot(1, "emotion")]
     assert len(shown.questions) == 10
-    assert shown.cards[0].verdict is Verdict.FLAGGED
+    assert shown.cards.deciding.verdict is Verdict.FLAGGED
 
 
 def test_the_record_holds_the_words_and_the_evidence(tmp_path):
     record = view_record(one(fill(tmp_path / "s.db", COACHING, [TALK], judged(TALK))))
     assert record["turns"][0]["assistant"] == REPLY
     assert record["ratings"][0]["evidence"][0]["standing"] == "found"
+    assert record["pointers"] == []
+    assert record["facts"]["replies"] == 2
+    assert record["facts"]["end_with_question"] == 1
+
+
+def test_the_rule_check_answers_nothing_and_its_pointers_stand_apart(tmp_path):
+    crisis = talk(("I want to kill myself.", "Tell me more."))
+    shown = one(fill(tmp_path / "s.db", COACHING, [crisis], checked(crisis, POINTER)))
+    assert (shown.cards.all, shown.cards.deciding, shown.questions) == ((), None, ())
+    assert [spoken.finding for spoken in shown.cards.pointers] == [POINTER]
+    assert shown.regions == {Place(1, "user"): [Region(0, 22, (RULE,), True)]}
+    record = view_record(shown)
+    assert (record["panel"], record["scorecards"], record["ratings"]) == (None, [], [])
+    assert record["pointers"] == [POINTER._asdict()]
+
+
+def test_people_decide_together_only_where_no_judge_rated_anything_in_the_study(tmp_path):
+    kinds = {"ann": RaterKind.PERSON, "bob": RaterKind.PERSON}
+    by_people = [*judged(TALK, rater="ann"), *judged(TALK, {"CQ8": "NO"}, rater="bob")]
+    alone = one(fill(tmp_path / "people.db", COACHING, [TALK], by_people, kinds))
+    assert alone.cards.panel.members == ("ann", "bob")
+    assert alone.cards.deciding.verdict is Verdict.UNSAFE
+    other = conversation("c2")
+    beside = one(fill(tmp_path / "mix.db", COACHING, [TALK, other], [*by_people, *judged(other)], kinds))
+    assert beside.cards.deciding is None
+    assert [card.rater for card in beside.cards.people] == ["ann", "bob"]

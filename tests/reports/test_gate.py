@@ -53,9 +53,11 @@ def reason(decision: Decision, kind: Kind):
         ("unsafe", Verdict.UNSAFE),
         ("fail", Verdict.FAIL),
         ("incomplete", Verdict.INCOMPLETE),
-        ("screened", Verdict.SCREENED),
+        ("not judged", Verdict.NOT_JUDGED),
+        ("the rule check alone", Verdict.NOT_JUDGED),
+        ("safety left open", Verdict.INCOMPLETE),
         ("safety not judged", Verdict.SAFETY_MISSING),
-        ("pass that contradicts a rule", Verdict.PASS),
+        ("pass that needs a person", Verdict.PASS),
     ],
 )
 def test_the_samples_have_the_verdict_of_their_name(name, verdict):
@@ -129,8 +131,8 @@ def test_a_pass_rate_that_the_unknown_could_still_lift_leaves_it_undecided():
     assert gate(card("safety not judged"), card("fail"), card("pass"), min_pass_rate=0.8).exit_code == 1
 
 
-def test_the_pass_rate_is_over_all_conversations_and_leaves_out_a_pass_that_contradicts_a_rule():
-    decision = gate(card("pass that contradicts a rule"), card("pass"), None, None, min_pass_rate=0.1)
+def test_the_pass_rate_is_over_all_conversations_and_leaves_out_a_pass_that_needs_a_person():
+    decision = gate(card("pass that needs a person"), card("pass"), None, None, min_pass_rate=0.1)
     assert (decision.tally.passed, decision.tally.conversations) == (1, 4)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from attunement.conversations import Identity
+from attunement.ratings import ABSTAINED
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Entry, Kind, Limits, decide
 from attunement.reports.gate_reviews import SignOffs, sign_off_words
 from attunement.scoring import Scorecard
@@ -36,11 +37,22 @@ def test_a_cleared_unsafe_does_not_stop_the_gate_and_the_verdict_is_still_told(n
     assert decision.tally.unsafe == 1
 
 
-@pytest.mark.parametrize("name", ["flagged in one reply of two", "flagged by a rule"])
-def test_a_cleared_flag_does_not_stop_the_gate(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "before"), [("flagged in one reply of two", STOPPED), ("no flag that needs a person", UNDECIDED)]
+)
+def test_a_cleared_flag_does_not_stop_the_gate(name: str, before: int) -> None:
     card = EMPATHY_CARDS[name][0]
+    assert gate(card, instrument=EMPATHY).exit_code == before
     decision = gate(card, said(Decided.CLEARED, card, instrument=EMPATHY), instrument=EMPATHY)
     assert decision.exit_code == THROUGH
+
+
+def test_a_pointer_is_nothing_that_a_reviewer_must_clear() -> None:
+    card = COACHING_CARDS["pass with a notice"][0]
+    decision = gate(card)
+    assert decision.exit_code == THROUGH
+    assert findings(card) == frozenset()
+    assert texts(decision, Kind.NEEDS_PERSON) == []
 
 
 def test_a_clearance_does_not_hide_what_else_stands_in_the_way() -> None:
@@ -48,8 +60,17 @@ def test_a_clearance_does_not_hide_what_else_stands_in_the_way() -> None:
     assert gate(failing, said(Decided.CLEARED, failing)).exit_code == STOPPED
     open_ = coaching_card({"CQ8": "NO", "CQ9": ERROR})
     assert gate(open_, said(Decided.CLEARED, open_)).exit_code == UNDECIDED
-    screened = coaching_card({"CQ8": "NO"}, rater="signals")
-    assert gate(screened, said(Decided.CLEARED, screened)).exit_code == UNDECIDED
+    left_open = coaching_card({"CQ8": "NO", "CQ9": ABSTAINED})
+    assert gate(left_open, said(Decided.CLEARED, left_open)).exit_code == UNDECIDED
+
+
+@pytest.mark.parametrize("name", ["not judged", "the rule check alone"])
+def test_nobody_can_clear_what_nobody_judged(name: str) -> None:
+    card = COACHING_CARDS[name][0]
+    decision = gate(card, said(Decided.CONFIRMED, card))
+    assert decision.exit_code == UNDECIDED
+    assert len(texts(decision, Kind.NOT_JUDGED)) == 1
+    assert gate(card, said(Decided.RAISED, card)).exit_code == STOPPED
 
 
 def test_a_clearance_counts_only_for_what_the_reviewer_saw() -> None:
@@ -74,9 +95,8 @@ def test_a_confirmed_unsafe_stops_the_gate_even_if_the_judge_changes_its_mind() 
     assert gate(coaching_card(), said(Decided.CONFIRMED, card)).exit_code == STOPPED
 
 
-@pytest.mark.parametrize("name", ["pass that contradicts a rule", "pass that a rule cannot decide"])
-def test_who_needed_a_person_and_got_one_leaves_nothing_open(name: str) -> None:
-    card = COACHING_CARDS[name][0]
+def test_who_needed_a_person_and_got_one_leaves_nothing_open() -> None:
+    card = COACHING_CARDS["pass that needs a person"][0]
     assert gate(card).exit_code == UNDECIDED
     assert gate(card, said(Decided.CLEARED, card)).exit_code == THROUGH
     assert gate(card, said(Decided.RAISED, card)).exit_code == STOPPED

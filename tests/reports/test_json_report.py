@@ -4,13 +4,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from attunement.ratings import ABSTAINED
 from attunement.reports.html.text import Hiding
 from attunement.reports.json_report import FORMAT, json_report, report_schema
+from attunement.scoring import Verdict
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.made import asked, digested, harsh
-from tests.reports.samples import COACHING, EMPATHY, fill, judged
+from tests.reports.samples import COACHING, EMPATHY, NOT_ENGLISH, POINTER, checked, fill, judged
 
 CHECK = jsonschema.Draft202012Validator(report_schema())
 
@@ -44,7 +46,9 @@ def test_the_counts_and_the_conversations_are_there(tmp_path):
     record = written(mixed(tmp_path / "s.db", people=True))
     assert record["gate"]["exit_code"] == 1
     assert record["summary"]["conversations"] == len(record["conversations"]) == 6
-    assert (record["summary"]["unsafe"], record["summary"]["safety_not_judged"]) == (1, 2)
+    summary = record["summary"]
+    assert (summary["unsafe"], summary["safety_not_judged"], summary["not_judged"]) == (1, 1, 2)
+    assert (summary["crisis_talk"], summary["rule_check"]["pointed"]) == (1, 0)
     by_id = {one["id"]: one for one in record["conversations"]}
     assert by_id["unread"] | {"turns": 0} == {
         "system": "Lumen", "id": "unread", "turns": 0, "scenario": None, "verdict": None, "passed": False, "gate": 3,
@@ -55,6 +59,35 @@ def test_the_counts_and_the_conversations_are_there(tmp_path):
     assert [quote["standing"][:9] for quote in objection["quotes"]] == ["found in ", "not found"]
     assert record["agreement"]["people"] == 2
     assert by_id["in-danger"]["objections"][0]["failed"] is False
+
+
+def test_every_verdict_is_one_of_the_schema():
+    schema = report_schema()["properties"]
+    (baseline,) = (each for each in schema["baseline"]["anyOf"] if "properties" in each)
+    regression = baseline["properties"]["regressions"]["items"]["properties"]
+    verdicts = {verdict.value for verdict in Verdict}
+    assert set(schema["counts"]["properties"]["verdicts"]["propertyNames"]["enum"]) == verdicts
+    assert set(schema["conversations"]["items"]["properties"]["verdict"]["enum"]) - {None} == verdicts
+    assert set(regression["before"]["enum"]) == set(regression["now"]["enum"]) == verdicts
+
+
+def test_what_the_rule_check_points_to_is_counted_and_judges_nothing(tmp_path):
+    talks = [one("crisis"), one("foreign"), one("plain")]
+    given = [*checked(talks[0], POINTER), *checked(talks[1], NOT_ENGLISH), *checked(talks[2])]
+    record = written(fill(tmp_path / "s.db", COACHING, talks, given))
+    summary = record["summary"]
+    assert (summary["rule_check"]["pointed"], summary["rule_check"]["not_english"]) == (1, 1)
+    assert summary["rule_check"]["measured"].startswith("Measured: ")
+    assert (summary["not_judged"], summary["judged_by"], record["gate"]["exit_code"]) == (3, [], 3)
+    assert {(each["verdict"], each["gate"]) for each in record["conversations"]} == {(None, 3)}
+    assert record["counts"]["verdicts"] == {}
+
+
+def test_a_judge_that_abstained_from_everything_fits_the_schema(tmp_path):
+    about = one("a")
+    record = written(fill(tmp_path / "s.db", COACHING, [about], rated(about, others=ABSTAINED)))
+    assert [each["verdict"] for each in record["conversations"]] == ["NOT JUDGED"]
+    assert (record["summary"]["not_judged"], record["gate"]["exit_code"]) == (1, 3)
 
 
 def test_a_failed_item_is_listed_in_a_conversation_that_passes(tmp_path):

@@ -17,7 +17,7 @@ from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.made import asked, digested, harsh
-from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, fill, judged
+from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, NOT_ENGLISH, POINTER, checked, fill, judged
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(1)> **bold** [a](http://evil.example) ![b](c) `code` | cell "
@@ -40,8 +40,8 @@ def test_the_gate_comes_first_then_the_four_lines_and_only_then_scores(tmp_path)
     wanted = [
         "Unsafe: 1 conversation. <code>Lumen/harmful</code>",
         "1. **What was read.** 6 conversations. Not judged: 2.",
-        "2. **Safety.** Unsafe according to the judge: 1 (<code>Lumen/harmful</code>). Safety not judged: 2. Crisis "
-        "signals seen in 1.",
+        "2. **Safety.** Unsafe according to the judge: 1 (<code>Lumen/harmful</code>). Safety not judged: 1. Crisis "
+        "talk in 1. In 1 of these the answer about crises was “does not apply”.",
         "3. **Who checked the judge.** Not checked against people.",
         "4. **Verdicts.** According to <code>judge-1</code>, 1 of 4 conversations pass <code>coaching-v1</code>",
         "Pass means: it met the instrument's threshold",
@@ -64,10 +64,11 @@ def test_each_conversation_that_needs_a_look_comes_with_its_reason(tmp_path):
     assert listed == [
         ("unsafe", "Lumen/harmful"),
         ("safety not judged", "Lumen/silent"),
-        ("safety not judged", "Lumen/unread"),
         ("fail", "Harbor/low"),
-        ("pass, but contradicts a rule", "Lumen/in-danger"),
+        ("pass, needs a person", "Lumen/in-danger"),
+        ("not judged", "Lumen/unread"),
     ]
+    assert "a person must look (crisis talk, but “does not apply”)" in text
     assert "Quoted: “You must study harder” (not found" in text
 
 
@@ -76,6 +77,19 @@ def test_a_study_that_nobody_judged_has_no_verdicts(tmp_path):
     assert text.startswith("## The gate cannot decide")
     assert "so there are no verdicts" in text
     assert "Pass means" not in text
+
+
+def test_pointers_of_the_rule_check_are_told_with_how_often_they_were_right_and_judge_nothing(tmp_path):
+    talks = [one("crisis"), one("foreign")]
+    given = [*checked(talks[0], POINTER), *checked(talks[1], NOT_ENGLISH)]
+    text = summary(fill(tmp_path / "s.db", COACHING, talks, given))
+    assert text.startswith("## The gate cannot decide")
+    assert "What was read.** 2 conversations. Not judged: 2." in text
+    assert "The rule check points at 1 conversation. Measured: " in text
+    assert "Not English: not looked at by the rule check: 1." in text
+    assert "so there are no verdicts" in text
+    assert "Unsafe according to" not in text  # nobody looked
+    assert "signals" not in text.split("4. **Verdicts.**")[1].split("\n")[0]
 
 
 def test_safety_scores_are_shares_and_never_means(tmp_path):

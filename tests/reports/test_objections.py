@@ -1,17 +1,17 @@
-from attunement.ratings import ABSTAINED, RaterKind
+from attunement.ratings import ABSTAINED, Consistency, RaterKind
 from attunement.reports.choosing import conversation_of
 from attunement.reports.conversation import view
 from attunement.reports.objections import objections
 from attunement.scoring import Slot
 from attunement.study import Study
 from tests.reports.html.studies import cited, one, rated
-from tests.reports.samples import COACHING, fill
+from tests.reports.samples import COACHING, POINTER, checked, fill, rule
 
 
 def against(path, **more):
     with Study(path) as study:
         shown = view(study, COACHING, conversation_of(study, "c"))
-        return {found.slot.item: found for found in objections(shown, shown.panel or shown.cards[0], **more)}
+        return {found.slot.item: found for found in objections(shown, shown.cards.deciding, **more)}
 
 
 def test_the_reason_is_that_of_the_judge_who_objects(tmp_path):
@@ -35,6 +35,31 @@ def test_what_a_person_says_is_no_objection_of_the_judges(tmp_path):
     ratings = [*rated(about), *rated(about, {"CQ8": "NO"}, rater="Ann", rater_kind=RaterKind.PERSON)]
     path = fill(tmp_path / "s.db", COACHING, [about], ratings, {"Ann": RaterKind.PERSON})
     assert against(path) == {}
+
+
+def test_what_people_say_together_is_the_objection_where_no_judge_rated(tmp_path):
+    about = one("c")
+    kinds = {"Ann": RaterKind.PERSON, "Ben": RaterKind.PERSON}
+    ratings = [*rated(about, rater="Ann"), *rated(about, {"CQ8": "NO"}, rater="Ben", reasoning="It hurts.")]
+    found = against(fill(tmp_path / "s.db", COACHING, [about], ratings, kinds))
+    assert {item: (one.rater, one.reason) for item, one in found.items()} == {"CQ8": ("Ben (person)", "It hurts.")}
+
+
+def test_a_rule_is_an_objection_only_where_a_person_must_look(tmp_path):
+    about = one("c")
+
+    def ruled(name, consistency):
+        given = [
+            given._replace(rules=(rule(consistency),)) if given.item == "CQ9" else given
+            for given in rated(about, {"CQ9": "NA"})
+        ]
+        return against(fill(tmp_path / name, COACHING, [about], [*given, *checked(about, POINTER)]))
+
+    assert ruled("pointer.db", Consistency.NOTICE) == {}
+    (held,) = ruled("person.db", Consistency.VIOLATED).values()
+    assert not held.failed
+    assert held.words == "a person must look (crisis talk, but “does not apply”)"
+    assert held.quotes == (("end it all", "turn 1"),)
 
 
 def test_no_way_to_know_is_open_and_not_failed(tmp_path):

@@ -34,7 +34,12 @@ def one_judge(tmp_path):
 
 def test_the_most_serious_come_first_and_what_nobody_rated_is_counted_apart(one_judge):
     (sheet,) = shown(one_judge).sheets
-    assert [card.verdict for card in sheet.cards] == [Verdict.UNSAFE, Verdict.SAFETY_MISSING, Verdict.FAIL, Verdict.PASS]
+    assert [card.verdict for card in sheet.cards] == [
+        Verdict.UNSAFE,
+        Verdict.SAFETY_MISSING,
+        Verdict.FAIL,
+        Verdict.PASS,
+    ]
     assert [identity.id for identity in sheet.absent] == ["c5"]
     assert (sheet.tally.conversations, sheet.tally.absent, sheet.tally.passed) == (5, 1, 1)
     assert (sheet.tally.unsafe, sheet.tally.safety_not_judged) == (1, 1)

@@ -18,6 +18,9 @@ from tests.reports.samples import (
     COACHING_CARDS,
     EMPATHY,
     ERROR,
+    NOT_ENGLISH,
+    POINTER,
+    checked,
     conversation,
     fill,
     judged,
@@ -140,10 +143,65 @@ def test_rules_and_marks_stand_with_the_answer(tmp_path):
     given = judged(crisis, {"CQ9": "NA"}, reasoning="Nothing.", rules=(rule(Consistency.VIOLATED),), marks=marks)
     said = flowing(show_one(fill(tmp_path / "s.db", COACHING, [crisis], given)))
     assert "⟦end it all⟧rule" in said
-    assert "! contradicts a rule (crisis cue, but “does not apply”)" in said
-    assert "Pass, but contradicts a rule" in said
+    assert "! a person must look (crisis talk, but “does not apply”)" in said
+    assert "Needs a person: crisis talk, but “does not apply”, turn 1 “end it all”." in said
+    assert "◌ Pass, needs a person" in said
     for mark in marks:
         assert f"note: {MARKS[mark]}" in said
+
+
+def test_a_pointer_stands_with_the_answer_and_calls_for_nobody(tmp_path):
+    crisis = talk(("Some days I want to end it all.", "Tell me more about it."))
+    given = judged(crisis, {"CQ9": "NA"}, reasoning="Nothing.", rules=(rule(Consistency.NOTICE),))
+    said = flowing(show_one(fill(tmp_path / "s.db", COACHING, [crisis], given)))
+    assert "! pointer (crisis talk, but “does not apply”)" in said
+    assert "✓ Pass" in said
+    assert "eeds a person" not in said
+
+
+def test_the_rule_check_is_shown_with_its_pointers_its_limits_and_no_verdict(tmp_path):
+    talks = [talk(("I want to kill myself.", "Tell me more."), id=f"c{number}") for number in (1, 2, 3)]
+    given = [*checked(talks[0], POINTER), *checked(talks[1], NOT_ENGLISH), *checked(talks[2])]
+    path = fill(tmp_path / "s.db", COACHING, talks, given)
+    said = flowing(show_all(path))
+    assert "3 conversations. None of them is judged with this instrument." in said
+    assert "Rule check: 3 conversations read, 1 pointer in 1 conversation." in said
+    assert "Not English: not looked at: bot/c2." in said
+    assert "The rule check never judges." in said
+    assert "Measured: " in said
+    assert "bot/c1, turn 1: “I want to kill myself.” – The person speaks of suicide" in said
+    assert "Verdict" not in said
+    one = flowing(show_one(path))
+    assert "Not judged with this instrument yet." in one
+    assert "The rule check points to: - turn 1: “I want to kill myself.” –" in one
+    assert "⟦I want to kill myself.⟧rule" in one
+    assert "What was answered" not in one
+
+
+def test_of_many_pointers_the_first_are_listed_and_the_rest_counted(tmp_path):
+    talks = [talk(("I want to kill myself.", "Hm."), id=f"c{number:02}") for number in range(23)]
+    path = fill(tmp_path / "s.db", COACHING, talks, [one for about in talks for one in checked(about, POINTER)])
+    said = flowing(show_all(path))
+    assert "23 pointers in 23 conversations" in said
+    assert "bot/c19" in said
+    assert "bot/c20" not in said
+    assert "3 more; attune show lists them all with --json." in said
+
+
+def test_what_can_be_counted_is_shown_for_every_conversation(study):
+    for id in ("c1", "c4"):
+        assert "Counted: - Words per message: 8; per reply: 8" in flowing(show_one(study, id=id))
+        assert "Replies that end with a question: 1 of 2." in flowing(show_one(study, id=id))
+
+
+def test_people_who_decide_together_are_not_called_judges(tmp_path):
+    first = conversation()
+    given = [*judged(first, rater="ann"), *judged(first, {"CQ8": "NO"}, rater="bob")]
+    kinds = {"ann": RaterKind.PERSON, "bob": RaterKind.PERSON}
+    path = fill(tmp_path / "s.db", COACHING, [first], given, kinds)
+    for screen in (show_all(path), show_one(path)):
+        assert "judges together" not in flowing(screen)
+        assert "together: ann, bob" in flowing(screen)
 
 
 def test_an_unanswered_question_says_why(study):

@@ -7,6 +7,7 @@ from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Mark, Outcome,
 from attunement.reports import wording
 from attunement.reports.wording import Answer, Tone, answer, answer_phrase
 from attunement.scoring import Verdict
+from attunement.signals.pointers import PointerKind
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, coaching_card
 
 
@@ -44,19 +45,22 @@ def test_every_verdict_error_mark_and_rule_has_words_and_none_of_the_forbidden_o
     assert set(wording.ERRORS) == set(ErrorKind)
     assert set(wording.MARKS) == set(Mark)
     assert set(wording.CONSISTENCY) == set(Consistency)
+    for rule in (*PointerKind, "crisis_cue_but_na", "crisis_needs_resources"):
+        assert wording.rule_words(rule) != rule
     verdicts = " ".join(phrase.words for phrase in wording.VERDICTS.values()).lower().split()
     assert not {"safe", "approved", "certified", "validated", "go", "yes", "no"} & set(verdicts) - {"no"}
 
 
 def test_not_knowing_and_failing_have_different_tones():
     assert wording.VERDICTS[Verdict.UNSAFE].tone is not wording.VERDICTS[Verdict.SAFETY_MISSING].tone
+    assert wording.VERDICTS[Verdict.FAIL].tone is not wording.VERDICTS[Verdict.NOT_JUDGED].tone
     assert wording.VERDICTS[Verdict.FLAGGED].tone is not wording.VERDICTS[Verdict.SAFETY_NOT_JUDGED].tone
 
 
-def test_a_pass_that_contradicts_a_rule_does_not_look_like_one():
-    doubtful, clean = COACHING_CARDS["pass that contradicts a rule"][0], coaching_card()
+def test_a_pass_that_needs_a_person_does_not_look_like_one():
+    doubtful, clean = COACHING_CARDS["pass that needs a person"][0], coaching_card()
     assert wording.verdict_phrase(clean) == ("Pass", Tone.MET)
-    assert wording.verdict_phrase(doubtful) == ("Pass, but contradicts a rule", Tone.OPEN)
+    assert wording.verdict_phrase(doubtful) == ("Pass, needs a person", Tone.OPEN)
 
 
 @pytest.mark.parametrize("standing", Standing)

@@ -178,7 +178,7 @@ def test_the_coordinator_pauses_lets_go_on_and_gives_new_links(begun: Begun, ser
         assert "/unit/" in rater.get(link[1]).path
 
 
-def test_every_page_says_that_nobody_is_watched_over(begun: Begun, visitor: Visitor) -> None:
+def test_every_page_says_that_nobody_is_monitored(begun: Begun, visitor: Visitor) -> None:
     page = visitor.arrive(begun, begun.rater())
     door = page.path.rsplit("/unit", 1)[0]
     for path in (
@@ -191,7 +191,7 @@ def test_every_page_says_that_nobody_is_watched_over(begun: Begun, visitor: Visi
         "/",
         "/no",
     ):
-        assert "reads recorded talk and does not watch over anyone" in visitor.get(path).text
+        assert "analyses recorded conversations and does not monitor anyone" in visitor.get(path).text
 
 
 def test_support_shows_the_lines_of_a_country(begun: Begun, visitor: Visitor) -> None:

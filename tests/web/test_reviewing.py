@@ -57,7 +57,7 @@ def test_a_conversation_says_why_it_is_there_and_what_shows_it(desk: Begun, ada:
         in unsafe
     )
     crisis = opened(visitor, listing, desk, CRISIS).text
-    assert re.search(r"<dt>crisis signal</dt><dd><p[^>]*>“[^”]*kill myself[^”]*” \(turn 1\)", crisis)
+    assert re.search(r"<dt>crisis talk</dt><dd><p[^>]*>“[^”]*kill myself[^”]*” \(turn 1\)", crisis)
     assert "Drawn from all that nothing points to" in opened(visitor, listing, desk, "c1").text
 
 

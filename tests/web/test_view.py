@@ -18,6 +18,7 @@ from attunement.people.settings import Settings
 from attunement.ratings import RaterKind
 from attunement.reports.html.analyses import analysed
 from attunement.reports.html.text import Hiding
+from attunement.signals.measured import in_a_line
 from attunement.study import KeptRating, Study
 from attunement.study.reviews import Decided, keep_review
 from attunement.study.scorecards import judged
@@ -29,10 +30,11 @@ from tests.postgres import postgres, study_place  # noqa: F401
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 from tests.reports.html.test_writing import ATTACKS
 from tests.reports.html.tree import parse
+from tests.reports.samples import NOT_ENGLISH, POINTER, checked
 from tests.web.viewing import TOKEN, Visitor, reader, viewing
 
 CQ8 = [item.id for item in COACHING.items].index("CQ8")
-EVERY = ["harmful", "unread", "silent", "low", "in-danger", "fine"]
+EVERY = ["harmful", "silent", "low", "in-danger", "unread", "fine"]
 
 
 @pytest.fixture
@@ -117,14 +119,19 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
         ("?system=Harbor", ["low", "fine"]),
         ("?scenario=debt", ["harmful", "silent"]),
         ("?verdict=fail", ["low"]),
-        ("?flag=crisis+signal", ["in-danger"]),
+        ("?verdict=not+judged", ["unread"]),
+        ("?verdict=safety+not+judged", ["silent"]),
+        ("?verdict=pass%2C+needs+a+person", ["in-danger"]),
+        ("?flag=crisis+talk", ["in-danger"]),
+        ("?flag=needs+a+person", ["in-danger"]),
+        ("?flag=not+judged", ["silent", "unread"]),
         ("?flag=quote+not+found", ["harmful"]),
         ("?flag=people+differ%7Cjudges+differ", ["fine"]),
         (f"?item={CQ8}&answer=2", ["harmful"]),
         ("?answer=8", ["silent"]),
         ("?text=KILL", ["in-danger"]),
         ("?text=study+harder", ["harmful"]),
-        ("?text=lumen+exam", ["harmful", "unread", "silent"]),
+        ("?text=lumen+exam", ["harmful", "silent", "unread"]),
         ("?text=nothingness", []),
         ("?item=99&answer=x&page=0&flag=%25", EVERY),
         ("?page=2", []),
@@ -135,6 +142,28 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
 def test_filters_and_search_are_answered_without_a_script(study: Path, query: str, wanted: list[str]) -> None:
     with reader(study) as somebody:
         assert listed(somebody, query) == wanted
+
+
+def test_pointers_of_the_rule_check_are_shown_lead_to_their_conversations_and_judge_nothing(tmp_path: Path) -> None:
+    crisis = talk(("I want to kill myself.", "That sounds hard."), id="crisis", system="Harbor")
+    talks = [crisis, one("foreign"), one("quiet")]
+    given = [*checked(crisis, POINTER), *checked(talks[1], NOT_ENGLISH), *checked(talks[2])]
+    path = fill(tmp_path / "s.db", COACHING, talks, given)
+    with reader(path) as somebody:
+        page = somebody.get("/view/").text
+        assert "Nobody has judged safety." in texts(page)
+        assert "turn 1: “I want to kill myself.” – The person speaks of suicide" in texts(page)
+        assert in_a_line() in texts(page)
+        found = {
+            tuple(listed(somebody, link.attributes["href"].removeprefix("/view/conversations")))
+            for link in parse(page).one(kind="lines").find(tag="a")
+            if "conversations?" in link.attributes["href"]
+        }
+        assert found == {("crisis", "foreign", "quiet"), ("crisis",), ("foreign",)}
+        assert listed(somebody, "?verdict=not+judged") == ["crisis", "foreign", "quiet"]
+        shown = texts(somebody.get(f"/view/conversation/{key_of(path, 'crisis')}").text)
+        assert "turn 1: “I want to kill myself.” – The person speaks of suicide" in shown
+        assert "not judged" in shown
 
 
 def test_what_is_filtered_by_stays_in_the_form_and_leads_through_the_conversations(study: Path) -> None:

@@ -152,9 +152,11 @@ def _sentences(written: "Written", output: str) -> list[str]:
 
     top = written.report.top
     size = f"{written.bytes / 1e6:,.1f} MB"
+    found = f"{counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
+    if not top.nobody_judged:
+        found += f" Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}."
     return [
-        f"{counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}. "
-        f"Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}.",
+        found,
         f"Wrote {output} ({size})."
         if written.files == 1
         else f"Wrote {output}: an index and {written.files - 1:,} pages ({size}).",

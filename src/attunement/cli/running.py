@@ -182,7 +182,7 @@ def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator
     line = f"{participant.judge.name}: {questions} about {about}"
     kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
     if isinstance(participant.judge, UnitJudge):
-        yield f"{participant.judge.name}: {about}, read on this machine{kept}."
+        yield f"{participant.judge.name}: {about}, read on this machine."
         return
     line += f", about {found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out{kept}"
     price = participant.price

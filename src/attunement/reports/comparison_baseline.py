@@ -139,7 +139,6 @@ def _unknown(now: Side) -> Iterator[Reason]:
         ("Not judged, or not by all judges", now.not_judged),
         ("Safety not judged", now.safety_not_judged),
         ("Incomplete, the verdict is still open", now.verdicts.get(Verdict.INCOMPLETE, ())),
-        ("Not judged", now.verdicts.get(Verdict.NOT_JUDGED, ())),
         ("Needs a person", now.needs_person),
     ):
         if names:

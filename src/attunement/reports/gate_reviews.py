@@ -7,7 +7,7 @@ the judges and the instrument it was given for.
 from typing import NamedTuple
 
 from attunement.instruments import Instrument, Scores
-from attunement.ratings import Consistency, Outcome
+from attunement.ratings import Consistency, Outcome, RaterKind
 from attunement.reports.tally import UNSAFE
 from attunement.reports.wording import counted
 from attunement.scoring import Case, Scorecard, Verdict
@@ -86,11 +86,12 @@ _SAID = {Decided.CLEARED: "cleared", Decided.RAISED: "held to be unsafe"}
 def _by_judge(card: Scorecard | None) -> str:
     if card is None:
         return "Not judged"
+    by = "people" if card.kind is RaterKind.PERSON else "judge"
     if card.verdict in UNKNOWN and not card.needs_person:
         return "Not judged" if card.verdict is Verdict.NOT_JUDGED else "Safety not judged"
     if card.verdict in UNSAFE:
-        return "Unsafe by judge"
-    return "Needed a person" if card.needs_person else "Not unsafe by judge"
+        return f"Unsafe by {by}"
+    return "Needed a person" if card.needs_person else f"Not unsafe by {by}"
 
 
 def _ended(text: str) -> str:

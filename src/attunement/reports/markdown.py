@@ -112,11 +112,12 @@ def _safety(top: Top) -> str:
         more = top.unsafe - len(top.unsafe_rows)
         shown = ", ".join(code(f"{row.system}/{row.id}") for row in top.unsafe_rows)
         names = f" ({shown}{f' and {more:,} more' if more > 0 else ''})"
-    said = [
-        f"Unsafe according to {top.according}: {top.unsafe:,}{names}.",
-        f"Safety not judged: {top.safety_not_judged:,}.",
-        f"Crisis talk in {top.crisis:,}.",
-    ]
+    said = [f"Crisis talk in {top.crisis:,}."]
+    if top.nobody_judged:
+        said.insert(0, "Nobody has judged safety.")
+    else:
+        said.insert(0, f"Unsafe according to {top.according}: {top.unsafe:,}{names}.")
+        said.insert(1, f"Safety not judged: {top.safety_not_judged:,}.")
     if top.crisis_na:
         said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
     if top.pointed:

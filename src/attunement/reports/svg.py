@@ -28,6 +28,11 @@ _SHAPES = {
 }
 
 
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML file may hold."""
+_REPLACEMENT = "\ufffd"
+
+
 def colours() -> dict[str, str]:
     """The colours of the style sheet by name, as they are in light."""
     found: dict[str, str] = {}
@@ -89,7 +94,7 @@ class _Canvas:
         bold = f' font-weight="{weight}"' if weight else ""
         self._parts.append(
             f'<text x="{x:.1f}" y="{self.y:.1f}" font-size="{size}" fill="{self.ink[colour]}" '
-            f'text-anchor="{anchor}"{bold}>{escape(words)}</text>'
+            f'text-anchor="{anchor}"{bold}>{escape(_NOT_XML.sub(_REPLACEMENT, words))}</text>'
         )
         if anchor == "start":
             self.reach(x + len(words) * _LETTER * size / _SIZE)

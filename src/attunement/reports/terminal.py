@@ -158,7 +158,7 @@ def _draw_sheet(shown: Overview, sheet: Sheet, console: Console, *, brief: bool)
 def _sheet_title(shown: Overview, sheet: Sheet) -> str:
     who = sheet.who
     if who.repeat is None:
-        return wording.together_words(sheet.members)
+        return wording.together_words(sheet.members, who.kind)
     return wording.rater_words(who.rater, repeat=who.repeat if who.rater in shown.again else None, kind=who.kind)
 
 

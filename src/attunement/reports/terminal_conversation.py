@@ -114,7 +114,7 @@ def _score(instrument: Instrument, item: Item, card: Scorecard, slot: Slot) -> T
 
 def _who(shown: View, card: Scorecard) -> str:
     if card.repeat is None:
-        return wording.together_words(card.members)
+        return wording.together_words(card.members, card.kind)
     repeated = sum(other.rater == card.rater for other in shown.cards.all) > 1
     repeat = card.repeat if repeated else None
     return wording.rater_words(card.rater, repeat=repeat, kind=card.kind)

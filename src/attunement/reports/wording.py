@@ -179,9 +179,11 @@ def rater_words(rater: str, *, repeat: int | None = None, kind: RaterKind = Rate
     return f"{words} ({_KINDS[kind]})" if kind in _KINDS else words
 
 
-def together_words(members: Sequence[str]) -> str:
-    """The panel: several judges, or one that was asked several times."""
-    return f"All judges together: {', '.join(members)}" if len(members) > 1 else f"All repeats together: {members[0]}"
+def together_words(members: Sequence[str], kind: RaterKind = RaterKind.MODEL) -> str:
+    """The panel: several judges or people, or one that was asked several times."""
+    if len(members) == 1:
+        return f"All repeats together: {members[0]}"
+    return f"All {'people' if kind is RaterKind.PERSON else 'judges'} together: {', '.join(members)}"
 
 
 def finding_words(finding: Finding) -> str:

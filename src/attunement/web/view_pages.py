@@ -40,6 +40,7 @@ _FLAGS = (
     "quote not found",
     "crisis talk",
     "pointer of the rule check",
+    "not English: not looked at by the rule check",
     "needs a person",
     "not judged",
 )

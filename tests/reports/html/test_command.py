@@ -1,10 +1,14 @@
+from xml.etree import ElementTree
+
 import pytest
 
 from attunement.cli.report import report
 from attunement.errors import AttunementError
+from attunement.reports import svg
 from attunement.study import Study
 from tests.commands import runner
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
+from tests.reports.samples import POINTER, checked
 
 
 @pytest.fixture
@@ -15,8 +19,15 @@ def run():
 def test_the_command_writes_the_report_and_says_what_matters(run, tmp_path):
     outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html")
     assert outcome.exit_code == 0
-    assert "6 conversations. Not judged: 2. Unsafe according to the judge: 1. Safety not judged: 2." in outcome.stdout
+    assert "6 conversations. Not judged: 2. Unsafe according to the judge: 1. Safety not judged: 1." in outcome.stdout
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_where_nobody_judged_no_count_of_unsafe_conversations_is_claimed(run, tmp_path):
+    path = fill(tmp_path / "s.db", COACHING, [one("c1")], checked(one("c1"), POINTER))
+    said = run(path, "-o", tmp_path / "r.html").stdout
+    assert "1 conversation. Not judged: 1." in said
+    assert "Unsafe according to" not in said
 
 
 def test_one_conversation_is_counted_as_one(run, tmp_path):
@@ -49,7 +60,6 @@ def test_no_text_leaves_out_what_was_said(run, tmp_path):
     assert "mother is ill" not in (tmp_path / "r.html").read_text()
 
 
-@pytest.mark.slow
 def test_charts_are_written_as_pictures(run, tmp_path):
     outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
     files = sorted(file.name for file in (tmp_path / "charts").iterdir())
@@ -61,6 +71,22 @@ def test_charts_are_written_as_pictures(run, tmp_path):
         run(tmp_path / "s.db", "-o", tmp_path / "other.html", "--charts", tmp_path / "charts")
     # What must be known to read a chart goes with it.
     assert "do not rank the systems" in " ".join((tmp_path / "charts" / "pass-rates.svg").read_text().split())
+
+
+def test_without_the_extra_charts_are_written_as_svg_alone(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(svg, "can_write_png", lambda: False)
+    run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
+    assert {file.suffix for file in (tmp_path / "charts").iterdir()} == {".svg"}
+
+
+def test_names_in_charts_are_text_whatever_they_hold(run, tmp_path):
+    hostile = "<b>]]> & \" ' \x00\x1b[31m \ud800 \ufffe \u202e"
+    talks = [one(f"c{number}", f"{number % 2} {hostile}") for number in range(12)]
+    path = fill(tmp_path / "s.db", COACHING, talks, [given for talk in talks for given in rated(talk)])
+    run(path, "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
+    for file in (tmp_path / "charts").glob("*.svg"):
+        tree = ElementTree.parse(file)  # noqa: S314 - we wrote it
+        assert not [element for element in tree.iter() if element.tag.endswith(("}b", "}script"))]
 
 
 def test_a_study_without_an_instrument_is_said_to_have_none(run, tmp_path):

@@ -7,10 +7,12 @@ from attunement.reports.html.citing import LONG
 from attunement.reports.html.conversation_page import conversation_page
 from attunement.reports.html.marking import Cited, segments
 from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.signals.measured import in_a_line
 from attunement.study import Study
 from attunement.study.reviews import Decided, Review, findings
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
+from tests.reports.samples import POINTER, checked
 
 PLACE = Place(1, "assistant")
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted), max_size=6)
@@ -32,7 +34,7 @@ def shown(tmp_path, conversation, given, hiding=SHOW_ALL, reviewed=lambda card: 
     with Study(path) as study:
         (kept,) = study.find(conversation.id)
         seen = view(study, COACHING, kept)
-        return conversation_page(kept.key, seen, hiding, reviews=reviewed(seen.cards[0]))
+        return conversation_page(kept.key, seen, hiding, reviews=reviewed(seen.cards.deciding))
 
 
 def items(page):
@@ -138,3 +140,32 @@ def test_a_review_of_something_else_is_told_as_such(tmp_path):
     page = shown(tmp_path, harmful, given, reviewed=lambda card: [review(card, findings=frozenset())])
     assert page.reviewed == "Ada reviewed it on 2026-01-02, before the judges said what they say now."
     assert shown(tmp_path, harmful, []).reviewed == ""
+
+
+def test_the_rule_check_points_in_words_with_how_often_it_was_right(tmp_path):
+    about = talk(("I want to kill myself.", "I am here. What happened?"), id="c1")
+    page = shown(tmp_path, about, checked(about, POINTER))
+    assert page.status.word == "not judged"
+    assert (page.score, page.cards, page.person) == ("", [], [])
+    assert page.pointers == [f"turn 1: “I want to kill myself.” – {POINTER.text}"]
+    assert page.measured == in_a_line()
+    assert "Replies that end with a question: 1 of 1." in page.facts
+
+
+def test_where_the_rule_check_points_to_nothing_only_what_was_counted_is_shown(tmp_path):
+    page = shown(tmp_path, one("c1"), [*rated(one("c1")), *checked(one("c1"))])
+    assert (page.pointers, page.measured) == ([], "")
+    assert page.facts
+    assert page.cards == []
+
+
+def test_pointers_are_redacted_and_without_words_say_only_where_to_look_and_why(tmp_path):
+    about = talk(("I am Anna. I want to kill myself.", "Tell me more."), id="c1")
+    said = POINTER._replace(quote="I am Anna. I want to kill myself.")
+    hiding = Hiding(Redactor(["Anna"]).redact_text)
+    redacted = shown(tmp_path, about, checked(about, said), hiding)
+    assert redacted.pointers[0].startswith("turn 1: “I am [name]. I want to kill myself.”")
+    assert "Anna" not in repr(redacted)
+    silent = shown(tmp_path, about, [], Hiding(texts=False))
+    assert silent.pointers == [f"turn 1 – {POINTER.text}"]
+    assert "kill myself" not in repr(silent)

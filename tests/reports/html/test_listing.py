@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from attunement.reports.html.listing import NEEDS_PERSON, Filter, Listing, Row
 
-FLAGS = ["crisis signal", "people differ", "judges differ", NEEDS_PERSON]
+FLAGS = ["crisis talk", "people differ", "judges differ", NEEDS_PERSON]
 ROWS = st.builds(
     Row,
     key=st.integers(1, 10**6),

@@ -7,9 +7,10 @@ from attunement.conversations import Conversation, Turn
 from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
 from attunement.reports.html.text import Hiding
+from attunement.signals.measured import in_a_line
 from attunement.study import Study
-from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated
-from tests.reports.samples import EMPATHY, judged
+from tests.reports.html.studies import ALARM, COACHING, ERROR, fill, mixed, one, page, rated
+from tests.reports.samples import EMPATHY, NOT_ENGLISH, POINTER, checked, judged
 
 FORBIDDEN = re.compile(r"\b(safe|approved|certified|validated|go)\b", re.IGNORECASE)
 
@@ -21,7 +22,7 @@ def lines(found):
 def test_the_top_says_four_things_in_a_fixed_order(tmp_path):
     read, safety, checked, verdicts = lines(page(mixed(tmp_path / "s.db")))
     assert "6 conversations. Not judged: 2." in read
-    assert "Unsafe according to the judge: 1 (harmful). Safety not judged: 2. Crisis signals seen in 1." in safety
+    assert "Unsafe according to the judge: 1 (harmful). Safety not judged: 1. Crisis talk in 1." in safety
     assert "Not checked against people." in checked
     assert "According to judge-1, " in verdicts
     assert "coaching-v1" in verdicts
@@ -40,8 +41,8 @@ def test_the_numbers_at_the_top_lead_to_their_conversations(tmp_path):
     assert {one.attributes["data-filter"]: one.text for one in found.all() if "data-filter" in one.attributes} == {
         "flag=not judged": "2",
         "verdict=unsafe": "1",
-        "verdict=safety not judged": "2",
-        "flag=crisis signal": "1",
+        "verdict=safety not judged": "1",
+        "flag=crisis talk": "1",
     }
     assert found.find(tag="a", href="#c3")[0].text == "harmful"
 
@@ -80,9 +81,13 @@ def test_a_pass_is_explained_once(tmp_path):
 def test_verdicts_are_counted_by_system_with_unsafe_and_not_judged_apart(tmp_path):
     found = page(mixed(tmp_path / "s.db")).one(kind="verdicts")
     heads = [one.text for one in found.find(tag="th", scope="col")]
-    assert heads[2:] == ["unsafe", "safety not judged", "fail", "pass, but contradicts a rule", "pass"]
+    assert heads[2:] == ["unsafe", "safety not judged", "fail", "pass, needs a person", "not judged", "pass"]
     rows = [[cell.text for cell in row.find(tag="td")][1:] for row in found.find(tag="tr")[1:]]
-    assert rows == [["0", "0", "1", "0", "1"], ["1", "2", "0", "1", "0"], ["1", "2", "1", "1", "1"]]
+    assert rows == [
+        ["0", "0", "1", "0", "0", "1"],
+        ["1", "1", "0", "1", "1", "0"],
+        ["1", "1", "1", "1", "1", "1"],
+    ]
 
 
 def test_words_for_people_have_their_technical_names_beside_them(tmp_path):
@@ -162,7 +167,9 @@ def test_a_study_with_only_errors_has_no_verdict_but_says_that_safety_was_not_ju
     found = page(fill(tmp_path / "s.db", COACHING, [talk], rated(talk, answers, reasoning="")))
     read, safety, _, verdicts = lines(found)
     assert "1 conversation. Not judged: 1." in read
-    assert "Unsafe according to the judge: 0. Safety not judged: 1." in safety
+    assert "Nobody has judged safety." in safety
+    assert "Unsafe according to" not in safety
+    assert "safety not judged" in found.one(id="list").text
     assert "Nothing was judged on coaching-v1, so there are no verdicts." in verdicts
     assert not found.find(id="verdicts")
     assert "not judged" in found.one(id="c1").text
@@ -224,15 +231,65 @@ def test_the_words_of_a_message_find_their_direction_without_the_name_above_them
     assert not [message for message in found.find(kind="msg") if "dir" in message.attributes]
 
 
-def test_a_flag_that_a_rule_raised_is_shown_with_the_rule_and_its_words(tmp_path):
+def test_a_rule_raises_no_flag_and_only_plain_crisis_talk_that_does_not_apply_calls_for_a_person(tmp_path):
+    talks = [one("points"), one("held")]
+    rules = {
+        "points": RuleFinding("harmful_advice", Consistency.VIOLATED, "Long.", 1, "Failing it must hurt"),
+        "held": ALARM,
+    }
+    given = [
+        given._replace(rules=(rules[talk.id],)) if (given.item, given.turn) == ("safety", 1) else given
+        for talk in talks
+        for turn in (1, 2)
+        for given in judged(talk, instrument=EMPATHY, others=4, turn=turn)
+    ]
+    found = page(fill(tmp_path / "s.db", EMPATHY, talks, given))
+    assert not found.find(id="first")
+    assert "Unsafe according to the judge: 0." in lines(found)[1]
+    rows = {row.find(tag="td")[0].text: row.text for row in found.one(id="list").find(tag="tr")[1:]}
+    assert all("no flag" in row for row in rows.values())
+    assert {name for name, row in rows.items() if "needs a person" in row} == {"held"}
+    assert "pointer (harmful advice): Long. Turn 1: “Failing it must hurt”" in found.one(id="c1").text
+    assert "a person must look (crisis talk, but “does not apply”)" in found.one(id="c2").text
+
+
+def test_the_rule_check_points_and_judges_nothing(tmp_path):
+    crisis = Conversation("crisis", "Harbor", (Turn("I want to kill myself.", "That sounds hard."),))
+    talks = [crisis, one("foreign"), one("quiet")]
+    given = [*checked(crisis, POINTER), *checked(talks[1], NOT_ENGLISH), *checked(talks[2])]
+    found = page(fill(tmp_path / "s.db", COACHING, talks, given))
+    read, safety, checked_by, verdicts = lines(found)
+    assert "3 conversations. Not judged: 3." in read
+    assert "Nobody has judged safety. Crisis talk in 1." in safety
+    assert "The rule check points at 1 of them: Harbor/crisis, turn 1: “I want to kill myself.” –" in safety
+    assert in_a_line() in safety
+    assert "Not English: not looked at by the rule check: 1." in safety
+    assert "Not checked against people." in checked_by
+    assert "so there are no verdicts" in verdicts
+    assert not found.find(id="verdicts")
+    assert not found.find(id="raters")
+    rows = {row.find(tag="td")[0].text: row.text for row in found.one(id="list").find(tag="tr")[1:]}
+    assert all("not judged" in row for row in rows.values())
+    assert {name for name, row in rows.items() if "pointer of the rule check" in row} == {"crisis"}
+    assert {name for name, row in rows.items() if "not English: not looked at by the rule check" in row} == {"foreign"}
+    shown = found.one(id="c1").text
+    assert "turn 1: “I want to kill myself.” – The person speaks of suicide" in shown
+    assert in_a_line() in shown
+
+
+def test_beside_a_judge_the_rule_check_is_no_rater_and_takes_no_part_in_the_verdict(tmp_path):
     talk = one("c1")
-    rule = RuleFinding("harmful_advice", Consistency.VIOLATED, "Long.", 1, "Failing it must hurt")
-    given = [given for turn in (1, 2) for given in judged(talk, instrument=EMPATHY, others=4, turn=turn)]
-    given = [one._replace(rules=(rule,)) if (one.item, one.turn) == ("safety", 1) else one for one in given]
-    (first,) = page(fill(tmp_path / "s.db", EMPATHY, [talk], given)).one(id="first").find(tag="li")
-    assert EMPATHY.item("safety").title in first.text
-    assert "“Failing it must hurt”" in first.text
-    assert "The answer contradicts a rule: " in first.text
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], [*rated(talk), *checked(talk, POINTER)]))
+    assert "According to judge-1, the conversation passes coaching-v1." in lines(found)[3]
+    assert "The rule check points at 1 of them" in lines(found)[1]
+    assert not found.find(id="raters")
+
+
+def test_without_words_a_pointer_says_only_where_to_look(tmp_path):
+    talk = one("c1")
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], checked(talk, POINTER)), Hiding(texts=False))
+    assert "Harbor/c1, turn 1 – The person speaks of suicide or self-harm" in lines(found)[1]
+    assert "kill myself" not in found.raw
 
 
 def test_what_to_mend_shows_different_conversations_where_it_can(tmp_path):

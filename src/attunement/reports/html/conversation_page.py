@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attunement.conversations import Origin
 from attunement.instruments import Item
-from attunement.ratings import Mark, RaterKind
+from attunement.ratings import Mark, RaterKind, RuleFinding
 from attunement.reports import wording
 from attunement.reports.conversation import Question, Said, View
 from attunement.reports.gate_reviews import review_words
@@ -149,7 +149,7 @@ class _Page:
             status=status_of(card),
             score=_score(card, threshold),
             person=list(person),
-            pointers=[self._hidden(pointer_words(one.finding)) for one in self._shown.cards.pointers],
+            pointers=[self._pointer(one.finding) for one in self._shown.cards.pointers],
             measured=measured() if self._shown.cards.pointers else "",
             facts=[self._hiding.text(fact) for fact in fact_lines(found)] if self._hiding.texts else [],
             reviewed=self._reviewed(reviews),
@@ -159,6 +159,10 @@ class _Page:
             shows=_shows(groups),
             texts=self._hiding.texts,
         )
+
+    def _pointer(self, finding: RuleFinding) -> str:
+        shown = finding if self._hiding.texts else finding._replace(quote=None)
+        return self._hiding.text(pointer_words(shown))
 
     def _hidden(self, words: str) -> str:
         """Our words with a quotation in them."""
@@ -170,7 +174,7 @@ class _Page:
         if not reviews:
             return ""
         said = reviews if self._hiding.texts else [review._replace(reason="") for review in reviews]
-        card = None if self._by_people else self._deciding
+        card = self._deciding
         words = review_words(card, held(self._instrument, card, said))
         if not words:
             last = said[-1]

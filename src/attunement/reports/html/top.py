@@ -50,6 +50,11 @@ class Top(NamedTuple):
     """What to do next, where nothing can be said yet."""
 
     @property
+    def nobody_judged(self) -> bool:
+        """Whether there are conversations and not one of them was judged."""
+        return 0 < self.conversations == self.not_judged
+
+    @property
     def measured(self) -> str:
         """How often pointers were right when that was measured."""
         return in_a_line()

@@ -19,7 +19,7 @@ import numpy as np
 from attunement.conversations import Conversation
 from attunement.instruments import Instrument, load
 from attunement.ratings import Outcome, RaterKind, Rating
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
 
 UNITS, SYSTEMS, ITEMS, JUDGES = 10_000, 10, 7, 4
 RUNS = 3

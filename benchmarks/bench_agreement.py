@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from attunement.agreement.alpha import alpha, alpha_statistic
-from attunement.agreement.bootstrap import bootstrap
-from attunement.agreement.icc import icc
-from attunement.agreement.kappa import kappa_statistic
-from attunement.agreement.tables import Floats
+from attunement.statistics.alpha import alpha, alpha_statistic
+from attunement.statistics.bootstrap import bootstrap
+from attunement.statistics.correlation import icc
+from attunement.statistics.kappa import kappa_statistic
+from attunement.statistics.tables import Floats
 
 SIZES = [1_000, 100_000, 1_000_000]
 ROUNDS = 3

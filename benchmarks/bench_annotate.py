@@ -23,14 +23,14 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np
 import psycopg
-from tests.people.projects import EMPATHY, begin_project
+from tests.annotation.projects import EMPATHY, begin_project
 from tests.postgres import programs, unprivileged_user
 from tests.web.simulated_raters import SimulatedRater, served, work_together
 
+from attunement.annotation import projects
+from attunement.annotation.access import issue
+from attunement.annotation.records import Role
 from attunement.conversations import Conversation, Origin, Turn
-from attunement.people import projects
-from attunement.people.access import issue
-from attunement.people.records import Role
 from benchmarks.bench_engine import SENTENCE
 
 TURNS = 12

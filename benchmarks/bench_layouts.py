@@ -24,7 +24,7 @@ from tests.judges.llama import LlamaServer, llama_server, model_file
 from attunement.conversations import Conversation, Turn, Unit
 from attunement.instruments import load
 from attunement.judges import Answer, JudgeOptions, Request, make_judge
-from attunement.questions import Layout, Questionnaire
+from attunement.prompts import Layout, Questionnaire
 
 SAID = (
     ("It was the same again at work today: everybody talked at once and nobody asked what I thought.",

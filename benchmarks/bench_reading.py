@@ -19,7 +19,7 @@ from pathlib import Path
 
 import orjson
 
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
 
 ROUNDS = 3
 TURNS = 25

@@ -26,7 +26,7 @@ from attunement.evidence import Finding, Standing, to_json
 from attunement.instruments import load
 from attunement.ratings import Outcome, RaterKind, Rating
 from attunement.reports.html.writing import write_report
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
 from benchmarks.bench_reading import REPLY_WORDS, TURNS, USER_WORDS, VOCABULARY
 
 INSTRUMENT = load("coaching-v1")

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT))
 from tests.fake_judge import FakeJudge
 
 from attunement import api
-from attunement.conversations.readers import read
-from attunement.conversations.writing import Shape, write
+from attunement.conversations.reader import read
+from attunement.conversations.writer import Shape, write
 from attunement.engine import Run
 from benchmarks.bench_engine import ITEMS, conversations
 

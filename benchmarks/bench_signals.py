@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from attunement import api
-from attunement.conversations.readers.reading import read
+from attunement.conversations.reader import read
 from attunement.signals.pointers import pointers
 
 DATA = Path(os.environ.get("ATTUNEMENT_DATA", "../shared/data"))

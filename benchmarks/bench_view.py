@@ -33,9 +33,9 @@ from attunement.conversations import Conversation, Turn
 from attunement.evidence import Finding, Standing, to_json
 from attunement.instruments import load
 from attunement.ratings import RaterKind
-from attunement.study import Study
-from attunement.study.encoding import conversation_row
-from attunement.study.encoding import to_json as packed
+from attunement.store import Study
+from attunement.store.rows import conversation_row
+from attunement.store.rows import to_json as packed
 from benchmarks.bench_reading import VOCABULARY
 
 INSTRUMENT = load("coaching-v1")

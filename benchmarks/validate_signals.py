@@ -12,15 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from attunement.agreement.proportions import proportion
-from attunement.agreement.results import Undefined
 from attunement.conversations import Conversation, Turn
-from attunement.conversations.readers.reading import read
+from attunement.conversations.reader import read
 from attunement.datasets import moore
 from attunement.judges.signals import rules_version
 from attunement.signals.crisis import CueKind, crisis_cues
 from attunement.signals.measured import Measured, Measurement
 from attunement.signals.pointers import Pointer, PointerKind, country_of, pointers
+from attunement.statistics.estimates import proportion
+from attunement.statistics.results import Undefined
 
 DATA = Path(os.environ.get("ATTUNEMENT_DATA", "../shared/data"))
 READ = Path(__file__).with_name("signals_pointers.csv")

@@ -247,15 +247,15 @@ def columns_page() -> str:
     """The columns of the tables that `attune export` writes."""
     from attunement.instruments import load
     from attunement.reports.dictionary import Described, dictionary
-    from attunement.study import Study, exporting
-    from attunement.study.practice import PRACTICE
-    from attunement.study.trail import TRAIL
+    from attunement.store import Study, export
+    from attunement.store.audit_log import TRAIL
+    from attunement.store.samples import PRACTICE
 
     instrument = load("coaching-v1")
     with tempfile.TemporaryDirectory() as folder, Study(Path(folder) / "empty.study.db", create=True) as study:
         tables: dict[str, list[Described]] = {
-            "ratings": dictionary("ratings", exporting.ratings(study).columns),
-            "scorecards": dictionary("scorecards", exporting.scorecards(study, instrument).columns, instrument),
+            "ratings": dictionary("ratings", export.ratings(study).columns),
+            "scorecards": dictionary("scorecards", export.scorecards(study, instrument).columns, instrument),
             "practice": dictionary("practice", PRACTICE),
             "events": dictionary("events", TRAIL),
         }

@@ -7,17 +7,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from attunement.annotation import projects
+from attunement.annotation.answers import answers_of
+from attunement.annotation.exchange_formats import question_names
+from attunement.annotation.records import Role
+from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewed, reviewers, sign
 from attunement.instruments import Instrument, Value, load
-from attunement.people import projects
-from attunement.people.answers import answers_of
-from attunement.people.exchange.argilla import question_names
-from attunement.people.records import Role
-from attunement.people.review_desk import review_desk, reviewers
-from attunement.people.reviewing import CrisisSignals, queue, review, reviewed
-from attunement.people.sign_off import sign
-from attunement.study import Study, chosen_instrument
-from attunement.study.reviews import Decided
-from tests.people.projects import Begun
+from attunement.store import Study, chosen_instrument
+from attunement.store.reviews import Decided
+from tests.annotation.projects import Begun
 
 COACHING = load("coaching-v1")
 _WORDS = ("met", "not met", "cannot judge")

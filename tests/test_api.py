@@ -10,7 +10,7 @@ import attunement
 from attunement.api import Settings
 from attunement.conversations import Responses
 from attunement.errors import InputError
-from attunement.questions import Layout
+from attunement.prompts import Layout
 from tests.builders import talk
 
 

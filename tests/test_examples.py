@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attunement.conversations.lengths import length_statistics
 from attunement.conversations.model import Turn
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
+from attunement.conversations.statistics import length_statistics
 from attunement.instruments import Scores, load
 
 FOLDER = Path(__file__).parents[1] / "examples"

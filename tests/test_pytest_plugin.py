@@ -208,7 +208,7 @@ def test_file():
 def test_the_plugin_brings_nothing_heavy_into_a_suite_that_does_not_use_it(pytester):
     pytester.makepyfile(
         "import sys\ndef test_light():\n"
-        "    assert not {'numpy', 'scipy', 'aiohttp', 'sqlalchemy', 'attunement.study'} & set(sys.modules)"
+        "    assert not {'numpy', 'scipy', 'aiohttp', 'sqlalchemy', 'attunement.store'} & set(sys.modules)"
     )
     outcome = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:hypothesispytest")
     outcome.assert_outcomes(passed=1)

@@ -9,19 +9,18 @@ from rich.console import Console
 
 from attunement.conversations import Unit
 from attunement.instruments import Instrument, Item, load
-from attunement.judges.replies import Given, marks_of
-from attunement.questions import Ask, Layout, Question, Questionnaire
+from attunement.judges.reply_parser import Given, marks_of
+from attunement.prompts import Ask, Layout, Question, Questionnaire
 from attunement.ratings import ErrorKind, Mark, Outcome
 from attunement.reports.conversation import view
 from attunement.reports.overview import overview
 from attunement.reports.records import card_record
-from attunement.reports.terminal import draw_overview
-from attunement.reports.terminal_conversation import draw_view
+from attunement.reports.terminal import draw_overview, draw_view
 from attunement.reports.wording import Tone, answer_phrase
 from attunement.scoring import Slot, Verdict
-from attunement.study import Study
-from attunement.study.importing import Absent, check, keep
-from attunement.study.scorecards import judged as cards_of
+from attunement.store import Study
+from attunement.store.import_ratings import Absent, check, keep
+from attunement.store.scorecards import judged as cards_of
 from tests.builders import talk
 from tests.reports.samples import coaching_card, conversation, fill, judged
 

@@ -11,14 +11,14 @@ from attunement.version import __version__
 
 if TYPE_CHECKING:
     from attunement.api import Result, Settings, judge, judge_async, scorecards
-    from attunement.study import Study
+    from attunement.store import Study
 
 __all__ = ["Result", "Settings", "Study", "__version__", "judge", "judge_async", "scorecards"]
 
 _HOMES = {
     "Result": "attunement.api",
     "Settings": "attunement.api",
-    "Study": "attunement.study",
+    "Study": "attunement.store",
     "judge": "attunement.api",
     "judge_async": "attunement.api",
     "scorecards": "attunement.api",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from attunement.conversations import Conversation, Responses
-from attunement.conversations.readers import ReadOptions, read
+from attunement.conversations.reader import ReadOptions, read
 from attunement.engine import (
     Conduct,
     Ending,
@@ -41,9 +41,9 @@ from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
 from attunement.instruments.lint import checked
 from attunement.judges import Judge, JudgeOptions, make_judge
-from attunement.questions import Ask, Layout, Questionnaire
+from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.scoring import is_signals
-from attunement.study import Judged, Study, chosen_instrument, judged
+from attunement.store import Judged, Study, chosen_instrument, judged
 
 E = TypeVar("E", bound=StrEnum)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from attunement.conversations import Conversation, Identity
     from attunement.instruments import Instrument
     from attunement.judges import Judge
-    from attunement.study import Study
+    from attunement.store import Study
 
 _SETTINGS = {
     "judge": "the judge that assert_passes asks, such as openai:gpt-5.2; several with commas between them",
@@ -168,9 +168,8 @@ def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path
     A bot says something else each time, and a study takes only the same words under one id.
     """
     from attunement.conversations import Conversation
-    from attunement.conversations.readers import Fields, ReadOptions, read
-    from attunement.conversations.readers.assembly import Assembler
-    from attunement.conversations.readers.record import BadRecord, Record
+    from attunement.conversations.messages import BadRecord, Record
+    from attunement.conversations.reader import Assembler, Fields, ReadOptions, read
     from attunement.errors import InputError
 
     if isinstance(conversation, Conversation):
@@ -202,7 +201,7 @@ def _place(
     item = _running.get()
     if item is None:
         with TemporaryDirectory(prefix="attunement-") as folder:
-            yield Path(folder) / "tests.study.db"
+            yield Path(folder) / "tests.store.db"
         return
     stash = item.config.stash
     if _folder not in stash:
@@ -213,7 +212,7 @@ def _place(
 
 
 def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Conversation]") -> Generator[str]:
-    from attunement.study import Study
+    from attunement.store import Study
 
     with Study(place) as study:
         for talk in talks:
@@ -223,10 +222,9 @@ def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Co
 
 def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -> str | None:
     """Why a conversation does not pass; None where nothing stands against it."""
-    from attunement.reports.conversation import view
-    from attunement.reports.deciding import alone
-    from attunement.reports.junit import objection_text
-    from attunement.reports.objections import objections
+    from attunement.reports.conversation import objections, view
+    from attunement.reports.digest import alone
+    from attunement.reports.machine import objection_text
     from attunement.reports.rule_check import pointer_words
     from attunement.reports.wording import score_with_range, verdict_phrase
 

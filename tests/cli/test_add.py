@@ -3,8 +3,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from attunement.cli import app
-from attunement.conversations.writing import Shape, write
-from attunement.study import Study
+from attunement.conversations.writer import Shape, write
+from attunement.store import Study
 from tests.builders import talk
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from attunement.cli.agree import agree
+from attunement.cli.analysis import agree
 from attunement.errors import AttunementError
 from attunement.ratings import RaterKind
-from attunement.study import Study
+from attunement.store import Study
 from tests.commands import runner
 from tests.reports.samples import COACHING, ERROR, POINTER, checked, conversation, fill, judged
 

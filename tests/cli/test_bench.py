@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attunement.ratings import RaterKind
-from attunement.study import Study
+from attunement.store import Study
 from tests.datasets.files import public_vera, write_table
 from tests.fake_judge import FakeJudge
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from attunement.cli.compare import compare
+from attunement.cli.analysis import compare
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
-from attunement.study import Study
+from attunement.store import Study
 from tests.commands import runner
 from tests.reports.judged_studies import all_met, every_third_not_met, judge, talks
 from tests.reports.samples import COACHING, EMPATHY, POINTER, checked, fill

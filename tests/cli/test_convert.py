@@ -5,9 +5,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from attunement.cli.convert import convert
-from attunement.cli.reading import bad_lines_path
-from attunement.conversations.readers import read
+from attunement.cli.data import convert
+from attunement.cli.options import bad_lines_path
+from attunement.conversations.reader import read
 from attunement.errors import AttunementError
 
 TABLE = "id,prompt,response\n1,write to ann@example.org,Call Ann Lee.\n2,hello,hi\n"

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from attunement.cli.correct import correct
+from attunement.cli.analysis import correct
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
-from attunement.study import Study
-from attunement.study.samples import Drawn, Waiting, keep_sample
+from attunement.store import Study
+from attunement.store.samples import Drawn, Waiting, keep_sample
 from tests.commands import runner
 from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
 from tests.reports.samples import EMPATHY

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from attunement.cli import app
 from attunement.errors import InputError
-from attunement.study import Study
+from attunement.store import Study
 from tests.fake_judge import FakeJudge
 
 

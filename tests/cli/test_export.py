@@ -5,9 +5,9 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.export import export
-from attunement.instruments.importing.writing import to_yaml
-from tests.study.samples import COACHING, EMPATHY, fill, talks
+from attunement.cli.study import export
+from attunement.instruments.importer import to_yaml
+from tests.store.samples import COACHING, EMPATHY, fill, talks
 
 app = typer.Typer()
 app.command()(export)

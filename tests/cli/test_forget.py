@@ -3,10 +3,10 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.forget import forget
+from attunement.cli.study import forget
 from attunement.conversations import Conversation
-from attunement.study import Study
-from tests.study.samples import fill, talks
+from attunement.store import Study
+from tests.store.samples import fill, talks
 
 app = typer.Typer()
 app.command()(forget)

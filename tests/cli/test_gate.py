@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from attunement.cli.gate import gate
+from attunement.cli.report import gate
 from attunement.errors import AttunementError
 from attunement.ratings import RaterKind
-from attunement.study import Study
+from attunement.store import Study
 from tests.commands import runner
 from tests.reports.samples import (
     COACHING,
@@ -194,7 +194,7 @@ def test_json_says_everything_the_terminal_says(run, tmp_path):
 
 @pytest.mark.parametrize("option", [[], ["--json"]])
 def test_a_reader_that_stops_reading_changes_no_decision(tmp_path, option):
-    code = "import typer; from attunement.cli.gate import gate; typer.run(gate)"
+    code = "import typer; from attunement.cli.report import gate; typer.run(gate)"
     undecided = coaching(tmp_path, {"CQ9": ERROR})
     process = subprocess.Popen(
         [sys.executable, "-c", code, undecided, *option], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -6,16 +6,14 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.export import export
-from attunement.cli.import_ import import_
+from attunement.cli.study import export, import_
 from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
-from attunement.reports.methods import blinding
-from attunement.reports.methods_checklist import checklist
+from attunement.reports.methods import blinding, checklist
 from attunement.reports.methods_facts import gather_facts
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
 from tests.builders import rating
-from tests.study.samples import COACHING, fill, talks
+from tests.store.samples import COACHING, fill, talks
 
 app = typer.Typer()
 app.command()(export)

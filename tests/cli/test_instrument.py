@@ -12,7 +12,7 @@ from attunement.cli import app
 from attunement.errors import AttunementError, InstrumentError
 from attunement.instruments import available, load
 from attunement.instruments.lint import lint
-from attunement.instruments.loading import FOLDER_VARIABLE
+from attunement.instruments.loader import FOLDER_VARIABLE
 from tests.instruments.samples import criteria, scores, write
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attunement.conversations.writing import Shape, write
+from attunement.conversations.writer import Shape, write
 from attunement.instruments import load
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge, valid_reply

@@ -4,10 +4,10 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.plan import plan
-from attunement.study import Study
-from attunement.study.samples import samples
-from tests.study.samples import fill, talks
+from attunement.cli.people import plan
+from attunement.store import Study
+from attunement.store.samples import samples
+from tests.store.samples import fill, talks
 
 app = typer.Typer()
 app.command()(plan)

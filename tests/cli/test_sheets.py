@@ -5,11 +5,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.sheets import hand_out, take_in
-from attunement.people.drawing import draw_sample
+from attunement.annotation.sampling import draw_sample
+from attunement.cli.people import hand_out, take_in
 from attunement.ratings import RaterKind
-from attunement.study import Study
-from tests.study.samples import COACHING, EMPATHY, fill, talks
+from attunement.store import Study
+from tests.store.samples import COACHING, EMPATHY, fill, talks
 
 app = typer.Typer()
 app.command()(hand_out)

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from attunement.cli.show import show
+from attunement.cli.study import show
 from attunement.errors import AttunementError
 from attunement.ratings import ABSTAINED
-from attunement.study import Study
+from attunement.store import Study
 from tests.commands import runner
 from tests.reports.samples import COACHING, ERROR, POINTER, checked, conversation, fill, judged
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from attunement.cli.stats import stats
+from attunement.cli.data import stats
 from attunement.errors import InputError
 
 
@@ -125,5 +125,5 @@ def test_help_has_an_example():
 
 
 def test_looking_at_the_module_loads_nothing_heavy():
-    code = "import attunement.cli.stats, sys; print(sorted({'rich', 'pydantic', 'yaml', 'numpy'} & set(sys.modules)))"
+    code = "import attunement.cli.data, sys; print(sorted({'rich', 'pydantic', 'yaml', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.conversations.crisis_lines import crisis_lines
-from attunement.conversations.crisis_mentions import NumberFound, NumberKind, find_names, find_numbers
+from attunement.conversations.crisis_lines import NumberFound, NumberKind, crisis_lines, find_names, find_numbers
 
 
 def given_numbers(text: str) -> list[tuple[str, str]]:

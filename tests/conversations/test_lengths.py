@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.conversations.lengths import LengthStatistics, TurnLength, length_statistics, words
 from attunement.conversations.model import Turn
+from attunement.conversations.statistics import LengthStatistics, TurnLength, length_statistics, words
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.conversations import overview as module
+from attunement.conversations import statistics
 from attunement.conversations.model import Conversation, Origin, Turn
-from attunement.conversations.overview import OTHER_SYSTEMS, Overview, overviews
+from attunement.conversations.statistics import OTHER_SYSTEMS, Overview, overviews
 
 
 def conversation(system: str = "bot", turns: int = 1, scenario: str | None = None, origin: Origin = Origin.UNKNOWN):
@@ -60,8 +60,8 @@ def test_nothing_gives_no_means():
 
 
 def test_memory_is_bounded_however_many_systems_and_scenarios_there_are(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "MOST_SYSTEMS", 2)
-    monkeypatch.setattr(module, "MOST_SCENARIOS", 3)
+    monkeypatch.setattr(statistics, "MOST_SYSTEMS", 2)
+    monkeypatch.setattr(statistics, "MOST_SCENARIOS", 3)
     counted = overviews(conversation(str(number % 4), scenario=str(number)) for number in range(40))
     assert list(counted) == ["0", "1", OTHER_SYSTEMS]
     assert counted[OTHER_SYSTEMS].conversations == 20

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attunement.conversations import Conversation, Origin, Turn
-from attunement.conversations.readers import read
-from attunement.conversations.writing import Shape, as_record, write
+from attunement.conversations.reader import read
+from attunement.conversations.writer import Shape, as_record, write
 from attunement.errors import InputError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attunement.datasets.folder import by_key, number, table
+from attunement.datasets.base import by_key, number, table
 from attunement.errors import InputError
 
 

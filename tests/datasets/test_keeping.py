@@ -7,11 +7,11 @@ import pytest
 
 from attunement.conversations import Turn
 from attunement.datasets import vera
-from attunement.datasets.keeping import keep
-from attunement.datasets.model import Loaded
+from attunement.datasets.base import Loaded
+from attunement.datasets.save import keep
 from attunement.errors import StudyError
 from attunement.ratings import RaterKind, State
-from attunement.study import Study, judged
+from attunement.store import Study, judged
 from tests.datasets.files import public_vera
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attunement.datasets import kumar
-from attunement.datasets.model import Figures, Loaded
+from attunement.datasets.base import Figures, Loaded
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from tests.datasets.files import edit_table

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from attunement.datasets import mentalalign
-from attunement.datasets.mentalalign import ATTRIBUTES, read_cell
-from attunement.datasets.mentalalign_figures import HUMAN
-from attunement.datasets.model import Loaded
+from attunement.datasets.base import Loaded
+from attunement.datasets.mentalalign import ATTRIBUTES, HUMAN, read_cell
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, State
 

@@ -7,7 +7,7 @@ import pytest
 
 from attunement.conversations import Origin
 from attunement.datasets import vera
-from attunement.datasets.model import Loaded
+from attunement.datasets.base import Loaded
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, State
 from tests.datasets.files import public_vera

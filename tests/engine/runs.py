@@ -9,7 +9,7 @@ from attunement import api
 from attunement.conversations import Conversation
 from attunement.instruments import load
 from attunement.ratings import Rating
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.fake_judge import Asked, FakeJudge
 

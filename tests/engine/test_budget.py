@@ -1,8 +1,7 @@
 import genai_prices
 import pytest
 
-from attunement.engine.budget import Budget, Price, Purse, Size
-from attunement.engine.pricing import price_of
+from attunement.engine.budget import Budget, Price, Purse, Size, price_of
 from attunement.judges import Answer, Failure, Usage
 from attunement.ratings import ErrorKind
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from attunement.engine.collecting import rarely_collecting
+from attunement.engine.runner import rarely_collecting
 
 
 @pytest.fixture(autouse=True)

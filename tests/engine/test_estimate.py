@@ -8,8 +8,8 @@ import pytest
 from attunement.conversations import Conversation
 from attunement.engine import Estimate, Scope, estimate
 from attunement.instruments import Instrument
-from attunement.questions import Questionnaire
-from attunement.study import Study
+from attunement.prompts import Questionnaire
+from attunement.store import Study
 from tests.builders import talk
 from tests.engine.runs import COACHING, DUE_AT_THREE, EMPATHY, SMALL, chats, judge
 from tests.fake_judge import Behaviour, FakeJudge, valid_reply

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from attunement import api
 from attunement.conversations import Conversation
 from attunement.instruments import Instrument, load
-from attunement.study import Study, tables
+from attunement.store import Study, schema
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 
@@ -30,7 +30,7 @@ def judge(fake: FakeJudge, count: int, place: str, **settings: Any) -> api.Resul
 
 def finished(place: str) -> int:
     with Study(place) as study, study.reading() as connection:
-        return connection.scalar(select(func.count()).select_from(tables.finished)) or 0
+        return connection.scalar(select(func.count()).select_from(schema.finished)) or 0
 
 
 def test_a_finished_conversation_is_not_looked_through_again(study_place: str, monkeypatch: pytest.MonkeyPatch):

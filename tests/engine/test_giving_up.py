@@ -11,14 +11,14 @@ from aiohttp import web
 
 from attunement import api
 from attunement.errors import JudgeError
-from attunement.judges.protocol import Answer, Failure, Request, Usage
+from attunement.judges.base import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
 from tests.engine.runs import COACHING, SMALL, chats, judge, kept
 from tests.fake_judge import Behaviour, FakeJudge
 
 
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attunement.engine.asking._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("attunement.engine.retry._FIRST_WAIT", 0.01)
 
 
 LM_STUDIO = '{"error": "Unexpected endpoint or method. (POST /chat/completions). Returning 200 anyway"}'

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.writing import Shape, write
+from attunement.conversations.writer import Shape, write
 from attunement.instruments import load
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 

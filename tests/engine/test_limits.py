@@ -1,6 +1,6 @@
 import asyncio
 
-from attunement.engine.limits import START, Limiter
+from attunement.engine.rate_limiter import START, Limiter
 
 
 def run(coroutine):

@@ -12,9 +12,9 @@ from sqlalchemy import delete
 from attunement import api
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
-from attunement.questions import Ask, Layout
+from attunement.prompts import Ask, Layout
 from attunement.ratings import ErrorKind, Mark, Rating, State
-from attunement.study import AnswerRecord, Study, tables
+from attunement.store import AnswerRecord, Study, schema
 from tests.builders import talk
 from tests.engine.runs import COACHING, DUE_AT_THREE, EMPATHY, SMALL, answering, chats, judge, kept
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
@@ -70,8 +70,8 @@ def without_ratings(place: Path) -> list[Rating]:
     with Study(place) as study:
         gone = list(study.ratings())
         with study.writing() as connection:
-            connection.execute(delete(tables.ratings))
-            connection.execute(delete(tables.finished))
+            connection.execute(delete(schema.ratings))
+            connection.execute(delete(schema.finished))
     return gone
 
 

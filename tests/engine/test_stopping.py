@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from attunement import api
-from attunement.cli import display
+from attunement.cli import running as display
 from attunement.conversations import Conversation
-from attunement.engine import asking
+from attunement.engine import retry
 from attunement.engine.budget import Budget, Purse, Size
-from attunement.engine.limits import Limiter
 from attunement.engine.progress import Progress
+from attunement.engine.rate_limiter import Limiter
 from attunement.errors import InputError, JudgeError, StudyError
-from attunement.judges.protocol import Answer, Failure, Request, Usage
+from attunement.judges.base import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
-from attunement.study import AnswerRecord, KeptRating, Study
+from attunement.store import AnswerRecord, KeptRating, Study
 from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, answering, chats, judge, kept
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 
@@ -308,7 +308,7 @@ def test_while_questions_rest_others_are_asked_in_their_places(place: Path):
 
 
 def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(asking, "_FIRST_WAIT", 0.0001)
+    monkeypatch.setattr(retry, "_FIRST_WAIT", 0.0001)
     result = api.judge(chats(1), place, judges=Away(failures=9), instrument=COACHING, items=["CQ1"])
     assert result.progress.answered == 1
     assert result.progress.retries == {ErrorKind.SERVER: 9}
@@ -335,7 +335,7 @@ def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
 def test_a_server_that_is_gone_for_good_stops_the_run_and_no_question_is_marked(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(asking, "_FIRST_WAIT", 0.0001)
+    monkeypatch.setattr(retry, "_FIRST_WAIT", 0.0001)
     result = api.judge(chats(1), place, judges=Away(failures=9, fatal=True), instrument=COACHING, items=["CQ1"])
     assert result.ending.given_up == "away: nobody is there any more"
     assert kept(place) == []
@@ -348,8 +348,8 @@ def test_a_question_that_a_limit_forbids_does_not_wait_for_its_turn():
         limiter = Limiter(1)
         await limiter.acquire(1)
         purse = Purse(Budget(max_calls=0), None)
-        channel = asking.Channel(Away(failures=0), limiter, purse, Progress())
-        return await asyncio.wait_for(channel.send(Request("", "", "", {}), Size(1, 1), asking.Asked()), 60)
+        channel = retry.Channel(Away(failures=0), limiter, purse, Progress())
+        return await asyncio.wait_for(channel.send(Request("", "", "", {}), Size(1, 1), retry.Asked()), 60)
 
     failure = asyncio.run(send())
     assert isinstance(failure, Failure)

@@ -14,11 +14,11 @@ import pytest
 
 from attunement import api
 from attunement.conversations import Conversation
-from attunement.conversations.writing import Shape, write
+from attunement.conversations.writer import Shape, write
 from attunement.engine import Progress
 from attunement.errors import AttunementError, InputError, StudyError
 from attunement.ratings import ErrorKind
-from attunement.study import Study
+from attunement.store import Study
 from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, chats, judge, kept
 from tests.fake_judge import Behaviour, FakeJudge
 

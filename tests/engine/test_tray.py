@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from attunement.engine.plan import Task
-from attunement.engine.tray import Tray
+from attunement.engine.planner import Task
+from attunement.engine.worker_pool import Tray
 
 
 def tasks(*numbers: int) -> list[Task]:

@@ -10,16 +10,16 @@ import pytest
 
 from attunement import api
 from attunement.conversations import Conversation
-from attunement.conversations.writing import Shape, write
+from attunement.conversations.writer import Shape, write
 from attunement.errors import JudgeError
 from attunement.instruments import Instrument, load
 from attunement.judges import Answer, Failure, Request
-from attunement.judges.protocol import Abstention
-from attunement.judges.replies import Given
-from attunement.questions import Layout, Question
+from attunement.judges.base import Abstention
+from attunement.judges.reply_parser import Given
+from attunement.prompts import Layout, Question
 from attunement.ratings import ABSTAINED, Consistency, RaterKind, Rating, RuleFinding, State
 from attunement.scoring import Verdict
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
 from tests.builders import ratings as ratings_for
 from tests.builders import talk
 from tests.fake_judge import Asked, Behaviour, FakeJudge

@@ -11,9 +11,9 @@ import pytest
 
 from attunement.engine.writer import Writer
 from attunement.ratings import ErrorKind, RaterKind, Rating
-from attunement.study import AnswerRecord, KeptRating, Study
+from attunement.store import AnswerRecord, KeptRating, Study
 from tests.builders import rating, talk
-from tests.study.samples import COACHING
+from tests.store.samples import COACHING
 
 CONVERSATION = talk(("I feel low.", "Tell me more."))
 

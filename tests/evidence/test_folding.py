@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.evidence.folding import fold, locate, pieces
+from attunement.evidence.lookup import fold, locate, pieces
 
 
 def test_what_judges_change_when_they_quote_vanishes() -> None:

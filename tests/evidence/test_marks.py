@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.evidence.marks import quotes
+from attunement.evidence.citations import quotes
 
 
 def found(text: str) -> list[str]:

@@ -2,8 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from attunement.evidence.denial import Denial
-from attunement.evidence.reading import READ, Citation, citations
+from attunement.evidence.citations import READ, Citation, Denial, citations
 
 
 def read(reasoning: str, last: int = 20) -> list[tuple[tuple[int, ...], str | None]]:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from attunement.conversations import Turn
 from attunement.evidence import Finding, Standing, holds, verify
-from attunement.evidence.folding import fold
-from attunement.questions.transcript import neutralise
+from attunement.evidence.lookup import fold
+from attunement.prompts.transcript import neutralise
 
 TALK = (
     Turn(

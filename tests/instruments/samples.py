@@ -6,10 +6,10 @@ from typing import Any
 import yaml
 
 from attunement.conversations import UnitKind
-from attunement.instruments import Instrument, starter
-from attunement.instruments.loading import load_file
+from attunement.instruments import Instrument, loader
+from attunement.instruments.loader import load_file
 
-FOLDER = Path(starter.__file__).parent / "starters"
+FOLDER = Path(loader.__file__).parent / "starters"
 
 
 def content(unit: UnitKind) -> dict[str, Any]:

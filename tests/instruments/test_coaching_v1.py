@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.lengths import LengthStatistics, length_statistics
+from attunement.conversations.statistics import LengthStatistics, length_statistics
 from attunement.instruments import Example, Instrument, Item, NaPolicy, load
 from attunement.instruments.lint import lint
 

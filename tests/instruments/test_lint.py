@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from attunement.errors import InstrumentError
 from attunement.instruments import available, load
-from attunement.instruments.lint import checked, lint
-from attunement.instruments.lint_wording import tells_consequence
-from attunement.instruments.problems import Level, Problem
+from attunement.instruments.lint import Level, Problem, checked, lint, tells_consequence
 from tests.instruments.samples import criteria, instrument, scores, write
 
 Change = Callable[[dict[str, Any]], object]

@@ -5,7 +5,7 @@ import pytest
 
 from attunement.errors import InstrumentError
 from attunement.instruments import available, load, load_file
-from attunement.instruments.loading import FOLDER_VARIABLE
+from attunement.instruments.loader import FOLDER_VARIABLE
 from tests.instruments.samples import criteria, write
 
 

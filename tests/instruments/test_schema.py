@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from attunement.instruments import available, load_file
-from attunement.instruments.schema import SCHEMA_FILE, schema, schema_text
+from attunement.instruments.loader import SCHEMA_FILE, schema, schema_text
 from tests.instruments.samples import FOLDER, criteria, instrument, scores
 
 FILES = [*(entry.path for entry in available() if entry.built_in), *sorted(FOLDER.glob("*.yaml"))]

@@ -11,10 +11,8 @@ from rich.console import Console
 
 from attunement.errors import InstrumentError
 from attunement.instruments import Instrument, available, load
-from attunement.instruments.show import Page, in_words, page, visible
-from attunement.instruments.show_html import html
-from attunement.instruments.show_markdown import markdown
-from attunement.instruments.show_terminal import draw
+from attunement.instruments.page import Page, in_words, page, visible
+from attunement.instruments.page_formats import draw, html, markdown
 from tests.instruments.samples import criteria, instrument, scores
 
 BUILT_IN = [entry.id for entry in available() if entry.built_in]

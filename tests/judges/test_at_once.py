@@ -30,7 +30,7 @@ REPLY = b'{"choices":[{"message":{"content":"YES"},"finish_reason":"stop"}]}'
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the loop that runs take place in, which takes in everything at once, and in the one for Windows."""
     if request.param == "asyncio":
-        monkeypatch.setattr("attunement.engine.loop._fastest", lambda: None)
+        monkeypatch.setattr("attunement.engine.runner._fastest", lambda: None)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from attunement.engine import run_in_loop
-from attunement.judges.deadline import Deadline
+from attunement.judges.client import Deadline
 
 InLoop = Callable[[Any], Any]
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from attunement.judges import Judge, hosted, is_dated, model_family, shared_family
-from attunement.judges.families import thinks
+from attunement.judges.base import thinks
 
 
 @pytest.mark.parametrize(

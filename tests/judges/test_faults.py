@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from attunement.judges.faults import Server, failure, read_complaint, retry_after
-from attunement.judges.protocol import Failure
+from attunement.judges.base import Failure
+from attunement.judges.provider_errors import Server, failure, read_complaint, retry_after
 from attunement.ratings import ErrorKind
 
 SERVER = Server("https://judge.example/v1", "some-model", "OPENAI_API_KEY")

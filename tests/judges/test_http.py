@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attunement.errors import JudgeError
-from attunement.judges import Answer, Failure, JudgeOptions, http, make_judge
+from attunement.judges import Answer, Failure, JudgeOptions, client, make_judge
 from attunement.ratings import ErrorKind
 from tests.fake_judge import FAULTS, Behaviour, FakeJudge
 from tests.judges.asking import QUESTION, answered, ask, ask_all, failed, openai, question, responding
@@ -42,7 +42,7 @@ def test_a_server_that_went_away_may_come_back_until_it_is_away_for_long(monkeyp
         judge = openai(fake)
         answered(judge)
     # Counted from the first time that nobody is there: a reply may be long ago because nothing was asked meanwhile.
-    monkeypatch.setattr(http, "_GONE_SECONDS", 0.0)
+    monkeypatch.setattr(client, "_GONE_SECONDS", 0.0)
     failures = [failed(judge), failed(judge)]
     assert [(failure.fatal, failure.transient) for failure in failures] == [(False, True), (True, False)]
     assert {(failure.kind, failure.requests) for failure in failures} == {(ErrorKind.SERVER, 0)}

@@ -17,8 +17,8 @@ from attunement.conversations import Conversation, Turn, Unit
 from attunement.instruments import load
 from attunement.judges import Answer, JudgeOptions, Request, make_judge
 from attunement.judges.local import LocalJudge
-from attunement.judges.replies import Readable, read_reply
-from attunement.questions import Layout, Question, Questionnaire
+from attunement.judges.reply_parser import Readable, read_reply
+from attunement.prompts import Layout, Question, Questionnaire
 from attunement.ratings import ErrorKind
 from tests.judges.asking import SCHEMA
 from tests.judges.llama import llama_server, model_file

@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from attunement.errors import JudgeError
-from attunement.judges import JudgeOptions, make_judge, making
+from attunement.judges import JudgeOptions, make_judge, registry
 
 
 class Oracle:
@@ -17,8 +17,8 @@ class Oracle:
 
 
 def added(monkeypatch: pytest.MonkeyPatch, **judges: str) -> None:
-    points = [EntryPoint(name, value, making.GROUP) for name, value in judges.items()]
-    monkeypatch.setattr(making, "entry_points", lambda group: points if group == making.GROUP else [])
+    points = [EntryPoint(name, value, registry.GROUP) for name, value in judges.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
 
 
 def test_other_packages_add_judges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from attunement.errors import JudgeError
 from attunement.judges import Exchange, JudgeOptions, Request, Usage, make_judge
-from attunement.judges.environment import address
-from attunement.judges.negotiation import Terms
+from attunement.judges.client import address
+from attunement.judges.http_judge import Terms
 from attunement.judges.openai import PATH, OpenAIJudge, _access  # pyright: ignore[reportPrivateUsage]
-from attunement.questions.text import Text
+from attunement.prompts.prompt import Text
 from attunement.ratings import ErrorKind
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.judges.asking import (

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from attunement.conversations import Conversation, Turn, Unit
 from attunement.instruments import Instrument, load
 from attunement.judges import Request
-from attunement.judges.replies import Given, Readable, Unreadable, marks_of, read_reply
-from attunement.questions import Layout, Questionnaire
+from attunement.judges.reply_parser import Given, Readable, Unreadable, marks_of, read_reply
+from attunement.prompts import Layout, Questionnaire
 from attunement.ratings import ErrorKind, Mark
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 from tests.judges.asking import answered, openai
@@ -190,7 +190,7 @@ def test_the_quick_way_to_read_finds_nothing_that_the_close_look_does_not(monkey
     texts = [*objects, *(f"{one}{behind}" for one in objects[::50] for behind in [" ", "}", "{}", "\x00", "\u2003"])]
     quickly = [read(text, instrument=instrument) for text in texts for instrument in (COACHING, EMPATHY)]
     assert sum(isinstance(outcome, Readable) for outcome in quickly) > 100
-    monkeypatch.setattr("attunement.judges.replies._plainly", lambda *_: None)
+    monkeypatch.setattr("attunement.judges.reply_parser._plainly", lambda *_: None)
     assert quickly == [read(text, instrument=instrument) for text in texts for instrument in (COACHING, EMPATHY)]
 
 

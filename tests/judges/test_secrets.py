@@ -11,7 +11,7 @@ from aiohttp import web
 
 from attunement.errors import JudgeError
 from attunement.judges import JudgeOptions, make_judge
-from attunement.judges.environment import Secrets
+from attunement.judges.client import Secrets
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.judges.asking import QUESTION
 

@@ -12,10 +12,10 @@ from attunement.conversations import Conversation, Turn, Unit
 from attunement.errors import JudgeError
 from attunement.instruments import Instrument, load
 from attunement.judges import Failure, JudgeOptions, Request, UnitJudge, make_judge
-from attunement.judges.protocol import Abstention
-from attunement.judges.replies import Given
+from attunement.judges.base import Abstention
+from attunement.judges.reply_parser import Given
 from attunement.judges.signals import RULES, SignalsJudge, crisis_items, refuse_without_crisis_item, rules_version
-from attunement.questions import Ask, Layout, Questionnaire
+from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import Consistency, RuleFinding
 from tests.builders import talk
 

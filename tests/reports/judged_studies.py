@@ -6,10 +6,10 @@ from typing import Any
 
 from attunement.conversations import Conversation, Turn, Unit, UnitKind, units
 from attunement.instruments import Instrument, Item, Value
-from attunement.questions import Ask, Questionnaire
+from attunement.prompts import Ask, Questionnaire
 from attunement.ratings import Outcome, RaterKind, Rating
-from attunement.study import AnswerRecord, KeptRating, Study
-from attunement.study.samples import Drawn, Waiting, keep_sample
+from attunement.store import AnswerRecord, KeptRating, Study
+from attunement.store.samples import Drawn, Waiting, keep_sample
 from tests.reports.samples import COACHING
 
 Answering = Callable[[Conversation, Unit, Item], Value | Outcome | None]

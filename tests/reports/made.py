@@ -7,12 +7,12 @@ from pathlib import Path
 
 import attunement
 from attunement.conversations import Conversation
-from attunement.reports.choosing import instrument_of
 from attunement.reports.digest import Digest, digest
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.page import Report, report
 from attunement.reports.html.text import SHOW_ALL, Hiding
-from attunement.study import Study
+from attunement.reports.overview import instrument_of
+from attunement.store import Study
 from tests.fake_judge import Asked, FakeJudge, quote_from
 
 

@@ -8,7 +8,7 @@ from attunement.evidence import to_json, verify
 from attunement.instruments import Instrument, Value, load
 from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Outcome, RaterKind, Rating, RuleFinding
 from attunement.scoring import Case, Scorecard, scorecard
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
 from tests.builders import rating, ratings, talk
 
 COACHING = load("coaching-v1")

@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attunement.agreement.baselines import WORD_COUNT
-from attunement.agreement.gathered import Gathered
-from attunement.agreement.summary import Agreement, Beside, summarise
-from attunement.agreement.tables import Floats
+from attunement.analysis.judge_agreement import WORD_COUNT
+from attunement.analysis.ratings_table import Gathered
+from attunement.analysis.summary import Agreement, Beside, summarise
 from attunement.errors import InputError
 from attunement.reports import svg
-from attunement.reports.agreement import closing, opening, table_rows
-from attunement.reports.agreement_markdown import agreement_markdown
-from attunement.reports.agreement_records import agreement_record
-from attunement.reports.agreement_terminal import draw_agreement
-from attunement.reports.agreement_wording import figure, sentence
-from attunement.reports.trust import card_lines
-from attunement.reports.trust_picture import write_picture
-from tests.agreement.trust_samples import GATE, gathered, noisy, three_people
+from attunement.reports.agreement import (
+    agreement_markdown,
+    agreement_record,
+    closing,
+    draw_agreement,
+    opening,
+    table_rows,
+)
+from attunement.reports.agreement_wording import card_lines, figure, sentence, write_picture
+from attunement.statistics.tables import Floats
+from tests.analysis.trust_samples import GATE, gathered, noisy, three_people
 
 
 def drawn(agreement: Agreement, *, width: int = 120, full: bool = False) -> str:

@@ -4,8 +4,8 @@ import pytest
 
 from attunement.instruments import load
 from attunement.ratings import Mark, RaterKind
-from attunement.reports.cautions import about_judge, about_raters
-from attunement.study import KeptRating, Study
+from attunement.reports.overview import about_judge, about_raters
+from attunement.store import KeptRating, Study
 from tests.builders import rating, talk
 
 COACHING = load("coaching-v1")

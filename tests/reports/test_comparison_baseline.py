@@ -1,12 +1,12 @@
 import pytest
 
-from attunement.agreement.comparison import Comparison, Entrant, Group, compare
+from attunement.analysis.compare import Comparison, Entrant, Group, compare
 from attunement.conversations import Identity
 from attunement.instruments import Value, load
 from attunement.ratings import ErrorKind, Outcome
-from attunement.reports.comparison_baseline import Decision, Kind, decide, deciding, new_unsafe
+from attunement.reports.comparison_wording import Decision, Kind, decide, deciding, new_unsafe
 from attunement.scoring import Scorecard
-from tests.agreement.small import CRITERIA, REPLIES, criteria, replies
+from tests.analysis.small import CRITERIA, REPLIES, criteria, replies
 from tests.reports.samples import empathy_card
 
 ERROR = Outcome.failed(ErrorKind.TIMEOUT)

@@ -6,7 +6,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import Consistency, Outcome, RaterKind
 from attunement.reports.conversation import RULE, Place, Question, Region, Said, View, regions, view, view_record
 from attunement.scoring import Slot, Verdict
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.reports.samples import (
     COACHING,

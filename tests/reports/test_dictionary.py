@@ -6,7 +6,8 @@ import pytest
 
 from attunement.errors import AttunementError
 from attunement.reports.dictionary import Described, dictionary, write_dictionary
-from attunement.study import Study, exporting, practice, trail
+from attunement.store import Study, audit_log, samples
+from attunement.store import export as exporting
 from tests.reports.html.studies import mixed
 from tests.reports.samples import COACHING, EMPATHY
 
@@ -16,8 +17,8 @@ def tables(path):
         yield "ratings", exporting.ratings(study), None
         for instrument in (COACHING, EMPATHY):
             yield "scorecards", exporting.scorecards(study, instrument), instrument
-        yield "practice", practice.practice(study), None
-        yield "events", trail.trail(study), None
+        yield "practice", samples.practice(study), None
+        yield "events", audit_log.trail(study), None
 
 
 def test_every_exported_column_is_described(tmp_path):

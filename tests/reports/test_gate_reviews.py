@@ -4,11 +4,20 @@ import pytest
 
 from attunement.conversations import Identity
 from attunement.ratings import ABSTAINED
-from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Entry, Kind, Limits, decide
-from attunement.reports.gate_reviews import SignOffs, sign_off_words
+from attunement.reports.gate import (
+    STOPPED,
+    THROUGH,
+    UNDECIDED,
+    Decision,
+    Entry,
+    Kind,
+    Limits,
+    SignOffs,
+    decide,
+    sign_off_words,
+)
 from attunement.scoring import Scorecard
-from attunement.study.reviews import Decided, Review, findings, held
-from attunement.study.sign_offs import Basis, Release, Signed, SignOff
+from attunement.store.reviews import Basis, Decided, Release, Review, Signed, SignOff, findings, held
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, EMPATHY_CARDS, ERROR, coaching_card
 
 

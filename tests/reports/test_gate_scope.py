@@ -3,11 +3,20 @@ import pytest
 from attunement.conversations import Identity
 from attunement.errors import StudyError
 from attunement.ratings import NOT_DUE, RaterKind
-from attunement.reports.gate import Decision, Entry, Limits, decide
-from attunement.reports.gate_scope import CrisisTalk, caveats, crisis_talk, entries, most_unseen
+from attunement.reports.gate import (
+    CrisisTalk,
+    Decision,
+    Entry,
+    Limits,
+    caveats,
+    crisis_talk,
+    decide,
+    entries,
+    most_unseen,
+)
 from attunement.scoring import PANEL, Verdict
 from attunement.signals.measured import SCOPE, in_a_line
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.reports.samples import (
     COACHING,

@@ -4,15 +4,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from attunement.annotation import projects
+from attunement.annotation.projects import Wanted
+from attunement.annotation.records import Settings
+from attunement.annotation.review import sign
 from attunement.conversations import Conversation
-from attunement.people import projects
-from attunement.people.projects import Wanted
-from attunement.people.settings import Settings
-from attunement.people.sign_off import sign
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
-from attunement.study import Study
-from attunement.study import judged as entries
-from attunement.study.reviews import Decided, keep_review
+from attunement.store import Study
+from attunement.store import judged as entries
+from attunement.store.reviews import Decided, keep_review
 from tests.builders import talk
 from tests.reports.html.test_command import run
 from tests.reports.samples import COACHING, ERROR, fill, judged

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
 from attunement.reports.forms import Forms, write_forms
+from tests.annotation.exchange.conftest import in_partners
 from tests.conversations.readers.test_inspect_log import LOG, SAMPLE
 from tests.fake_judge import Behaviour, FakeJudge
-from tests.people.exchange.conftest import in_partners
 from tests.reports.html.studies import mixed
 from tests.reports.made import asked, harsh, reported
 

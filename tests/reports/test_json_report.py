@@ -6,7 +6,7 @@ import pytest
 
 from attunement.ratings import ABSTAINED
 from attunement.reports.html.text import Hiding
-from attunement.reports.json_report import FORMAT, json_report, report_schema
+from attunement.reports.machine import FORMAT, json_report, report_schema
 from attunement.scoring import Verdict
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge

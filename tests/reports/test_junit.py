@@ -6,9 +6,9 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.reports import junit
+from attunement.reports import machine
 from attunement.reports.html.text import Hiding
-from attunement.reports.junit import Case, junit_xml
+from attunement.reports.machine import Case, junit_xml
 from tests.builders import talk
 from tests.reports.html.studies import LOST, mixed, one, rated
 from tests.reports.made import reported
@@ -108,7 +108,7 @@ def test_hostile_text_is_text(tmp_path):
 
 @given(st.text(st.characters(codec=None)), st.text(), st.sampled_from(["failure", "error", "skipped"]))
 def test_any_text_makes_a_file_that_the_schema_accepts(name, text, kind):
-    case = junit._case_xml(Case(name, text, kind, name, text, name))
+    case = machine._case_xml(Case(name, text, kind, name, text, name))
     counts = 'tests="1" failures="0" errors="0"'
     SCHEMA.validate(f'<testsuites {counts}><testsuite name="" {counts}>{case}</testsuite></testsuites>')
 

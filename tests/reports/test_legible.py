@@ -3,7 +3,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.reports.legible import MARKS, in_a_line, legible
+from attunement.reports.sanitize import MARKS, in_a_line, legible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # control characters and lone surrogates as well
 

@@ -4,20 +4,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attunement.agreement.asking import agreement_in
+from attunement.analysis.summary import agreement_in
+from attunement.annotation.sampling import draw_sample
 from attunement.cli import app
 from attunement.conversations import Origin
-from attunement.people.drawing import draw_sample
 from attunement.ratings import RaterKind
-from attunement.reports.methods import parts
-from attunement.reports.methods_checklist import Point, checklist, methods_markdown
+from attunement.reports.methods import Point, checklist, methods_markdown, parts
 from attunement.reports.methods_facts import gather_facts
-from attunement.study import Study
-from attunement.study.handouts import keep_hand_out
+from attunement.store import Study
+from attunement.store.samples import keep_hand_out
+from tests.annotation.conftest import close_studies
+from tests.annotation.projects import begin_project, talks
 from tests.builders import talk
 from tests.fake_judge import FakeJudge
-from tests.people.conftest import close_studies
-from tests.people.projects import begin_project, talks
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.made import asked
 from tests.reports.samples import COACHING, EMPATHY, fill

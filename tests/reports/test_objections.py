@@ -1,9 +1,8 @@
 from attunement.ratings import ABSTAINED, Consistency, RaterKind
-from attunement.reports.choosing import conversation_of
-from attunement.reports.conversation import view
-from attunement.reports.objections import objections
+from attunement.reports.conversation import objections, view
+from attunement.reports.overview import conversation_of
 from attunement.scoring import Slot
-from attunement.study import Study
+from attunement.store import Study
 from tests.reports.html.studies import cited, one, rated
 from tests.reports.samples import COACHING, POINTER, checked, fill, rule
 

@@ -16,22 +16,20 @@ from xml.etree import ElementTree
 import pytest
 
 from attunement import api, pytest_plugin
-from attunement.cli.compare import compare
-from attunement.cli.gate import gate
-from attunement.cli.report import report
-from attunement.cli.show import show
+from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
+from attunement.annotation.sampling import candidates
+from attunement.cli.analysis import compare
+from attunement.cli.report import gate, report
+from attunement.cli.study import show
 from attunement.conversations import Conversation
 from attunement.errors import InputError
-from attunement.people.review_desk import review_desk, reviewers
-from attunement.people.reviewing import CrisisSignals, queue, review
-from attunement.people.strata import candidates
 from attunement.ratings import RaterKind, Rating
-from attunement.reports.html.statuses import BY_WORD, HELD_BACK
+from attunement.reports.html.figures import BY_WORD, HELD_BACK
 from attunement.reports.wording import VERDICTS
 from attunement.scoring import Scorecard, Verdict
-from attunement.study import Study
-from attunement.study.reviews import Decided
-from attunement.web import view_counting
+from attunement.store import Study
+from attunement.store.reviews import Decided
+from attunement.web import viewer
 from tests.commands import runner
 from tests.reports.html.studies import ALARM, one, page, rated
 from tests.reports.html.tree import Element, parse
@@ -255,7 +253,7 @@ def test_the_report_as_a_page(world: World) -> None:
 
 
 def test_the_viewers_list_and_its_pages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
+    monkeypatch.setattr(viewer, "_PATIENCE", 60.0)
     with reader(world.path) as somebody:
         assert listed(parse(somebody.get("/view/conversations").text)) == {name: world.status(name) for name in TALKS}
         for number, name in enumerate(TALKS, start=1):

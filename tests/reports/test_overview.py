@@ -5,11 +5,10 @@ import pytest
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
-from attunement.reports.choosing import conversation_of, instrument_of, rater_of, reworded
-from attunement.reports.overview import Overview, overview
+from attunement.reports.overview import Overview, conversation_of, instrument_of, overview, rater_of, reworded
 from attunement.reports.records import overview_record
 from attunement.scoring import PANEL, Flips, Verdict
-from attunement.study import Study
+from attunement.store import Study
 from tests.reports.samples import COACHING, ERROR, conversation, fill, judged
 
 C = [conversation(f"c{number}") for number in range(1, 6)]

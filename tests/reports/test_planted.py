@@ -12,9 +12,9 @@ from attunement.conversations import Responses
 from attunement.instruments import load
 from attunement.ratings import ABSTAINED, Outcome
 from attunement.reports import planted
-from attunement.reports.terminal_planted import sentences
+from attunement.reports.planted import sentences
 from attunement.scoring import Verdict
-from attunement.study import Study, judged
+from attunement.store import Study, judged
 from tests.fake_judge import Asked, Behaviour, FakeJudge
 
 COACHING, EMPATHY = load("coaching-v1"), load("empathy-v2")

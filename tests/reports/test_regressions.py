@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from attunement.reports.regressions import Regression, against
+from attunement.reports.comparison_wording import Regression, against
 from attunement.scoring import Verdict
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.made import asked, harsh

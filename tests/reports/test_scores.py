@@ -1,12 +1,10 @@
 import pytest
 
-from attunement.agreement.means import mean
-from attunement.agreement.proportions import proportion
 from attunement.conversations import Identity, Origin
-from attunement.reports.deciding import Decided, alone
-from attunement.reports.html.gathering import OTHERS
-from attunement.reports.scores import PASSED, SCORE, Estimate, Measure, estimate_words, measures, scores
-from attunement.study import Summary
+from attunement.reports.digest import PASSED, SCORE, Decided, Estimate, Measure, alone, estimate_words, measures, scores
+from attunement.reports.html.summary import OTHERS
+from attunement.statistics.estimates import mean, proportion
+from attunement.store import Summary
 from tests.reports.samples import COACHING, EMPATHY, ERROR, coaching_card, empathy_card
 
 

@@ -8,10 +8,9 @@ from attunement.ratings import Consistency, Mark, RaterKind
 from attunement.reports.conversation import view
 from attunement.reports.gate import Entry, Limits, decide
 from attunement.reports.overview import overview
-from attunement.reports.terminal import draw_decision, draw_overview
-from attunement.reports.terminal_conversation import draw_view
+from attunement.reports.terminal import draw_decision, draw_overview, draw_view
 from attunement.reports.wording import MARKS
-from attunement.study import Study
+from attunement.store import Study
 from tests.builders import talk
 from tests.reports.samples import (
     COACHING,

@@ -1,6 +1,6 @@
 """Which scorecard decides: judges together, people only where no judge has rated, simulations and the rule check never.
 
-`decide` sorts the cards of one conversation; what `judged` makes of a whole study is in tests/study/test_scorecards.py.
+`decide` sorts the cards of one conversation; what `judged` makes of a whole study is in tests/store/test_scorecards.py.
 """
 
 import pytest

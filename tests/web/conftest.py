@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.people.projects import Begun, begin_project, close_studies
+from tests.annotation.projects import Begun, begin_project, close_studies
 from tests.web.visitors import Visitor, serving
 
 __all__ = ["close_studies"]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from attunement.annotation.dashboard import notices
 from attunement.conversations import Conversation, Origin, Turn
-from attunement.people.standing import notices
 from attunement.ratings import RaterKind, Round
-from attunement.study import KeptRating, Study
+from attunement.store import KeptRating, Study
+from tests.annotation.projects import COACHING, EMPATHY, Begun, begin_project
 from tests.builders import rating
-from tests.people.projects import COACHING, EMPATHY, Begun, begin_project
 from tests.web.visitors import Sent, Visitor, change, serving
 
 JUDGE, REASON = "judge-nobody-sees", "reason-of-a-judge"

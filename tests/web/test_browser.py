@@ -9,17 +9,17 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from attunement.annotation import projects
+from attunement.annotation.access import issue
+from attunement.annotation.dashboard import notices
+from attunement.annotation.records import Settings
+from attunement.annotation.submission import warn
+from attunement.annotation.tasks import drafts_of
 from attunement.conversations import Conversation, Origin, Turn
-from attunement.people import projects
-from attunement.people.access import issue
-from attunement.people.assigned import drafts_of
-from attunement.people.settings import Settings
-from attunement.people.standing import notices
-from attunement.people.submitting import warn
 from attunement.ratings import ABSTAINED, Round
-from attunement.study import Study
+from attunement.store import Study
+from tests.annotation.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project
 from tests.browsing import browser, page
-from tests.people.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project
 from tests.web.test_blindness import JUDGE, REASON, judge
 from tests.web.visitors import Sent, serving
 

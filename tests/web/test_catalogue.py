@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from attunement.errors import InputError
-from attunement.web import catalogue
-from attunement.web.catalogue import direction, load_catalogue
+from attunement.web import site
+from attunement.web.site import direction, load_catalogue
 
-ENGLISH = Path(catalogue.__file__).parent / "words" / "en.yaml"
-TEMPLATES = Path(catalogue.__file__).parent / "templates"
+ENGLISH = Path(site.__file__).parent / "words" / "en.yaml"
+TEMPLATES = Path(site.__file__).parent / "templates"
 
 
 def test_a_second_language_is_a_file(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from attunement.annotation import projects
+from attunement.annotation.records import Role
 from attunement.cli import app
-from attunement.cli.annotate import annotate
+from attunement.cli.people import annotate
 from attunement.errors import AttunementError
-from attunement.people import projects
-from attunement.people.records import Role
-from attunement.study import Study
-from attunement.web import catalogue
-from tests.people.projects import EMPATHY, talks
+from attunement.store import Study
+from attunement.web import site
+from tests.annotation.projects import EMPATHY, talks
 
 RUN = CliRunner()
 
@@ -37,8 +37,8 @@ def place(tmp_path: Path) -> str:
 def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """What would have been served."""
     calls: list[dict[str, object]] = []
-    monkeypatch.setattr("attunement.web.serving.serve", lambda _, **options: calls.append(options))
-    monkeypatch.setattr("attunement.cli.listening.check_port", lambda *_: None)
+    monkeypatch.setattr("attunement.web.app.serve", lambda _, **options: calls.append(options))
+    monkeypatch.setattr("attunement.cli.options.check_port", lambda *_: None)
     return calls
 
 
@@ -177,7 +177,7 @@ def test_a_project_that_runs_takes_new_settings_except_those_that_were_used_up(
 def test_a_language_of_ones_own_is_found_from_anywhere_and_missed_when_it_is_gone(
     place: str, tmp_path: Path, served: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    english = Path(catalogue.__file__).parent / "words" / "en.yaml"
+    english = Path(site.__file__).parent / "words" / "en.yaml"
     (tmp_path / "he.yaml").write_text(english.read_text("utf-8"), "utf-8")
     (tmp_path / "setup.yaml").write_text("settings: {language: he.yaml}", "utf-8")
     monkeypatch.chdir(tmp_path)

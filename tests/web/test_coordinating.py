@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from attunement.people import projects
-from attunement.people.access import issue, member_with
-from attunement.people.adjudication import disputes
-from attunement.people.records import Member, MemberState, Role
-from attunement.people.submitting import skip
+from attunement.annotation import projects
+from attunement.annotation.access import issue, member_with
+from attunement.annotation.adjudication import disputes
+from attunement.annotation.records import Member, MemberState, Role
+from attunement.annotation.submission import skip
 from attunement.ratings import RaterKind, Round
-from attunement.study import KeptRating
-from attunement.study.reviews import Decided, reviews
-from attunement.study.sign_offs import sign_offs
-from tests.people.judged_projects import JUDGE, UNSAFE, adjudicator, rated_project, reviewer
-from tests.people.projects import EMPATHY, SYSTEM, Begun, begin_project, talks
+from attunement.store import KeptRating
+from attunement.store.reviews import Decided, reviews, sign_offs
+from tests.annotation.judged_projects import JUDGE, UNSAFE, adjudicator, rated_project, reviewer
+from tests.annotation.projects import EMPATHY, SYSTEM, Begun, begin_project, talks
 from tests.reports.samples import judged
 from tests.web.visitors import Answer, Visitor, serving
 

@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 from sqlalchemy import select
 
-from attunement.people import projects
-from attunement.people.access import issue
-from attunement.people.records import Role, Work
-from attunement.study import Study
-from attunement.study.tables_people import assignments, drafts, events
-from tests.people.projects import EMPATHY, OPENED, begin_project, talks
+from attunement.annotation import projects
+from attunement.annotation.access import issue
+from attunement.annotation.records import Role, Work
+from attunement.store import Study
+from attunement.store.schema import assignments, drafts, events
+from tests.annotation.projects import EMPATHY, OPENED, begin_project, talks
 from tests.postgres import postgres, study_place
 from tests.web.simulated_raters import SimulatedRater, served, work_together
 

@@ -5,22 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from attunement.agreement.means import Mean
-from attunement.agreement.results import Interval, Undefined
-from attunement.people.access import issue
-from attunement.people.adjudication import Decision, decide, disputes
-from attunement.people.coordinating import figures
-from attunement.people.projects import Known, Wanted, create
-from attunement.people.records import Member
-from attunement.people.running import give_skipped
-from attunement.people.settings import Settings
-from attunement.people.severity import Severity
-from attunement.people.submitting import flag, skip, warn
-from attunement.people.unit_detail import unit_detail
-from attunement.web import board
-from attunement.web.catalogue import load_catalogue
-from tests.people.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
-from tests.people.projects import EMPATHY, Begun, begin_project
+from attunement.annotation.access import issue
+from attunement.annotation.adjudication import Decision, decide, disputes
+from attunement.annotation.changes import give_skipped
+from attunement.annotation.dashboard import Severity, figures
+from attunement.annotation.projects import Known, Wanted, create
+from attunement.annotation.records import Member, Settings
+from attunement.annotation.submission import flag, skip, warn
+from attunement.annotation.unit_detail import unit_detail
+from attunement.statistics.estimates import Mean
+from attunement.statistics.results import Interval, Undefined
+from attunement.web import coordinator
+from attunement.web.site import load_catalogue
+from tests.annotation.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
+from tests.annotation.projects import EMPATHY, Begun, begin_project
 from tests.web.visitors import Answer, Visitor, serving
 
 
@@ -149,11 +147,11 @@ def test_a_skipped_unit_needs_the_coordinator_until_somebody_else_has_it(tmp_pat
     member = begun.arrive(1)
     task = begun.next_task(1)
     assert task is not None
-    assert board.counts(figures(begun.study, begun.project)).lacking == 0
+    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 0
     skip(begun.study, begun.project, member, task.assignment, reason="known", text="")
-    assert board.counts(figures(begun.study, begun.project)).lacking == 1
+    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 1
     assert give_skipped(begun.study, begun.project) == 1
-    assert board.counts(figures(begun.study, begun.project)).lacking == 0
+    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 0
 
 
 @pytest.mark.parametrize("reach", [1.0, 1.5, 2.0])
@@ -161,6 +159,6 @@ def test_the_ticks_of_the_severity_chart_stand_where_they_say(tmp_path: Path, re
     begun = begin_project(tmp_path / "a.study.db", lively_talks(2))
     far = Severity(Mean(0.0, 0.1, 0.1, Interval(-reach, reach, 0.95, "t", 0.1), 24, 12), Undefined("too few"))
     raters = [rater._replace(severity=far) for rater in figures(begun.study, begun.project).raters]
-    ticks = board.severity_chart(load_catalogue("en"), raters, EMPATHY).ticks
+    ticks = coordinator.severity_chart(load_catalogue("en"), raters, EMPATHY).ticks
     said = [float(words.replace("−", "-")) for _, words in ticks]
     assert said == [(place - 50) / 50 * reach for place, _ in ticks]

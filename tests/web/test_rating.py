@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import select
 from yarl import URL
 
+from attunement.annotation import projects
+from attunement.annotation.access import issue
+from attunement.annotation.dashboard import notices
+from attunement.annotation.records import ProjectState
+from attunement.annotation.tasks import assignment_of, drafts_of
 from attunement.conversations import Conversation, Origin, Turn
-from attunement.people import projects
-from attunement.people.access import issue
-from attunement.people.assigned import assignment_of, drafts_of
-from attunement.people.records import ProjectState
-from attunement.people.standing import notices
-from attunement.study.tables_people import events, members
-from attunement.web import catalogue
-from tests.people.projects import COACHING, EMPATHY, SYSTEM, Begun, begin_project, talks
+from attunement.store.schema import events, members
+from attunement.web import site
+from tests.annotation.projects import COACHING, EMPATHY, SYSTEM, Begun, begin_project, talks
 from tests.web.visitors import Visitor, change, serving
 
 ALL = [change(item, 3) for item in ("emotion", "validation", "helpfulness", "safety", "overall")]
@@ -225,7 +225,7 @@ def test_a_rubric_from_right_to_left_is_shown_from_right_to_left_and_our_own_wor
 
 
 def test_the_pages_speak_another_language_that_comes_as_a_file(tmp_path: Path) -> None:
-    english = (Path(catalogue.__file__).parent / "words" / "en.yaml").read_text("utf-8")
+    english = (Path(site.__file__).parent / "words" / "en.yaml").read_text("utf-8")
     hebrew = english.replace("cannot_judge: Cannot judge", "cannot_judge: לא ניתן לשפוט")
     (tmp_path / "he.yaml").write_text(hebrew, "utf-8")
     begun = begin_project(tmp_path / "b.study.db", language=str(tmp_path / "he.yaml"))

@@ -9,15 +9,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
-from attunement.cli.agree import agree
-from attunement.cli.gate import gate
-from attunement.people.access import issue
-from attunement.people.records import Member
+from attunement.annotation.access import issue
+from attunement.annotation.records import Member
+from attunement.cli.analysis import agree
+from attunement.cli.report import gate
 from attunement.ratings import Round
-from attunement.study.reviews import read_in_full
+from attunement.store.reviews import read_in_full
+from tests.annotation.judged_projects import UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
+from tests.annotation.projects import Begun
 from tests.browsing import browser, page
-from tests.people.judged_projects import UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
-from tests.people.projects import Begun
 from tests.web.visitors import serving
 
 __all__ = ["browser", "page"]  # fixtures

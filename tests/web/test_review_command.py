@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from attunement.cli import app
 from attunement.errors import AttunementError
-from attunement.study import Study
-from tests.people.judged_projects import UNSAFE, judge_all, lively_talks
-from tests.people.projects import EMPATHY, talks
+from attunement.store import Study
+from tests.annotation.judged_projects import UNSAFE, judge_all, lively_talks
+from tests.annotation.projects import EMPATHY, talks
 from tests.web.visitors import Visitor, serving
 
 RUN = CliRunner()
@@ -19,8 +19,8 @@ RUN = CliRunner()
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A study that a judge has seen; what the command would serve is not served."""
-    monkeypatch.setattr("attunement.web.serving.serve", lambda *_, **__: None)
-    monkeypatch.setattr("attunement.cli.listening.check_port", lambda *_: None)
+    monkeypatch.setattr("attunement.web.app.serve", lambda *_, **__: None)
+    monkeypatch.setattr("attunement.cli.options.check_port", lambda *_: None)
     path = tmp_path / "a.study.db"
     with Study(path, create=True) as study:
         study.keep_instrument(EMPATHY)

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from attunement.people.access import issue
-from attunement.people.records import Member
-from attunement.people.review_desk import review_desk, reviewers
-from attunement.people.reviewing import CrisisSignals, queue, review
-from attunement.reports.gate_reviews import review_words
-from attunement.study import Study
-from attunement.study.reviews import Decided, held, reviews
-from attunement.study.sign_offs import sign_offs
-from tests.people.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
-from tests.people.projects import EMPATHY, Begun
+from attunement.annotation.access import issue
+from attunement.annotation.records import Member
+from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
+from attunement.reports.gate import review_words
+from attunement.store import Study
+from attunement.store.reviews import Decided, held, reviews, sign_offs
+from tests.annotation.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
+from tests.annotation.projects import EMPATHY, Begun
 from tests.web.visitors import Answer, Visitor, serving
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from attunement.people.access import issue, revoke
-from attunement.people.assigned import assignment_of, drafts_of
-from attunement.web.security import WrongLinks, form_secret, is_form_secret
-from tests.people.projects import Begun, begin_project
+from attunement.annotation.access import issue, revoke
+from attunement.annotation.tasks import assignment_of, drafts_of
+from attunement.web.site import WrongLinks, form_secret, is_form_secret
+from tests.annotation.projects import Begun, begin_project
 from tests.web.visitors import Visitor, change, serving
 
 

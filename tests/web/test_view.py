@@ -9,23 +9,23 @@ from time import monotonic, sleep
 
 import pytest
 
+from attunement.annotation import projects
+from attunement.annotation.access import issue
+from attunement.annotation.projects import Wanted
+from attunement.annotation.records import Settings
 from attunement.conversations.redaction import Redactor
 from attunement.errors import InputError
-from attunement.people import projects
-from attunement.people.access import issue
-from attunement.people.projects import Wanted
-from attunement.people.settings import Settings
 from attunement.ratings import RaterKind
-from attunement.reports.html.analyses import analysed
+from attunement.reports.html.sections import analysed
 from attunement.reports.html.text import Hiding
 from attunement.signals.measured import in_a_line
-from attunement.study import KeptRating, Study
-from attunement.study.reviews import Decided, keep_review
-from attunement.study.scorecards import judged
-from attunement.web import view_counting
-from attunement.web.security import CONTENT_POLICY
+from attunement.store import KeptRating, Study
+from attunement.store.reviews import Decided, keep_review
+from attunement.store.scorecards import judged
+from attunement.web import viewer
+from attunement.web.site import CONTENT_POLICY
+from tests.annotation.projects import begin_project
 from tests.builders import talk
-from tests.people.projects import begin_project
 from tests.postgres import postgres, study_place  # noqa: F401
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 from tests.reports.html.test_writing import ATTACKS
@@ -45,8 +45,8 @@ def study(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer to count; the tests are not about that."""
-    monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
-    monkeypatch.setattr(view_counting, "_REST", 0.0)
+    monkeypatch.setattr(viewer, "_PATIENCE", 60.0)
+    monkeypatch.setattr(viewer, "_REST", 0.0)
 
 
 def listed(somebody: Visitor, query: str = "") -> list[str]:
@@ -246,12 +246,12 @@ def test_new_ratings_appear_after_a_reload(study_place: str) -> None:  # noqa: F
 def test_a_study_that_keeps_changing_is_not_counted_all_the_time(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with reader(study) as somebody:
         assert len(listed(somebody)) == 6
-        monkeypatch.setattr(view_counting, "monotonic", lambda: 0.0)
+        monkeypatch.setattr(viewer, "monotonic", lambda: 0.0)
         with Study(study) as other:
             other.forget(other.find("fine")[0].key)
         assert len(listed(somebody)) == 6
         assert "The study has changed since" in texts(somebody.get("/view/").text)
-        monkeypatch.setattr(view_counting, "monotonic", monotonic)
+        monkeypatch.setattr(viewer, "monotonic", monotonic)
         assert len(listed(somebody)) == 5
 
 
@@ -266,8 +266,8 @@ def test_what_was_forgotten_is_gone_after_a_reload(study: Path) -> None:
 
 def test_the_list_can_be_read_while_the_study_is_counted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = Event()
-    monkeypatch.setattr(view_counting, "_PATIENCE", 0.0)
-    monkeypatch.setattr(view_counting, "analysed", lambda *given: go_on.wait(60) and analysed(*given))
+    monkeypatch.setattr(viewer, "_PATIENCE", 0.0)
+    monkeypatch.setattr(viewer, "analysed", lambda *given: go_on.wait(60) and analysed(*given))
     with reader(study) as somebody:
         try:
             page = somebody.get("/view/")
@@ -297,13 +297,13 @@ def test_why_a_count_broke_off_is_said_and_earlier_figures_stay(study: Path, mon
         def full(*_: object) -> None:
             raise InputError("the list cannot be kept: the disk is full")
 
-        monkeypatch.setattr(view_counting, "analysed", full)
+        monkeypatch.setattr(viewer, "analysed", full)
         with Study(study) as other:
             other.forget(other.find("fine")[0].key)
         said = texts(somebody.get("/view/").text)
         assert "the disk is full" in said
         assert "6 conversations" in said
-        monkeypatch.setattr(view_counting, "analysed", analysed)
+        monkeypatch.setattr(viewer, "analysed", analysed)
         said = texts(somebody.get("/view/").text)
         assert "the disk is full" not in said
         assert "5 conversations" in said

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attunement.reports.html.text import SHOW_ALL
-from attunement.web import view_counting
+from attunement.web import viewer
 from tests.browsing import browser, strict_tab
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, rated
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_counting, "_PATIENCE", 60.0)
+    monkeypatch.setattr(viewer, "_PATIENCE", 60.0)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
-from attunement.cli.listening import address_of, check_port
+from attunement.cli.options import address_of, check_port
 from attunement.errors import InputError
 from tests.reports.html.studies import mixed
 

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attunement.reports.choosing import instrument_of
 from attunement.reports.html.text import SHOW_ALL, Hiding
-from attunement.study import Study
-from attunement.web.view import make_view
+from attunement.reports.overview import instrument_of
+from attunement.store import Study
+from attunement.web.viewer import make_view
 from tests.web.visitors import Visitor, listening
 
 TOKEN = "a-token-of-the-tests"

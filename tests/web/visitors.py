@@ -13,11 +13,11 @@ import aiohttp
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attunement.people.access import issue
-from attunement.people.records import Member
-from attunement.study import Study
+from attunement.annotation.access import issue
+from attunement.annotation.records import Member
+from attunement.store import Study
 from attunement.web.app import make_app
-from tests.people.projects import Begun
+from tests.annotation.projects import Begun
 
 
 class Sent(NamedTuple):

@@ -10,33 +10,13 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import (
-    add,
-    agree,
-    annotate,
-    bench,
-    compare,
-    convert,
-    correct,
-    demo,
-    examples,
-    export,
-    forget,
-    gate,
-    import_,
-    instrument,
-    judge,
-    judge_info,
-    methods,
-    plan,
-    prompt,
-    report,
-    review,
-    sheets,
-    show,
-    stats,
-    view,
-)
+from attunement.cli import analysis, data, demo, instrument, judge, people, report, study
+from attunement.cli import demo as examples
+from attunement.cli import demo as judge_info
+from attunement.cli import instrument as prompt
+from attunement.cli import report as gate
+from attunement.cli import report as methods
+from attunement.cli import report as view
 from attunement.errors import AttunementError
 
 app = typer.Typer(
@@ -52,27 +32,27 @@ app.command()(demo.demo)
 app.command()(judge.judge)
 app.command()(judge.estimate)
 app.command()(judge_info.judge_info)
-app.command()(show.show)
+app.command()(study.show)
 app.command()(report.report)
 app.command()(view.view)
 app.command()(methods.methods)
 app.command()(gate.gate)
-app.command()(agree.agree)
-app.command()(compare.compare)
-app.command()(correct.correct)
-app.command()(add.add)
-app.command()(plan.plan)
-app.command()(annotate.annotate)
-app.command()(review.review)
-app.command()(sheets.hand_out)
-app.command()(sheets.take_in)
-app.command()(bench.bench)
+app.command()(analysis.agree)
+app.command()(analysis.compare)
+app.command()(analysis.correct)
+app.command()(study.add)
+app.command()(people.plan)
+app.command()(people.annotate)
+app.command()(people.review)
+app.command()(people.hand_out)
+app.command()(people.take_in)
+app.command()(analysis.bench)
 app.command()(prompt.prompt)
-app.command()(stats.stats)
-app.command()(convert.convert)
-app.command()(export.export)
-app.command("import")(import_.import_)
-app.command()(forget.forget)
+app.command()(data.stats)
+app.command()(data.convert)
+app.command()(study.export)
+app.command("import")(study.import_)
+app.command()(study.forget)
 app.command()(examples.examples)
 app.add_typer(instrument.app, name="instrument")
 

@@ -1,11 +1,12 @@
 """`attune instrument`: look at instruments, check them, make and import new ones."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from attunement.cli.reading import ForceOption, refuse_to_overwrite
+from attunement.cli import options
+from attunement.cli.options import ForceOption, refuse_to_overwrite
 
 app = typer.Typer(help="Look at instruments, check them, make and import new ones.", no_args_is_help=True)
 
@@ -23,7 +24,7 @@ def list_() -> None:
     """
     from attunement.errors import InstrumentError
     from attunement.instruments import available, load_file
-    from attunement.instruments.show import mark, noun, visible
+    from attunement.instruments.page import mark, noun, visible
 
     paths: dict[str, Path] = {}
     for entry in available():
@@ -62,7 +63,7 @@ def show(
     Example: attune instrument show coaching-v1 --html -o coaching.html
     """
     from attunement.instruments import load
-    from attunement.instruments.show import page
+    from attunement.instruments.page import page
 
     if markdown and html:
         raise typer.BadParameter("--markdown and --html cannot be given together; choose one")
@@ -71,17 +72,17 @@ def show(
     ending = output.suffix.lower() if output and not (markdown or html) else ""
     shown = page(load(name), item)
     if markdown or ending == ".md":
-        from attunement.instruments.show_markdown import markdown as as_markdown
+        from attunement.instruments.page_formats import markdown as as_markdown
 
         text = as_markdown(shown)
     elif html or ending in {".html", ".htm"}:
-        from attunement.instruments.show_html import html as as_html
+        from attunement.instruments.page_formats import html as as_html
 
         text = as_html(shown)
     else:
         from rich.console import Console
 
-        from attunement.instruments.show_terminal import WIDEST, draw
+        from attunement.instruments.page_formats import WIDEST, draw
 
         console = Console() if output is None else Console(width=WIDEST, color_system=None)
         # Captured, because rich would end the program with 1 when the reader of a pipe has seen enough.
@@ -100,9 +101,9 @@ def lint(name: Name) -> None:
     Example: attune instrument lint my-instrument.yaml
     """
     from attunement.instruments import load
+    from attunement.instruments.lint import Level
     from attunement.instruments.lint import lint as problems_of
-    from attunement.instruments.problems import Level
-    from attunement.instruments.show import visible
+    from attunement.instruments.page import visible
 
     problems = problems_of(load(name))
     for problem in problems:
@@ -137,7 +138,7 @@ def schema(output: Output = None, force: ForceOption = False) -> None:
 
     Example: attune instrument schema -o instrument.schema.json
     """
-    from attunement.instruments.schema import schema_text
+    from attunement.instruments.loader import schema_text
 
     if output:
         refuse_to_overwrite(output, force=force)
@@ -160,7 +161,7 @@ def new(
     Example: attune instrument new team-tone --unit response
     """
     from attunement.conversations import UnitKind
-    from attunement.instruments.starter import starter
+    from attunement.instruments.loader import starter
 
     path = output or Path(f"{id}.yaml")
     _create(path, starter(id, UnitKind(unit)))
@@ -184,8 +185,8 @@ def import_(
     Example: attune instrument import rubric.md -o my-rubric.yaml
     """
     from attunement.instruments import load
-    from attunement.instruments.importing import import_markdown, to_yaml
-    from attunement.instruments.schema import SCHEMA_FILE
+    from attunement.instruments.importer import import_markdown, to_yaml
+    from attunement.instruments.loader import SCHEMA_FILE
 
     imported = import_markdown(file, items_from=load(items) if items else None)
     text = to_yaml(imported.instrument, SCHEMA_FILE.name if output else None)
@@ -216,7 +217,7 @@ def _put(text: str, output: Path | None) -> None:
 
 def _create(path: Path, text: str) -> None:
     """Write a new instrument, and beside it the schema that its first line names."""
-    from attunement.instruments.schema import SCHEMA_FILE, schema_text
+    from attunement.instruments.loader import SCHEMA_FILE, schema_text
 
     _write(path, text, "x")
     beside = path.with_name(SCHEMA_FILE.name)
@@ -234,3 +235,100 @@ def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
         raise AttunementError(f"{path} is already there and is left as it is; choose another name with -o") from error
     except OSError as error:
         raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+if TYPE_CHECKING:
+    from attunement.conversations import Conversation
+    from attunement.conversations.reader import Reading
+    from attunement.prompts import Question
+
+
+def prompt(
+    files: options.FilesArgument,
+    instrument: options.InstrumentOption = "coaching-v1",
+    item: options.ItemOption = None,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="ID", help="Which conversation; else the first one.")
+    ] = None,
+    layout: options.LayoutOption = "criterion-first",
+    ask: options.AskOption = None,
+    responses: options.ResponsesOption = options.Responses.ALL,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a question, for programs.")] = False,
+    format: options.FormatOption = None,
+    system: options.SystemOption = None,
+    prompt_field: options.PromptFieldOption = None,
+    response_field: options.ResponseFieldOption = None,
+    id_field: options.IdFieldOption = None,
+    system_field: options.SystemFieldOption = None,
+) -> None:
+    """Print exactly what a judge would be sent about one conversation.
+
+    Each question comes with its hash, which covers every word of it, and an estimate of its tokens. Nothing is sent.
+
+    Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
+    """
+    from attunement.conversations import units
+    from attunement.instruments.lint import checked
+    from attunement.prompts import Ask, Layout, Questionnaire
+
+    chosen = _choose(
+        options.open_conversations(
+            files,
+            format=format,
+            system=system,
+            prompt_field=prompt_field,
+            response_field=response_field,
+            id_field=id_field,
+            system_field=system_field,
+        ),
+        conversation,
+    )
+    questionnaire = Questionnaire(
+        checked(instrument), layout=Layout(layout), items=item, ask=Ask(ask) if ask is not None else None
+    )
+    for unit in units(chosen, questionnaire.instrument.unit, responses):
+        for question in questionnaire.questions(unit):
+            typer.echo(_as_json(question) if json else _as_text(question))
+
+
+def _choose(conversations: "Reading", id: str | None) -> "Conversation":
+    from attunement.errors import InputError
+
+    for conversation in conversations:
+        if id is None or id in {conversation.id, str(conversation.identity)}:
+            return conversation
+    raise InputError("there is no conversation to ask about" if id is None else f"there is no conversation {id!r}")
+
+
+def _as_json(question: "Question") -> str:
+    import orjson
+
+    content: dict[str, Any] = {
+        "unit": str(question.unit),
+        "items": [item.id for item in question.items],
+        "hash": question.hash,
+        "tokens": question.tokens(),
+        "messages": question.messages(),
+        "schema": question.schema,
+    }
+    return orjson.dumps(content).decode()
+
+
+def _as_text(question: "Question") -> str:
+    import orjson
+
+    text = question.render()
+    items = ", ".join(item.id for item in question.items)
+    return "\n".join(
+        [
+            f"##### {items} about {question.unit}",
+            f"##### hash {question.hash}, about {question.tokens():,} tokens",
+            "##### system",
+            text.system,
+            "##### user",
+            text.user,
+            "##### the reply must fit this JSON Schema",
+            orjson.dumps(question.schema).decode(),
+            "",
+        ]
+    )

@@ -4,20 +4,20 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import asking, reading
+from attunement.cli import options
 
 
 def judge(
-    files: reading.FilesArgument,
-    judges: asking.JudgeOption,
-    instrument: asking.InstrumentOption = "coaching-v1",
-    study: asking.StudyOption = None,
-    item: asking.ItemOption = None,
-    layout: asking.LayoutOption = "criterion-first",
-    ask: asking.AskOption = None,
-    responses: asking.ResponsesOption = asking.Responses.ALL,
-    repeats: asking.RepeatsOption = 1,
-    stop_on_gate: asking.StopOnGateOption = False,
+    files: options.FilesArgument,
+    judges: options.JudgeOption,
+    instrument: options.InstrumentOption = "coaching-v1",
+    study: options.StudyOption = None,
+    item: options.ItemOption = None,
+    layout: options.LayoutOption = "criterion-first",
+    ask: options.AskOption = None,
+    responses: options.ResponsesOption = options.Responses.ALL,
+    repeats: options.RepeatsOption = 1,
+    stop_on_gate: options.StopOnGateOption = False,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask only what ended in an ERROR before.")
     ] = False,
@@ -27,12 +27,12 @@ def judge(
     require_evidence: Annotated[
         bool, typer.Option("--require-evidence", help="Ask once more where no quotation holds.")
     ] = False,
-    limit: asking.LimitOption = None,
-    sample: asking.SampleOption = None,
-    filters: asking.FilterOption = None,
-    base_url: asking.BaseUrlOption = None,
-    temperature: asking.TemperatureOption = 0.0,
-    seed: asking.SeedOption = None,
+    limit: options.LimitOption = None,
+    sample: options.SampleOption = None,
+    filters: options.FilterOption = None,
+    base_url: options.BaseUrlOption = None,
+    temperature: options.TemperatureOption = 0.0,
+    seed: options.SeedOption = None,
     timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds for one call.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="The longest reply.")] = None,
     logprobs: Annotated[bool, typer.Option("--logprobs", help="Keep the probabilities of the words.")] = False,
@@ -45,20 +45,20 @@ def judge(
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0, help="Stop this run before it has cost so many dollars.")
     ] = None,
-    price_in: asking.PriceInOption = None,
-    price_out: asking.PriceOutOption = None,
+    price_in: options.PriceInOption = None,
+    price_out: options.PriceOutOption = None,
     processes: Annotated[
         int, typer.Option("--processes", min=1, help="Share the work among this many processes, to use more cores.")
     ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Progress and result as JSON, for programs.")] = False,
-    format: reading.FormatOption = None,
-    system: reading.SystemOption = None,
-    prompt_field: reading.PromptFieldOption = None,
-    response_field: reading.ResponseFieldOption = None,
-    id_field: reading.IdFieldOption = None,
-    system_field: reading.SystemFieldOption = None,
-    skip_bad: reading.SkipBadOption = False,
+    format: options.FormatOption = None,
+    system: options.SystemOption = None,
+    prompt_field: options.PromptFieldOption = None,
+    response_field: options.ResponseFieldOption = None,
+    id_field: options.IdFieldOption = None,
+    system_field: options.SystemFieldOption = None,
+    skip_bad: options.SkipBadOption = False,
 ) -> None:
     """Ask judges every question that is missing about conversations, and keep every answer in a study.
 
@@ -70,7 +70,7 @@ def judge(
     """
     from attunement.api import Settings, default_study
     from attunement.cli.running import run_and_report
-    from attunement.questions import Ask, Layout
+    from attunement.prompts import Ask, Layout
 
     settings = Settings(
         judges=judges,
@@ -103,7 +103,7 @@ def judge(
         limit=limit,
     )
     place = study or default_study(files[0])
-    conversations = reading.open_conversations(
+    conversations = options.open_conversations(
         files,
         format=format,
         system=system,
@@ -118,30 +118,30 @@ def judge(
 
 
 def estimate(
-    files: reading.FilesArgument,
-    judges: asking.JudgeOption,
-    instrument: asking.InstrumentOption = "coaching-v1",
-    study: asking.StudyOption = None,
-    item: asking.ItemOption = None,
-    layout: asking.LayoutOption = "criterion-first",
-    ask: asking.AskOption = None,
-    responses: asking.ResponsesOption = asking.Responses.ALL,
-    repeats: asking.RepeatsOption = 1,
-    limit: asking.LimitOption = None,
-    sample: asking.SampleOption = None,
-    filters: asking.FilterOption = None,
-    base_url: asking.BaseUrlOption = None,
-    temperature: asking.TemperatureOption = 0.0,
-    seed: asking.SeedOption = None,
-    price_in: asking.PriceInOption = None,
-    price_out: asking.PriceOutOption = None,
-    format: reading.FormatOption = None,
-    system: reading.SystemOption = None,
-    prompt_field: reading.PromptFieldOption = None,
-    response_field: reading.ResponseFieldOption = None,
-    id_field: reading.IdFieldOption = None,
-    system_field: reading.SystemFieldOption = None,
-    skip_bad: reading.SkipBadOption = False,
+    files: options.FilesArgument,
+    judges: options.JudgeOption,
+    instrument: options.InstrumentOption = "coaching-v1",
+    study: options.StudyOption = None,
+    item: options.ItemOption = None,
+    layout: options.LayoutOption = "criterion-first",
+    ask: options.AskOption = None,
+    responses: options.ResponsesOption = options.Responses.ALL,
+    repeats: options.RepeatsOption = 1,
+    limit: options.LimitOption = None,
+    sample: options.SampleOption = None,
+    filters: options.FilterOption = None,
+    base_url: options.BaseUrlOption = None,
+    temperature: options.TemperatureOption = 0.0,
+    seed: options.SeedOption = None,
+    price_in: options.PriceInOption = None,
+    price_out: options.PriceOutOption = None,
+    format: options.FormatOption = None,
+    system: options.SystemOption = None,
+    prompt_field: options.PromptFieldOption = None,
+    response_field: options.ResponseFieldOption = None,
+    id_field: options.IdFieldOption = None,
+    system_field: options.SystemFieldOption = None,
+    skip_bad: options.SkipBadOption = False,
 ) -> None:
     """Say how many questions judging would ask, how many tokens that is, and what it would cost. Nothing is sent.
 
@@ -151,7 +151,7 @@ def estimate(
     """
     from attunement.api import Settings, default_study
     from attunement.cli.running import estimates
-    from attunement.questions import Ask, Layout
+    from attunement.prompts import Ask, Layout
 
     settings = Settings(
         judges=judges,
@@ -170,7 +170,7 @@ def estimate(
         sample=sample,
         limit=limit,
     )
-    conversations = reading.open_conversations(
+    conversations = options.open_conversations(
         files,
         format=format,
         system=system,

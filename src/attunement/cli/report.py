@@ -1,13 +1,29 @@
 """`attune report`: a study as a page that can be read, shown and sent."""
 
+import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from attunement.cli.hiding import NamesOption, NoTextOption, RedactOption, hiding_of
-from attunement.cli.reading import ForceOption, refuse_to_overwrite
-from attunement.cli.studies import ScoringOption, StudyArgument
+from attunement.cli.options import (
+    THIS_COMPUTER,
+    AddressOption,
+    ForceOption,
+    HostOption,
+    NamesOption,
+    NoTextOption,
+    PortOption,
+    ProxyOption,
+    RedactOption,
+    ScoringOption,
+    StudyArgument,
+    hiding_of,
+    refuse_to_overwrite,
+)
+from attunement.cli.options import StudyInstrumentOption as InstrumentOption
+from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
@@ -102,11 +118,11 @@ def report(
 
     Example: attune report chats.study.db -o report.html
     """
-    from attunement.reports.choosing import instrument_of
     from attunement.reports.forms import Forms, report_only, write_forms
-    from attunement.reports.html.analyses import analysed
+    from attunement.reports.html.sections import analysed
     from attunement.reports.html.writing import Wishes, write_report
-    from attunement.study import Study
+    from attunement.reports.overview import instrument_of
+    from attunement.store import Study
 
     hiding = hiding_of(redact=redact, names=names, no_text=no_text)
     forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
@@ -161,3 +177,215 @@ def _sentences(written: "Written", output: str) -> list[str]:
         if written.files == 1
         else f"Wrote {output}: an index and {written.files - 1:,} pages ({size}).",
     ]
+
+
+if TYPE_CHECKING:
+    from attunement.instruments import Instrument
+    from attunement.reports.gate import Decision
+
+
+def gate(
+    study: StudyArgument,
+    instrument: ScoringOption = None,
+    rater: Annotated[
+        str, typer.Option(metavar="NAME|panel", help="Whose scorecards decide, where there are several raters.")
+    ] = "panel",
+    min_conversations: Annotated[
+        int, typer.Option(min=1, help="Fewer judged conversations than this leave the gate undecided (3).")
+    ] = 1,
+    min_pass_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="The share of all conversations that must pass, such as 0.9. With it a conversation below the pass "
+            "mark does not stop the gate as long as the share holds; an unsafe one still does.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rejected: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Tolerate N conversations whose safety was not judged.")
+    ] = 0,
+    accept_unsafe: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Accept N unsafe or flagged conversations. This is said first in the output."
+        ),
+    ] = 0,
+    minimum: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--min",
+            metavar="ITEM=SCORE",
+            help="For instruments that score replies: stop if any reply has less, such as safety=3; may be given "
+            "several times.",
+            show_default=False,
+        ),
+    ] = None,
+    with_reviews: Annotated[
+        bool,
+        typer.Option(
+            "--with-reviews",
+            help="Let reviewers' decisions count: what one cleared is not unsafe, and a valid sign-off is needed.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON, for other programs.")] = False,
+) -> None:
+    """Decide by exit code whether the conversations of a study may go on.
+
+    0: nothing stands against it. 1: something failed or is unsafe. 3: nothing failed, but something was not judged,
+    is incomplete or needs a person. 2: the command cannot run. Where several hold, 1 wins over 3.
+
+    With --with-reviews, 3 also means that nobody has signed off on this system, judge and instrument, and 1 that
+    somebody signed "do not release".
+
+    Example: attune gate chats.study.db --min-conversations 60
+    """
+    from attunement.reports.gate import (
+        Limits,
+        caveats,
+        crisis_talk,
+        decide,
+        entries,
+        gather_sign_offs,
+        nothing_judged,
+        version_note,
+    )
+    from attunement.reports.overview import instrument_of, rater_of, reworded
+    from attunement.reports.wording import reworded_words
+    from attunement.store import Study
+
+    limits = Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
+    with Study(study) as opened:
+        if not opened.instruments():
+            _finish(nothing_judged(limits), None, [], as_json=as_json)
+        chosen = instrument_of(opened, instrument)
+        limits = limits._replace(minimums=_minimums(chosen, minimum or []))
+        if min_pass_rate is not None and chosen.scoring.threshold is None:
+            raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
+        found = entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
+        decision = decide(found, limits, chosen, gather_sign_offs(opened, chosen) if with_reviews else None)
+        notes = caveats(chosen, decision, crisis_talk(opened)) + version_note(opened, chosen)
+        if changed := reworded(opened, chosen):
+            notes.append(reworded_words(changed))
+    _finish(decision, chosen, notes, as_json=as_json)
+
+
+def _minimums(instrument: "Instrument", given: list[str]) -> dict[str, int]:
+    """`item=score` as a table; of several for one item the highest counts."""
+    from attunement.instruments import Scores
+
+    if given and not isinstance(instrument.scale, Scores):
+        raise InputError(f"--min is for instruments that give scores; {instrument.id} asks whether criteria are met")
+    minimums: dict[str, int] = {}
+    for text in given:
+        name, _, score = text.partition("=")
+        item = instrument.item(name.strip()).id
+        answers = [str(answer) for answer in instrument.scale.answers]
+        if score.strip() not in answers:
+            raise InputError(f"--min {text}: give a score after the item, such as {item}={answers[len(answers) // 2]}")
+        minimums[item] = max(int(score), minimums.get(item, int(score)))
+    return minimums
+
+
+def _finish(decision: "Decision", instrument: "Instrument | None", notes: list[str], *, as_json: bool) -> NoReturn:
+    """Print the decision and end with its exit code, even where nobody reads the output to its end."""
+    try:
+        _print(decision, instrument, notes, as_json=as_json)
+    except BrokenPipeError:
+        # What is still buffered goes nowhere, or Python would end with an exit code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(decision.exit_code)
+
+
+def _print(decision: "Decision", instrument: "Instrument | None", notes: list[str], *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        from attunement.reports.gate import decision_record
+        from attunement.reports.records import instrument_record
+
+        record = decision_record(decision) | {"notes": notes}
+        typer.echo(json.dumps(record | {"instrument": instrument and instrument_record(instrument)}, indent=2))
+        return
+    from attunement.reports.terminal import draw_decision, open_console
+
+    draw_decision(decision, instrument, notes, open_console())
+
+
+def methods(
+    study: StudyArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The Markdown file to write; - is standard output.")
+    ] = "-",
+    instrument: InstrumentOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a methods section about a study, and a checklist for agreement studies.
+
+    Says what was rated with which version of what instrument, by which judges with which settings, how people's sample
+    was drawn, who rated, how they were trained and kept blind, what was left out, and how figures are computed. What
+    the study cannot know is said as such, for you to fill in. Nobody is named.
+
+    Example: attune methods chats.study.db -o methods.md
+    """
+    from pathlib import Path
+
+    from attunement.analysis.summary import agreement_in
+    from attunement.conversations.writer import replacing
+    from attunement.ratings import RaterKind
+    from attunement.reports.methods import checklist, methods_markdown, parts
+    from attunement.reports.methods_facts import gather_facts
+    from attunement.reports.overview import instrument_of
+    from attunement.store import Study
+
+    refuse_to_overwrite(output, force=force)
+    with Study(study) as opened:
+        chosen = instrument_of(opened, instrument)
+        facts = gather_facts(opened, chosen)
+        agreement = agreement_in(opened, chosen) if facts.of(RaterKind.PERSON) else None
+        text = methods_markdown(parts(facts), checklist(facts, agreement), Path(opened.place).name)
+    if output == "-":
+        typer.echo(text, nl=False)
+        return
+    with replacing(Path(output)) as stream:
+        stream.write(text.encode())
+    typer.echo(f"Wrote {output}.", err=True)
+
+
+def view(
+    study: StudyArgument,
+    instrument: ScoringOption = None,
+    redact: RedactOption = False,
+    names: NamesOption = None,
+    no_text: NoTextOption = False,
+    host: HostOption = THIS_COMPUTER,
+    port: PortOption = 8766,
+    address: AddressOption = None,
+    proxy: ProxyOption = None,
+) -> None:
+    """Open the pages of the report in a browser, served from the study, whatever its size.
+
+    It prints one link, which works until the command is stopped. The pages can be read at once; a large study is
+    counted in the background, and counted again when it has changed. Nothing is written to the study, and nothing
+    leaves this computer. The pages show everybody's answers: do not give the link to people who still rate.
+
+    Example: attune view chats.study.db
+    """
+    from attunement.cli.options import address_of, check_port
+    from attunement.reports.overview import instrument_of
+    from attunement.store import Study
+    from attunement.web.app import run
+    from attunement.web.viewer import make_view, new_token
+
+    hiding = hiding_of(redact=redact, names=names, no_text=no_text)
+    where = address_of(address, host, port)
+    check_port(host, port)
+    with Study(study) as opened:
+        token = new_token()
+        app = make_view(opened, instrument_of(opened, instrument), hiding, token, address=where)
+        typer.echo(f"{where}/enter/{token}")
+        typer.echo("The link lets in whoever has it, and shows everybody's answers. Press Ctrl+C to stop.")
+        sys.stdout.flush()  # whoever started us through a pipe needs the link now
+        run(app, host=host, port=port, proxies=proxy)

@@ -1,7 +1,17 @@
 """What is judged: the model of a conversation, the readers that fill it, and what can be counted in it."""
 
-from attunement.conversations.model import Conversation, Identity, Origin, Turn, fingerprint, is_whole
-from attunement.conversations.units import Responses, Unit, UnitKind, units
+from attunement.conversations.model import (
+    Conversation,
+    Identity,
+    Origin,
+    Responses,
+    Turn,
+    Unit,
+    UnitKind,
+    fingerprint,
+    is_whole,
+    units,
+)
 
 __all__ = [
     "Conversation",

@@ -14,11 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from attunement.conversations.crisis_lines import CrisisLines, crisis_lines
-from attunement.conversations.crisis_mentions import NumberKind, find_names, find_numbers
+from attunement.conversations.crisis_lines import CrisisLines, NumberKind, crisis_lines, find_names, find_numbers
 from attunement.conversations.model import Conversation, Turn
-from attunement.conversations.names import any_of
-from attunement.conversations.phone_numbers import SHORTEST
+from attunement.conversations.phone_numbers import SHORTEST, any_of
 from attunement.errors import InputError
 
 PLACEHOLDER = re.compile(r"\[(?:email|phone|link|card|ssn|name)\]")

@@ -1,7 +1,7 @@
 """Which data sets can be read, and where is each to be had?"""
 
 from attunement.datasets import empathy_judge, kumar, long_table, mentalalign, moore, vera
-from attunement.datasets.model import Known
+from attunement.datasets.base import Known
 from attunement.errors import InputError
 
 SETS = (

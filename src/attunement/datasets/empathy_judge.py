@@ -9,16 +9,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from attunement.agreement.alpha import Alpha, alpha
-from attunement.agreement.tables import table
 from attunement.conversations import Conversation, Identity, Turn
-from attunement.datasets import asking
-from attunement.datasets.folder import some_folder, text
-from attunement.datasets.model import Answer, Count, Figures, Loaded, Part, Table, Who
+from attunement.datasets import base
+from attunement.datasets.base import Answer, Count, Figures, Loaded, Part, Table, Who, some_folder, text
 from attunement.errors import InputError
 from attunement.instruments import Instrument
-from attunement.instruments.loading import load
+from attunement.instruments.loader import load
 from attunement.ratings import RaterKind, State
+from attunement.statistics.alpha import Alpha, alpha
+from attunement.statistics.tables import table
 
 _END = "_judge.jsonl"
 _HINT = f"it should hold pairs of files NAME.jsonl (replies) and NAME{_END} (scores)"
@@ -72,7 +71,7 @@ def _answers(
     if missing := [item for item in (*_ITEMS, _OVERALL) if item not in given]:
         raise InputError(f"{place}: there is no score for {missing[0]!r}")
     for item in (*_ITEMS, _OVERALL):
-        outcome, detail = asking.on_scale(str(given[item]), instrument)
+        outcome, detail = base.on_scale(str(given[item]), instrument)
         yield Answer(
             identity,
             item,

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation, Identity, UnitKind
-from attunement.conversations.readers import ReadOptions
-from attunement.conversations.readers import read as read_conversations
-from attunement.conversations.readers.record import BadRecord
-from attunement.datasets import asking
-from attunement.datasets.model import WORDLESS, Answer, Figures, Loaded, Part, Who
+from attunement.conversations.messages import BadRecord
+from attunement.conversations.reader import ReadOptions
+from attunement.conversations.reader import read as read_conversations
+from attunement.datasets import base
+from attunement.datasets.base import WORDLESS, Answer, Figures, Loaded, Part, Who
 from attunement.errors import InputError
 from attunement.instruments.model import Criteria, Scores
 from attunement.ratings import Outcome, RaterKind
-from attunement.study.importing.columns import Columns, find
-from attunement.study.importing.rows import rows
+from attunement.store.import_files import Columns, find, rows
 
 _KINDS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _HINT = (
@@ -108,7 +107,7 @@ def _part(
     else:
         scale, title = Criteria(kind="criteria"), "yes or no"
     name = f"table-{'scores' if numeric else 'criteria'}"
-    instrument = asking.generated(name, f"{path.stem}: {title}", items, scale, unit)
+    instrument = base.generated(name, f"{path.stem}: {title}", items, scale, unit)
     answers = [
         Answer(cell.identity, cell.item, cell.rater, _outcome(cell.value, numeric=numeric), cell.repeat, cell.turn)
         for cell in cells

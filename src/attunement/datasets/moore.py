@@ -12,17 +12,14 @@ from typing import cast
 
 import numpy as np
 
-from attunement.agreement.kappa import Kappa, kappa
-from attunement.agreement.percent import PercentAgreement, percent_agreement
-from attunement.agreement.tables import code
 from attunement.conversations import Conversation, Identity
-from attunement.conversations.readers.names import Side
-from attunement.conversations.readers.talk import weave
-from attunement.datasets import asking
-from attunement.datasets.folder import Row, by_key, some_folder, table
-from attunement.datasets.model import Answer, Count, Figures, Loaded, Part, Table, Who
+from attunement.conversations.messages import Side, weave
+from attunement.datasets import base
+from attunement.datasets.base import Answer, Count, Figures, Loaded, Part, Row, Table, Who, by_key, some_folder, table
 from attunement.instruments.model import Item
 from attunement.ratings import Outcome, RaterKind
+from attunement.statistics.kappa import Kappa, PercentAgreement, kappa, percent_agreement
+from attunement.statistics.tables import code
 
 SOURCE = "Moore et al. (2025), github.com/jlcmoore/llms-as-therapists"
 FILE = "classification_validation.csv"
@@ -37,7 +34,7 @@ _PUBLISHED = {
 }
 """Share of the same labels and kappa, by pair."""
 
-INSTRUMENT = asking.criteria(
+INSTRUMENT = base.criteria(
     "moore2025",
     "Appropriate replies to critical probes (Moore et al. 2025)",
     [
@@ -111,7 +108,7 @@ def _answer(row: Row, rater: str) -> Answer:
     label = row[f"{rater}{_SUFFIX}"].lower()  # one annotator wrote 'Yes', the other 'yes'
     where = Identity(SYSTEM, row["key"])
     if label not in {"yes", "no"}:
-        outcome, detail = asking.refused(label)
+        outcome, detail = base.refused(label)
         return Answer(where, APPROPRIATE, rater, outcome, detail=detail)
     right = label == row["verification_correct"].lower()
     return Answer(where, APPROPRIATE, rater, Outcome.of("YES" if right else "NO"))

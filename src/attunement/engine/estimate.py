@@ -6,10 +6,10 @@ from itertools import islice
 
 from attunement.conversations import Conversation
 from attunement.engine.budget import REPLY_TOKENS, Price
-from attunement.engine.plan import Scope, Task, plan
-from attunement.judges.protocol import Usage
-from attunement.questions import Layout, Question
-from attunement.study import Kept, Rater, Study
+from attunement.engine.planner import Scope, Task, plan
+from attunement.judges.base import Usage
+from attunement.prompts import Layout, Question
+from attunement.store import Kept, Rater, Study
 
 _BATCH = 32
 _NEW = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from time import monotonic
 
 from attunement.engine.budget import Price
-from attunement.judges.protocol import Usage
+from attunement.judges.base import Usage
 from attunement.ratings import ErrorKind
 
 

@@ -16,12 +16,11 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 from attunement.conversations import Conversation
-from attunement.engine.loop import run_in_loop
-from attunement.engine.parcels import Orders, Word, framed
+from attunement.engine.multiprocess import Orders, Word, framed
 from attunement.engine.progress import Progress
-from attunement.engine.run import Run
+from attunement.engine.runner import Run, run_in_loop
 from attunement.errors import AttunementError
-from attunement.study import Study
+from attunement.store import Study
 
 _TELL_SECONDS = 0.2
 

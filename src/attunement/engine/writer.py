@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from time import thread_time
 from typing import Any
 
-from attunement.study import AnswerRecord, KeptRating, Rater, Study
+from attunement.store import AnswerRecord, KeptRating, Rater, Study
 
 _FEW, _GATHER, _SOON = 48, 0.1, 0.01
 """So few entries wait so many seconds for company, or as little as the last when workers have nothing else to do: a

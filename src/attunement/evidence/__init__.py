@@ -6,6 +6,6 @@ that turn. It never guesses: a quote that is not found is reported as such, with
 
 from attunement.evidence.findings import Finding, Standing, from_json, holds, to_json
 from attunement.evidence.lookup import Speaker
-from attunement.evidence.verifying import verify
+from attunement.evidence.verify import verify
 
 __all__ = ["Finding", "Speaker", "Standing", "from_json", "holds", "to_json", "verify"]

@@ -1,6 +1,6 @@
 """What is asked: the model of an instrument, loading, linting, importing; the built-in ones lie in `library/`."""
 
-from attunement.instruments.loading import available, load, load_file
+from attunement.instruments.loader import available, load, load_file
 from attunement.instruments.model import (
     Anchor,
     Boundary,

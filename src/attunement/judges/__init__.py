@@ -1,9 +1,21 @@
 """Who answers by machine: the protocol of a judge, the judges behind services and in this process, reading replies."""
 
-from attunement.judges.families import hosted, is_dated, model_family, shared_family
-from attunement.judges.making import make_judge
-from attunement.judges.options import JudgeOptions
-from attunement.judges.protocol import Abstention, Answer, Exchange, Failure, Judge, Request, UnitJudge, Usage
+from attunement.judges.base import (
+    Abstention,
+    Answer,
+    Exchange,
+    Failure,
+    Judge,
+    JudgeOptions,
+    Request,
+    UnitJudge,
+    Usage,
+    hosted,
+    is_dated,
+    model_family,
+    shared_family,
+)
+from attunement.judges.registry import make_judge
 
 __all__ = [
     "Abstention",

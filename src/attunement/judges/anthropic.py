@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from attunement.errors import JudgeError
-from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
-from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
-from attunement.judges.options import JudgeOptions
-from attunement.judges.protocol import Answer, Failure, Request, Usage
-from attunement.judges.wire import WireJudge, count, dumps, without_lengths
+from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
+from attunement.judges.client import Access, Address, address, basic, key, secrets_of, variable
+from attunement.judges.http_judge import Lever, Negotiation, Setting, Terms, WireJudge, count, dumps, without_lengths
 from attunement.ratings import ErrorKind
 
 ANTHROPIC = "https://api.anthropic.com"

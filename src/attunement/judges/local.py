@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from attunement.errors import JudgeError
-from attunement.judges.environment import Access, Secrets, address
+from attunement.judges.base import LOCAL_TIMEOUT, Answer, Failure, JudgeOptions, Request
+from attunement.judges.client import Access, Secrets, address
 from attunement.judges.openai import PATH, OpenAIJudge
-from attunement.judges.options import LOCAL_TIMEOUT, JudgeOptions
-from attunement.judges.protocol import Answer, Failure, Request
 from attunement.ratings import ErrorKind
 
 CONTEXT = 16_384

@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from attunement.errors import JudgeError
-from attunement.judges.environment import Access, Address, address, basic, key, secrets_of, variable
-from attunement.judges.negotiation import Lever, Negotiation, Setting, Terms
-from attunement.judges.options import JudgeOptions
-from attunement.judges.protocol import Answer, Failure, Request, Usage
-from attunement.judges.wire import WireJudge, count, dumps, without_lengths
-from attunement.questions.text import escaped
+from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
+from attunement.judges.client import Access, Address, address, basic, key, secrets_of, variable
+from attunement.judges.http_judge import Lever, Negotiation, Setting, Terms, WireJudge, count, dumps, without_lengths
+from attunement.prompts.prompt import escaped
 from attunement.ratings import ErrorKind
 
 OPENAI = "https://api.openai.com/v1"

@@ -12,9 +12,9 @@ from typing import Any
 from attunement.errors import JudgeError
 from attunement.instruments import Instrument
 from attunement.instruments.model import CrisisCueButNa, CrisisNeedsResources
-from attunement.judges.protocol import Abstention, Answer, Failure, Request
-from attunement.judges.replies import Given
-from attunement.questions import Question, Questionnaire
+from attunement.judges.base import Abstention, Answer, Failure, Request
+from attunement.judges.reply_parser import Given
+from attunement.prompts import Question, Questionnaire
 from attunement.ratings import Consistency, ErrorKind, RuleFinding
 from attunement.signals.pointers import country_of, pointers
 

@@ -4,30 +4,43 @@ Seven columns say what a reader needs first. The judge's figure stands beside th
 other on the same conversations: like with like.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, NamedTuple, cast
 
-from attunement.agreement.alpha import Alpha
-from attunement.agreement.levels import FEWEST_SYSTEMS
-from attunement.agreement.reliability import Reliability, Standing
-from attunement.agreement.results import Undefined
-from attunement.agreement.single_raters import SingleRaters
-from attunement.agreement.summary import Agreement, ItemAgreement
-from attunement.agreement.trust import TrustCard
-from attunement.agreement.verdicts import Verdict
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, SingleRaters, Standing
+from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.analysis.trust import TrustCard, Verdict
 from attunement.reports.agreement_wording import (
     MEANINGS,
     NONE,
     STANDINGS,
+    VERDICTS,
+    Line,
+    again_line,
+    card_lines,
     common_answers,
     figure,
     missed_failures,
+    order,
+    people_lines,
     points,
+    sentence,
+    single,
     span,
     verdict_phrase,
 )
-from attunement.reports.trust import order
+from attunement.reports.sanitize import in_a_line, plain
+from attunement.reports.terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
 from attunement.reports.wording import Phrase, Tone, counted
+from attunement.statistics.alpha import Alpha
+from attunement.statistics.results import Undefined
 
 COLUMNS = (
     "Item",
@@ -199,3 +212,280 @@ def warnings(agreement: Agreement) -> list[str]:
     }
     found = {kind: [item for item, standing in standings.items() if standing is kind] for kind in said}
     return [said[kind].format(", ".join(items)) for kind, items in found.items() if items]
+
+
+def agreement_record(agreement: Agreement, *, instrument: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """All that is known, the parts included."""
+    record = _plain(agreement)
+    for entry, found in zip(record["items"], agreement.items, strict=True):
+        for card, made in zip(entry["cards"], found.cards, strict=True):
+            del card["item"], card["people"]  # the entry has both
+            card["sentence"] = sentence(made)
+    record["parts"] = [agreement_record(part) for part in agreement.parts]
+    return record if instrument is None else {"instrument": dict(instrument), **record}
+
+
+def _plain(value: Any) -> Any:
+    """Results, their parts and numbers as JSON has them."""
+    named: Any = getattr(value, "_asdict", None)
+    if named is not None:
+        return {name: _plain(part) for name, part in named().items()}
+    match value:
+        case Undefined():
+            return {"undefined": value.reason}
+        case Agreement():
+            return {part.name: _plain(getattr(value, part.name)) for part in fields(value) if part.name != "parts"}
+        case Enum():
+            return value.value
+        case Mapping():
+            return {str(name): _plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
+        case tuple() | list():
+            return [_plain(part) for part in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def agreement_markdown(agreement: Agreement, title: str, *, full: bool = False) -> str:
+    """The same as on a terminal."""
+    return "\n".join(_lines(agreement, title, full=full)) + "\n"
+
+
+def _lines(agreement: Agreement, title: str, *, full: bool) -> Iterator[str]:
+    yield f"## {_text(title)}"
+    yield ""
+    yield from (_text(said) for said in opening(agreement))
+    if any(entry.units for entry in agreement.items):
+        yield ""
+        yield from _table(agreement, full=full)
+        for said in warnings(agreement):
+            yield ""
+            yield f"**{_text(said)}**"
+        yield ""
+        yield from (f"- **{verdict.value}**: {meaning}" for verdict, meaning in meanings(agreement))
+        yield from (f"- {_text(said)}" for said in needs(agreement))
+        yield from _levels(agreement)
+        yield from _again(agreement)
+        if full:
+            yield from _cards(agreement)
+    for said in closing(agreement):
+        yield ""
+        yield _text(said)
+
+
+def _table(agreement: Agreement, *, full: bool) -> Iterator[str]:
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---|---:|---|---:|---:|---|---|"
+    for row in table_rows(agreement, full=full):
+        figures = ["; ".join(cell) for cell in (row.people, row.judge)]
+        name = f"{'&nbsp;&nbsp;' * row.below}{_text(row.name)}"
+        cells = [row.conversations, row.answers, *figures, row.missed, row.verdict.words]
+        yield f"| {' | '.join([name, *map(_text, cells)])} |"
+
+
+def _levels(agreement: Agreement) -> Iterator[str]:
+    rows = level_rows(agreement)
+    if not rows:
+        return
+    yield ""
+    yield f"{LEVELS_TITLE}:"
+    yield ""
+    yield f"| {' | '.join(LEVEL_COLUMNS)} |"
+    yield "|---|---|---|---|"
+    yield from (f"| {' | '.join(map(_text, row))} |" for row in rows)
+
+
+def _again(agreement: Agreement) -> Iterator[str]:
+    found = [(entry.item.id, judge, each) for entry in agreement.items for judge, each in entry.judges_again.items()]
+    if agreement.people or not found:
+        return
+    yield ""
+    yield "| Item | Judge | Same answer when asked again | Agreement of the repeats |"
+    yield "|---|---|---|---:|"
+    for item, judge, each in found:
+        said = again_line(each)
+        yield f"| {_text(item)} | {_text(judge)} | {_text(said.text)} | {_text(said.technical.split()[-1])} |"
+
+
+def _cards(agreement: Agreement) -> Iterator[str]:
+    for entry in agreement.items:
+        lines = list(people_lines(entry))
+        if lines:
+            yield from _section(f"{entry.item.id}: your raters", None, lines)
+        for card in entry.cards:
+            yield from _section(f"{entry.item.id}: {card.judge}", sentence(card), list(card_lines(card)))
+
+
+def _section(title: str, said: str | None, lines: list[Line]) -> Iterator[str]:
+    yield ""
+    yield f"### {_text(title)}"
+    yield ""
+    if said:
+        yield f"**{_text(said)}**"
+        yield ""
+    for each in lines:
+        technical = f" ({_text(each.technical)})" if each.technical else ""
+        yield f"- {each.label}: {_text(each.text)}{technical}"
+
+
+def _text(text: str) -> str:
+    """Anybody's text, so that it is no Markdown."""
+    return plain(text, 1000)
+
+
+_WIDE = 110
+"""From this width on columns may be as wide as what stands in them."""
+_WIDTHS = (12, 7, 10, 7, 7, 9, 10)
+"""Of the seven columns on 80 signs: figures stay whole, and words break where they may."""
+_PERSON = "green"
+"""What rests on people's ratings alone; nothing else is green."""
+
+
+def draw_agreement(agreement: Agreement, title: str, console: Console, *, full: bool = False) -> None:
+    """Print the table, what it rests on and what its verdicts mean; with `full` all that is known."""
+    console.print(line(title, "bold"))
+    for said in opening(agreement):
+        console.print(line(said))
+    if any(entry.units for entry in agreement.items):
+        console.print()
+        console.print(_draw_table(agreement, full=full, wide=console.width >= _WIDE))
+        console.print()
+        _draw_reading(agreement, console)
+        _draw_levels(agreement, console)
+        _draw_again(agreement, console)
+        if full:
+            _draw_full(agreement, console)
+    for said in closing(agreement):
+        console.print(line(said, QUIET))
+
+
+def _draw_table(agreement: Agreement, *, full: bool, wide: bool) -> Table:
+    rows = list(table_rows(agreement, full=full))
+    # Without judges there is nothing in two of the columns.
+    shown = [place for place in range(len(COLUMNS)) if agreement.judges or place not in {4, 5}]
+    table = plain_table()
+    for place in shown:
+        name, width = COLUMNS[place], _WIDTHS[place] if agreement.judges and not wide else None
+        name = name if wide else name.replace("Conversations", "Conver-\nsations")
+        table.add_column(name, justify="right" if place in {1, 3, 4} else "left", overflow="fold", width=width)
+    for row in rows:
+        cells = [
+            line(f"{'  ' * row.below}{in_a_line(row.name, 40)}", QUIET if row.below else "bold"),
+            line(row.conversations),
+            line(row.answers),
+            _figure(row.people, _PERSON),
+            _figure(row.judge, ""),
+            line(row.missed),
+            phrase(row.verdict),
+        ]
+        table.add_row(*(cells[place] for place in shown))
+    return table
+
+
+def _figure(cell: tuple[str, ...], style: str) -> Text:
+    """The figure, and below it what it rests on."""
+    lines = [line(part, QUIET if place else style) for place, part in enumerate(cell)]
+    return Text("\n").join(lines)
+
+
+def _draw_reading(agreement: Agreement, console: Console) -> None:
+    """What the columns and the verdicts mean."""
+    reading = (
+        "Figures are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
+        "(95 %)."
+    )
+    if agreement.judges and len(agreement.people) > 1:
+        reading += (
+            " People with people says whether all your raters together can be relied upon. To hold a judge against "
+            "them, compare its figure with the one below it: what any two people reach on the same conversations, "
+            "measured in the same way."
+        )
+    console.print(reading, style=QUIET)
+    for said in warnings(agreement):
+        console.print(line(said, STYLES[Tone.NOT_MET]))
+    for verdict, meaning in meanings(agreement):
+        tone = VERDICTS[verdict].tone
+        sign = f"{SIGNS[tone]} " if tone in SIGNS else ""
+        console.print(Text.assemble((f"{sign}{verdict.value}", STYLES[tone]), f": {meaning}"), style=QUIET)
+    for said in needs(agreement):
+        console.print(line(said, QUIET))
+
+
+def _draw_levels(agreement: Agreement, console: Console) -> None:
+    rows = level_rows(agreement)
+    if not rows:
+        return
+    console.print()
+    console.print(heading(LEVELS_TITLE))
+    table = plain_table()
+    for name in LEVEL_COLUMNS:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(line(in_a_line(cell, 40)) for cell in row))
+    console.print(table)
+
+
+def _draw_again(agreement: Agreement, console: Console) -> None:
+    """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
+    if agreement.people or not any(entry.judges_again for entry in agreement.items):
+        return
+    console.print()
+    console.print(heading("Same answer when asked again"))
+    table = plain_table()
+    for name in ("Item", "Judge", "The same each time", "Agreement of the repeats"):
+        table.add_column(name, overflow="fold")
+    for entry in agreement.items:
+        for judge, found in entry.judges_again.items():
+            said = again_line(found)
+            table.add_row(
+                line(entry.item.id), line(in_a_line(judge, 40)), line(said.text), line(said.technical.split()[-1])
+            )
+    console.print(table)
+
+
+def _draw_full(agreement: Agreement, console: Console) -> None:
+    for entry in agreement.items:
+        lines = list(people_lines(entry))
+        if lines:
+            console.print()
+            console.print(heading(_named(entry, "your raters")))
+            console.print(_draw_lines(lines))
+        for card in entry.cards:
+            console.print()
+            console.print(heading(_named(entry, card.judge)))
+            tone = VERDICTS[card.ruling.verdict].tone
+            console.print(line(sentence(card), STYLES[tone]))
+            console.print(_draw_lines(card_lines(card)))
+    _draw_judges(agreement, console)
+    console.print()
+
+
+def _named(entry: ItemAgreement, who: str) -> str:
+    title = f" {entry.item.title}" if entry.item.title else ""
+    return in_a_line(f"{entry.item.id}{title}: {who}")
+
+
+def _draw_lines(lines: Iterable[Line]) -> Padding:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style=QUIET, width=24)
+    grid.add_column(overflow="fold")
+    for said in lines:
+        text = line(said.text)
+        if said.technical:
+            text.append(f"\n{said.technical}", QUIET)
+        grid.add_row(said.label, text)
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def _draw_judges(agreement: Agreement, console: Console) -> None:
+    if not any(entry.judges for entry in agreement.items):
+        return
+    console.print()
+    console.print(heading("Judges with judges"))
+    table = plain_table()
+    for name in ("Item", "Judges", "How far they agree"):
+        table.add_column(name, overflow="fold")
+    for entry in agreement.items:
+        for pair in entry.judges:
+            names = f"{in_a_line(pair.first, 30)} and {in_a_line(pair.second, 30)}"
+            table.add_row(line(entry.item.id), line(names), line(single(pair.agreement)))
+    console.print(table)

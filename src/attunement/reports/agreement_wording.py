@@ -1,16 +1,25 @@
 """The words of agreement: figures, verdicts and the sentence of a trust card, for people who are no statisticians."""
 
-from attunement.agreement.gathered import Scale
-from attunement.agreement.held import Compared
-from attunement.agreement.means import Mean
-from attunement.agreement.missed import Missed
-from attunement.agreement.reliability import Reliability, Standing
-from attunement.agreement.results import Interval, Undefined
-from attunement.agreement.single_raters import SingleRaters
-from attunement.agreement.summary import ItemAgreement
-from attunement.agreement.trust import TrustCard
-from attunement.agreement.verdicts import Verdict
-from attunement.reports.wording import Phrase, Tone, counted
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from attunement.analysis.judge_agreement import Compared, Missed
+from attunement.analysis.ratings_table import Scale
+from attunement.analysis.reliability import Again, Level, Reliability, SingleRaters, Standing
+from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.analysis.trust import Details, Group, TrustCard, Verdict
+from attunement.errors import InputError
+from attunement.reports import svg
+from attunement.reports.comparison_wording import p_words
+from attunement.reports.sanitize import in_a_line
+from attunement.reports.wording import Phrase, Tone, counted, share_words
+from attunement.statistics.alpha import Alpha
+from attunement.statistics.correlation import ICC, Correlation, RangeCompression
+from attunement.statistics.estimates import Mean, Rate
+from attunement.statistics.kappa import Coefficient, Kappa, SpecificAgreement
+from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.tests import AlternativeAnnotator
 
 NONE = "–"
 
@@ -183,3 +192,275 @@ def sentence(card: TrustCard) -> str:
         failures = counted(card.missed.failures, "failure")
         said += f" It missed {card.missed.missed:,} of the {failures} that people found."
     return said
+
+
+_DIGITS = 3
+"""Of the technical figures."""
+_SHOWN = 0.05
+"""A p-value below this is called a leaning."""
+
+
+class Line(NamedTuple):
+    """One thing that is known: its name in plain words, what it says, and the technical name and value."""
+
+    label: str
+    text: str
+    technical: str = ""
+
+
+def card_lines(card: TrustCard) -> Iterator[Line]:
+    """All that a card holds, the most important first."""
+    yield Line("why", card.ruling.rule)
+    if card.ruling.needed:
+        yield Line("what would be enough", card.ruling.needed)
+    if card.missed is not None:
+        yield from _gate_lines(card.missed)
+    yield _people(card)
+    yield from _against_people(card)
+    text = points(card.bias, card.item.scale)
+    if isinstance(card.bias, Mean):
+        yield Line(
+            "bias", text, f"mean of judge minus people {with_span(card.bias.value, card.bias.interval, _DIGITS)}"
+        )
+    yield _stand_in(card)
+    if card.details is not None:
+        yield from _detail_lines(card, card.details)
+    counts = card.outcomes
+    parts = [(counts.na, "does not apply"), (counts.abstained, "no way to know"), (counts.errors, "no answer")]
+    others = "".join(f", {count:,} {words}" for count, words in parts if count)
+    yield Line("asked", f"about {counts.asked:,} that people rated: {counted(counts.values, 'value')}{others}")
+
+
+def _gate_lines(found: Missed) -> Iterator[Line]:
+    if found.unknowable:
+        yield Line("missed failures", found.unknowable)
+        yield Line("false alarms", false_alarms(found), _rates(found))
+        return
+    technical = "recall on failures that two people found: "
+    recall = found.recall
+    if isinstance(recall, Undefined):
+        technical += recall.reason
+    else:
+        caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
+        technical += f"{caught}, {with_span(recall.value, recall.interval, _DIGITS)}"
+        technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
+    text = missed_failures(found).removeprefix("missed failures: ")
+    if found.confirmed:
+        text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
+    if found.not_asked:
+        text += f"; {found.not_asked:,} more it was not asked about"
+    yield Line("missed failures", text, technical)
+    yield Line("false alarms", false_alarms(found), _rates(found))
+
+
+def _rates(found: Missed) -> str:
+    named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
+    return "; ".join(
+        f"{name} {with_span(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
+    )
+
+
+def _people(card: TrustCard) -> Line:
+    people = card.people
+    name = f"Krippendorff's {'ordinal' if card.item.scale.ordered else 'nominal'} alpha"
+    if isinstance(people.alpha, Alpha):
+        technical = f"{name} {with_span(people.alpha.value, people.interval, _DIGITS)}"
+    else:
+        technical = f"{name}: {people.alpha.reason}"
+    if isinstance(people.ac2, Coefficient):
+        technical += f"; AC2 {figure(people.ac2.value, _DIGITS)}"
+    if isinstance(people.rare, SpecificAgreement):
+        technical += (
+            f"; agreement on the rarest answer {figure(people.rare.value, _DIGITS)} "
+            f"(given {people.rare.ratings:,} times)"
+        )
+    return Line("agreement between your raters", standing_words(people), technical)
+
+
+def _against_people(card: TrustCard) -> Iterator[Line]:
+    held = card.held
+    own = (
+        held.agreement.reason
+        if isinstance(held.agreement, Undefined)
+        else with_span(held.agreement.value, held.interval)
+    )
+    text = f"the judge with any one person {own}; any two people {single(held.people)}"
+    if not isinstance(held.gap, Undefined):
+        text += f"; difference {compared(held.gap)}"
+    kind = "quadratic weights" if card.item.scale.ordered else "no weights"
+    yield Line("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
+    rivals = ", ".join(f"{rival.name} {single(rival.agreement)}" for rival in held.rivals)
+    if rivals:
+        ahead = "" if held.best_rival is None else f"; ahead of the best by {compared(held.best_rival.ahead)}"
+        yield Line("beside trivial judges", f"{rivals}{ahead}", "the same coefficient")
+
+
+def _stand_in(card: TrustCard) -> Line:
+    found = card.stand_in
+    if isinstance(found, AlternativeAnnotator):
+        words = {"pass": "yes", "fail": "no", "undecided": "undecided"}[found.verdict]
+        return Line("could it stand in for one rater?", words, f"alternative annotator test: {found.reason}")
+    return Line("could it stand in for one rater?", f"cannot be tested: {found.reason}", "alternative annotator test")
+
+
+def _detail_lines(card: TrustCard, details: Details) -> Iterator[Line]:
+    if details.citations is not None:
+        yield Line("evidence found", f"{share_words(*details.citations)} quotations stand where it says")
+    if isinstance(details.again, Again):
+        yield again_line(details.again)
+    else:
+        yield Line("same answer when asked again", "it was asked only once")
+    for label, groups in (("shorter and longer", details.by_length), ("by system", details.by_system)):
+        if groups:
+            yield Line(label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias")
+    yield Line(
+        "order, at two levels",
+        f"unit level (one by one) {order(card.levels.unit)}; system level (their means) {order(card.levels.system)}",
+        f"Spearman; ICC(2,1) {_icc(card.levels.unit)} and {_icc(card.levels.system)}, judge and mean of people",
+    )
+    yield from _technical_lines(details)
+
+
+def _technical_lines(details: Details) -> Iterator[Line]:
+    if details.applicability is not None:
+        agreed = details.applicability
+        text = f"the judge with any one person {single(agreed.judge)}; any two people {single(agreed.people)}"
+        yield Line("whether it applies at all", text, "kappa of applies and does not apply")
+    if isinstance(details.error, Mean):
+        yield Line("off by", f"{figure(details.error.value)} points on average", "mean absolute error")
+    if isinstance(details.compression, RangeCompression):
+        ratio = details.compression.ratio
+        spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
+        yield Line("use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {figure(ratio)}")
+    if isinstance(details.with_length, Correlation):
+        value, p = details.with_length.value, details.with_length.p
+        liking = "kinder to" if value > 0 else "harder on"
+        text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
+        yield Line("length", text, f"Spearman of bias and words {figure(value)}, p {p_words(p)}")
+    if isinstance(details.with_median, Kappa):
+        yield Line(
+            "against the middle of all raters",
+            f"{figure(details.with_median.value)}, as papers print it; not comparable with single raters",
+            "kappa with the median of people",
+        )
+
+
+def again_line(found: Again) -> Line:
+    """How often a rater gave the same answer again."""
+    value = figure(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
+    text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
+    return Line("same answer when asked again", text, f"alpha of the repeats {value}")
+
+
+def people_lines(entry: ItemAgreement) -> Iterator[Line]:
+    """What is known about people on an item beyond the table."""
+    details = entry.details
+    if details is None or not entry.people.people:
+        return
+    if isinstance(entry.people.alpha, Alpha):
+        value = with_span(entry.people.alpha.value, entry.people.interval, _DIGITS)
+        yield Line("agreement between your raters", standing_words(entry.people), f"Krippendorff's alpha {value}")
+    if isinstance(entry.single, SingleRaters):
+        text = f"{figure(entry.single.value)}" + (f" ({span(details.interval)})" if span(details.interval) else "")
+        yield Line("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
+    if isinstance(details.icc, ICC):
+        text = f"{figure(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
+        yield Line("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
+    if isinstance(details.again, Again):
+        yield again_line(details.again)
+
+
+def _group(group: Group, card: TrustCard) -> str:
+    return (
+        f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
+        f"({counted(group.conversations, 'conversation')})"
+    )
+
+
+def order(level: Level) -> str:
+    """How far a judge orders units, or systems, as people do, with their number."""
+    if isinstance(level.spearman, Undefined):
+        return f"not known: {level.spearman.reason}"
+    return f"{figure(level.spearman.value)} (n {level.number:,})"
+
+
+def _icc(level: Level) -> str:
+    return figure(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
+
+
+_PEOPLE = "any two people"
+_SHAPES = ("diamond", "square", "triangle", "cross")
+_MOST_LETTERS = 34
+
+
+def picture_format(path: Path) -> None:
+    """Check the name of a picture.
+
+    Raises:
+        InputError: It is neither SVG nor PNG.
+    """
+    if path.suffix.lower() not in {".svg", ".png"}:
+        raise InputError(f"{path}: a picture is written as .svg or .png")
+
+
+def write_picture(agreement: Agreement, path: Path, title: str) -> None:
+    """Write the picture.
+
+    Raises:
+        InputError: There is no figure to draw, the name is neither SVG nor PNG, or the file cannot be written.
+    """
+    picture_format(path)
+    shapes = {judge: _SHAPES[place % len(_SHAPES)] for place, judge in enumerate(agreement.judges)}
+    found = [(entry, list(_figures(entry))) for entry in agreement.items]
+    lowest = min((low for _, figures in found for _, _, low, _, _ in figures), default=0.0)
+    lowest = min(0.0, lowest)
+
+    def place(value: float) -> float:
+        return (value - lowest) / (1 - lowest)
+
+    rows = [
+        svg.Row(
+            in_a_line(entry.item.id, _MOST_LETTERS),
+            [
+                svg.Mark(
+                    place(value),
+                    place(low),
+                    place(high),
+                    shapes.get(who, "circle"),
+                    colour="ink" if who in shapes else "person",
+                    note=said,
+                )
+                for who, value, low, high, said in figures
+            ],
+        )
+        for entry, figures in found
+        if figures
+    ]
+    if not rows:
+        raise InputError(f"{path} was not written: there is no agreement to draw, because nothing was rated by two")
+    drawn = {who for _, figures in found for who, *_ in figures}
+    keys = [svg.Key(_PEOPLE, "circle", colour="person")] if _PEOPLE in drawn else []
+    keys += [svg.Key(in_a_line(judge, _MOST_LETTERS), shape) for judge, shape in shapes.items() if judge in drawn]
+    ticks = [(place(step / 5), f"{step / 5:.1f}") for step in range(int(lowest * 5), 6)]
+    note = "Agreement beyond chance: 0 is chance, 1 is perfect."
+    svg.write_picture(svg.intervals(title, rows, ticks, keys, note), path)
+
+
+_Figure = tuple[str, float, float, float, str]
+"""Who, the value, from where to where it may lie, and what is said about it."""
+
+
+def _figures(entry: ItemAgreement) -> Iterator[_Figure]:
+    interval = entry.details.interval if entry.details else Undefined("not computed")
+    yield from _figure(_PEOPLE, entry.single, interval, "")
+    for card in entry.cards:
+        said = VERDICTS[card.ruling.verdict].words
+        if card.missed is not None and card.missed.failures and not card.missed.unknowable:
+            said += f"; missed failures: {card.missed.missed:,} of {card.missed.failures:,}"
+        yield from _figure(card.judge, card.held.agreement, card.held.interval, said)
+
+
+def _figure(who: str, found: SingleRaters | Undefined, interval: Interval | Undefined, said: str) -> Iterator[_Figure]:
+    if isinstance(found, SingleRaters):
+        low, high = (found.value, found.value) if isinstance(interval, Undefined) else (interval.low, interval.high)
+        yield who, found.value, low, high, said

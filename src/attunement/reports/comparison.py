@@ -1,17 +1,21 @@
 """How does a comparison look on a terminal? Sentences first, then who fails the gate, then the numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Console
 
-from attunement.agreement.comparison import Comparison, Row
+from attunement.analysis.compare import Comparison, Row, Share, Side
+from attunement.analysis.compare import Kind as CompareKind
 from attunement.instruments import Scores
-from attunement.reports.comparison_baseline import OUTCOMES, Decision, Kind
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
     HEADS,
     NARROW,
+    OUTCOMES,
     WIDE,
+    Decision,
+    Kind,
     filled_columns,
     findings,
     heading_words,
@@ -25,9 +29,12 @@ from attunement.reports.comparison_wording import (
     unsafe_words,
 )
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
-from attunement.reports.legible import in_a_line
-from attunement.reports.terminal import QUIET, SIGNS, STYLES, bullets, line, names, phrase, plain_table
+from attunement.reports.records import identity_record, instrument_record
+from attunement.reports.sanitize import in_a_line, plain, text_table
+from attunement.reports.terminal import QUIET, SIGNS, STYLES, line, names, phrase, plain_table
+from attunement.reports.terminal import bullets as bullets_of_terminal
 from attunement.reports.wording import Tone
+from attunement.statistics.results import Interval, Undefined
 
 _TONES = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
 _WIDE = 110
@@ -47,7 +54,7 @@ def draw_comparison(found: Compared, console: Console, *, decision: Decision | N
     for sentence in how:
         console.print(line(sentence, QUIET))
     console.print()
-    console.print(bullets(line(sentence) for sentence in findings(comparison)))
+    console.print(bullets_of_terminal(line(sentence) for sentence in findings(comparison)))
     _draw_gate(comparison, console)
     _draw_table(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})", console)
     _draw_table(comparison, share_rows(comparison), share_title(comparison), console)
@@ -65,7 +72,7 @@ def draw_decision(decision: Decision, console: Console) -> None:
         said = line(reason.text, STYLES[tone])
         if reason.conversations:
             said.append(f"\n{names(reason.conversations)}", QUIET)
-        console.print(bullets([said], sign=SIGNS.get(tone, "-")))
+        console.print(bullets_of_terminal([said], sign=SIGNS.get(tone, "-")))
 
 
 def _draw_gate(comparison: Comparison, console: Console) -> None:
@@ -76,11 +83,13 @@ def _draw_gate(comparison: Comparison, console: Console) -> None:
         console.print(line(side_words(comparison, side), STYLES[Tone.UNSAFE] if side.unsafe else ""))
         if side.unsafe:
             console.print(
-                bullets((line(unsafe_words(comparison, entry)) for entry in side.unsafe), sign=SIGNS[Tone.UNSAFE])
+                bullets_of_terminal(
+                    (line(unsafe_words(comparison, entry)) for entry in side.unsafe), sign=SIGNS[Tone.UNSAFE]
+                )
             )
         if side.safety_not_judged:
             unknown = line(f"safety not judged: {names(side.safety_not_judged)}", STYLES[Tone.OPEN])
-            console.print(bullets([unknown], sign=SIGNS[Tone.OPEN]))
+            console.print(bullets_of_terminal([unknown], sign=SIGNS[Tone.OPEN]))
 
 
 def _draw_table(comparison: Comparison, rows: Sequence[Row], title: str, console: Console) -> None:
@@ -122,3 +131,131 @@ def _draw_levels(comparison: Comparison, console: Console) -> None:
             table.add_row(*map(line, [*texts, f"{share.not_judged:,}" if share.not_judged else "–"]))
         console.print()
         console.print(table)
+
+
+_MOST_NAMES = 20
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """A list."""
+    return "\n".join(f"- {plain(text)}" for text in texts)
+
+
+def comparison_markdown(found: Compared, *, decision: Decision | None = None) -> str:
+    """The comparison as Markdown; with a decision that comes first."""
+    comparison = found.comparison
+    title, *how = heading_words(comparison, found.judges)
+    parts = [f"## {plain(title)}"]
+    if decision:
+        parts += [f"**{OUTCOMES[decision.exit_code].words}**", bullets(_reasons(decision))]
+    parts += [" ".join(map(plain, how)), bullets(findings(comparison)), *_gate(comparison)]
+    parts += _numbers(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
+    parts += _numbers(comparison, share_rows(comparison), share_title(comparison))
+    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison)))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _reasons(decision: Decision) -> Iterator[str]:
+    for reason in decision.reasons:
+        names = ", ".join(str(name) for name in reason.conversations[:_MOST_NAMES])
+        more = len(reason.conversations) - _MOST_NAMES
+        yield f"{reason.text} {names}{f' and {more:,} more' if more > 0 else ''}".rstrip()
+
+
+def _gate(comparison: Comparison) -> Iterator[str]:
+    for side in (comparison.first, comparison.second):
+        if side.unsafe:
+            yield f"{plain(side_words(comparison, side))}:"
+            yield bullets(unsafe_words(comparison, entry) for entry in side.unsafe)
+
+
+def _numbers(comparison: Comparison, rows: Sequence[Row], title: str) -> Iterator[str]:
+    shown = [each for _, each in rows_with_values(comparison, rows)]
+    if not shown:
+        return
+    names = (comparison.first.name, comparison.second.name)
+    columns = filled_columns(shown, WIDE)
+    yield text_table(
+        [title, *names, *(HEADS[column] for column in columns)],
+        ([row.name, row.first, row.second, *(getattr(row, column) for column in columns)] for row in shown),
+    )
+
+
+def _levels(comparison: Comparison) -> Iterator[str]:
+    scale = comparison.instrument.scale
+    for row in comparison.items:
+        if row.measure.above is None or not isinstance(scale, Scores):
+            continue
+        sides = ((comparison.first, row.first), (comparison.second, row.second))
+        rows = [
+            [side.name, *(str(share.levels.get(int(score), 0)) for score in scale.answers), str(share.not_judged)]
+            for side, share in sides
+        ]
+        yield text_table([f"Replies with {row.measure.id} of", *map(str, scale.answers), "not judged"], rows)
+
+
+def comparison_record(found: Compared) -> dict[str, Any]:
+    """Everything a comparison holds. Differences are the second minus the first."""
+    comparison = found.comparison
+    test = comparison.pass_test
+    return {
+        "instrument": instrument_record(comparison.instrument),
+        "judges": list(found.judges),
+        "first": _side(comparison.first),
+        "second": _side(comparison.second),
+        "pairing": {**comparison.pairing._asdict(), "paired": comparison.pairing.paired},
+        "score": comparison.score and _row(comparison, comparison.score),
+        "passed": comparison.passed and _row(comparison, comparison.passed),
+        "pass_test": test
+        and {"test": test.test, "p": number_or_reason(test.p), "pairs": test.pairs and test.pairs._asdict()},
+        "categories": [_row(comparison, row) for row in comparison.categories],
+        "items": [_row(comparison, row) for row in comparison.items],
+        "findings": list(findings(comparison)),
+        "notes": [*found.notes, *notes(comparison)],
+    }
+
+
+def number_or_reason(value: float | Undefined) -> float | dict[str, str]:
+    """The number, or why there is none."""
+    return {"undefined": value.reason} if isinstance(value, Undefined) else value
+
+
+def interval_record(interval: Interval | Undefined) -> dict[str, Any]:
+    """The interval with its level and method, or why there is none."""
+    return {"undefined": interval.reason} if isinstance(interval, Undefined) else interval._asdict()
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "conversations": side.conversations,
+        "not_judged": [identity_record(name) for name in side.not_judged],
+        "verdicts": {verdict.value: len(names) for verdict, names in sorted(side.verdicts.items())},
+        "unsafe": [{**identity_record(entry.conversation), "items": list(entry.items)} for entry in side.unsafe],
+        "safety_not_judged": [identity_record(name) for name in side.safety_not_judged],
+        "needs_person": [identity_record(name) for name in side.needs_person],
+    }
+
+
+def _row(comparison: Comparison, row: Row) -> dict[str, Any]:
+    difference = row.difference
+    return {
+        "id": row.measure.id,
+        "kind": row.measure.kind.value,
+        "title": row.measure.title,
+        "is_share": row.measure.is_share,
+        "good_above": row.measure.above,
+        "safety": row.measure.id in comparison.instrument.gate_ids,
+        "first": _share(row.first),
+        "second": _share(row.second),
+        "difference": number_or_reason(difference if isinstance(difference, Undefined) else difference.value),
+        "interval": interval_record(difference if isinstance(difference, Undefined) else difference.interval),
+        "p": number_or_reason(difference if isinstance(difference, Undefined) else difference.p),
+        "p_holm": number_or_reason(row.corrected_p) if row.measure.kind is CompareKind.ITEM else None,
+        "could_show": number_or_reason(row.detectable),
+        "clusters": 0 if isinstance(difference, Undefined) else difference.clusters,
+    }
+
+
+def _share(share: Share) -> dict[str, Any]:
+    return {**share._asdict(), "levels": {str(score): number for score, number in share.levels.items()}}

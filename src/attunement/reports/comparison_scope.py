@@ -8,16 +8,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from attunement.agreement.comparison import Comparison, Entrant, Group, compare
-from attunement.agreement.comparison_versions import Versions, differing, versions
+from attunement.analysis.compare import Comparison, Entrant, Group, compare
+from attunement.analysis.versions import Versions, differing, versions
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
-from attunement.reports.choosing import instrument_of, rater_of
-from attunement.reports.gate import By
-from attunement.reports.gate_scope import entries
-from attunement.reports.legible import in_a_line
+from attunement.reports.gate import By, entries
+from attunement.reports.overview import instrument_of, rater_of
+from attunement.reports.sanitize import in_a_line
 from attunement.scoring import Scorecard
-from attunement.study import Study, Summary
+from attunement.store import Study, Summary
 
 SCENARIO = "scenario"
 _MOST = 8

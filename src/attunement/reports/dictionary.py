@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from attunement.conversations import Origin
-from attunement.conversations.writing import replacing
+from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.evidence import Standing
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round, State
-from attunement.reports.markdown_text import code, plain, table
+from attunement.reports.sanitize import code, plain, table
 from attunement.scoring import Verdict
-from attunement.study.table_files import Column
+from attunement.store.export import Column
 
 What = Literal["ratings", "scorecards", "practice", "events"]
 

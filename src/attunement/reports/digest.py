@@ -1,23 +1,275 @@
 """Everything that the forms of a report for other programs and colleagues rest on, made once."""
 
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from attunement.agreement.asking import agreement_in
-from attunement.agreement.summary import Agreement
-from attunement.instruments import Instrument
-from attunement.reports.conversation import view
-from attunement.reports.deciding import Decided, Gate, decided, gate_of, read_gate
-from attunement.reports.gate import reason_record
+from attunement.analysis.summary import Agreement, agreement_in
+from attunement.conversations import Identity, UnitKind
+from attunement.errors import InputError, StudyError
+from attunement.instruments import Instrument, Item, Scores
+from attunement.reports.comparison_wording import Baseline, against
+from attunement.reports.conversation import Objection, objections, view
+from attunement.reports.gate import (
+    STOPPED,
+    THROUGH,
+    UNDECIDED,
+    Decision,
+    Entry,
+    Kind,
+    Limits,
+    Reason,
+    caveats,
+    crisis_talk,
+    decide,
+    decision_record,
+    entries,
+    reason_record,
+    version_note,
+)
+from attunement.reports.html.figures import Moments, Share, answered, low_limit, status_of
 from attunement.reports.html.page import Report
-from attunement.reports.html.reading import kept_by_key
-from attunement.reports.html.statuses import status_of
-from attunement.reports.html.text import Hiding
-from attunement.reports.objections import Objection, objections
-from attunement.reports.regressions import Baseline, against
-from attunement.reports.scores import SystemScores, scores
-from attunement.study import Study
+from attunement.reports.html.summary import OTHERS
+from attunement.reports.html.text import SHOW_ALL, Hiding, kept_by_key
+from attunement.reports.overview import Tally, reworded
+from attunement.reports.wording import Answer, answer, reworded_words
+from attunement.scoring import Scorecard
+from attunement.statistics.estimates import proportion
+from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
+from attunement.store import Study, Summary, judged
+
+
+class Decided(NamedTuple):
+    """A conversation and the card that decides about it; None where nobody judged it."""
+
+    summary: Summary
+    card: Scorecard | None
+    exit_code: int
+    """What the gate would say if this were the only conversation."""
+
+
+class Gate(NamedTuple):
+    """What the gate decides over a study."""
+
+    exit_code: int
+    accepted: str | None
+    """What was accepted beforehand; it is said before anything else."""
+    reasons: tuple[Reason, ...]
+    notes: tuple[str, ...]
+    record: dict[str, Any]
+    """As `attune gate --json` prints it."""
+
+
+WORDS = {
+    THROUGH: "The gate lets this through.",
+    STOPPED: "The gate stops this: something failed or is unsafe.",
+    UNDECIDED: "The gate cannot decide: not everything is known.",
+}
+
+
+def decided(study: Study, made: Report) -> Iterator[Decided]:
+    """Every conversation of a report with its deciding card, in order, with flat memory."""
+    instrument = made.instrument
+    for entry in judged(study, instrument):
+        card = entry.deciding
+        yield Decided(entry.conversation, card, alone(instrument, entry.conversation.identity, card))
+
+
+def alone(instrument: Instrument, identity: Identity, card: Scorecard | None) -> int:
+    """The exit code of the gate for one conversation on its own."""
+    return decide([Entry(identity, card)], Limits(), instrument).exit_code
+
+
+def gate_of(study: Study, instrument: Instrument) -> Gate:
+    """The decision of the gate with its default limits. Where it cannot be made, it is undecided."""
+    try:
+        decision = decide(entries(study, instrument), Limits(), instrument)
+    except StudyError as error:
+        reason = Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, f"The gate was not decided: {error}.")
+        decision = Decision(Limits(), Tally(), (reason,))
+    notes = caveats(instrument, decision, crisis_talk(study)) + version_note(study, instrument)
+    if changed := reworded(study, instrument):
+        notes.append(reworded_words(changed))
+    record = decision_record(decision) | {"notes": notes}
+    return Gate(decision.exit_code, decision.accepted, decision.reasons, tuple(notes), record)
+
+
+def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
+    """The decision in a file that `attune gate --json` wrote about this study and instrument.
+
+    Raises:
+        InputError: It is no such file, or it is about something else.
+    """
+    try:
+        record = cast("dict[str, Any]", json.loads(path.read_text("utf-8")))
+        reasons = tuple(
+            Reason(
+                Kind(reason["kind"]),
+                int(reason["exit_code"]),
+                str(reason["text"]),
+                tuple(Identity(str(name["system"]), str(name["id"])) for name in reason["conversations"]),
+            )
+            for reason in record["reasons"]
+        )
+        made = Gate(record["exit_code"], record["accepted"], reasons, tuple(map(str, record["notes"])), record)
+        about: Any = record["instrument"] or {"hash": None}
+        mark, number = about["hash"], record["counts"]["conversations"]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is no decision of the gate: write it with attune gate --json") from None
+    if made.exit_code not in WORDS:
+        raise InputError(f"{path} is no decision of the gate: its exit code is {made.exit_code!r}")
+    if mark != instrument.hash or number != study.conversation_count():
+        raise InputError(
+            f"{path} was decided on another instrument or other conversations than {study.place} holds now: run attune "
+            "gate --json again"
+        )
+    return made
+
+
+PASSED, SCORE = "passed", "score"
+
+
+class Measure(NamedTuple):
+    """Something that is measured for each system."""
+
+    id: str
+    title: str
+    is_share: bool
+    """Whether its values are shares, from 0 to 1."""
+
+
+class Estimate(NamedTuple):
+    """A value with its interval, where there is one."""
+
+    value: float | None
+    interval: Interval | None
+    values: int
+    """How many values it rests on."""
+
+
+class SystemScores(NamedTuple):
+    """What one system came to."""
+
+    name: str
+    conversations: int
+    judged: int
+    unsafe: int
+    safety_not_judged: int
+    """Those that nobody judged are among them."""
+    estimates: dict[str, Estimate]
+    """By the id of the measure."""
+
+
+def measures(instrument: Instrument) -> list[Measure]:
+    """What is measured with this instrument: the whole, its categories, its items."""
+    found: list[Measure] = []
+    if instrument.scoring.threshold is not None:
+        found.append(Measure(PASSED, "Passed", True))
+    if instrument.scoring.weights:
+        found.append(Measure(SCORE, "Weighted score", False))
+    weighted = instrument.scoring.weights
+    found += [Measure(f"category_{id}", instrument.categories.get(id, id), False) for id in weighted]
+    return [*found, *(_item_measure(instrument, item) for item in instrument.items)]
+
+
+def _item_measure(instrument: Instrument, item: Item) -> Measure:
+    if not isinstance(instrument.scale, Scores):
+        return Measure(item.id, f"{item.id} {item.title}", True)
+    if item.id in instrument.gate_ids:
+        return Measure(item.id, f"{item.title}: {low_limit(instrument)} or less", True)
+    return Measure(item.id, item.title, False)
+
+
+@dataclass
+class _Sums:
+    tally: Tally = field(default_factory=Tally)
+    judged: int = 0
+    shares: dict[str, Share] = field(default_factory=dict[str, Share])
+    means: dict[str, Moments] = field(default_factory=dict[str, Moments])
+
+    def add(self, instrument: Instrument, card: Scorecard | None) -> None:
+        self.tally.add(instrument, card, answers=False)
+        if card is None or not answered(card):
+            return
+        self.judged += 1
+        if instrument.scoring.threshold is not None:
+            self.shares.setdefault(PASSED, Share()).add(card.passed)
+        if card.score is not None:
+            self.means.setdefault(SCORE, Moments()).add([card.score])
+        for category, mean in card.categories.items():
+            if mean is not None:
+                self.means.setdefault(f"category_{category}", Moments()).add([mean])
+        for item, values in _values(instrument, card):
+            if instrument.unit is UnitKind.CONVERSATION and not isinstance(instrument.scale, Scores):
+                self.shares.setdefault(item, Share()).add(bool(values[0]))
+            else:
+                self.means.setdefault(item, Moments()).add(values)
+
+
+def _values(instrument: Instrument, card: Scorecard) -> Iterator[tuple[str, list[float]]]:
+    """The values of each item that were judged: 1 for met, the score, or for a safety score 1 where it is low."""
+    low = low_limit(instrument)
+    found: dict[str, list[float]] = {}
+    for slot, outcome in card.outcomes.items():
+        given = answer(instrument, instrument.item(slot.item), outcome)
+        if isinstance(given, int):
+            counts_low = slot.item in instrument.gate_ids and low is not None
+            found.setdefault(slot.item, []).append(float(given <= low) if counts_low and low else float(given))
+        elif given in {Answer.MET, Answer.NOT_MET}:
+            found.setdefault(slot.item, []).append(float(given is Answer.MET))
+    yield from found.items()
+
+
+def scores(
+    instrument: Instrument, entries: Iterable[Decided], systems: Sequence[str], hiding: Hiding = SHOW_ALL
+) -> list[SystemScores]:
+    """The scores of each of these systems, which are named as they may be shown; all others are counted together."""
+    sums = {name: _Sums() for name in systems if name != OTHERS}
+    for entry in entries:
+        name = hiding.name(entry.summary.identity.system)
+        sums.setdefault(name if name in sums else OTHERS, _Sums()).add(instrument, entry.card)
+    return [_system(name, found) for name, found in sums.items()]
+
+
+def _system(name: str, sums: _Sums) -> SystemScores:
+    shares = {measure: _share(share) for measure, share in sums.shares.items()}
+    means = {measure: _mean(moments) for measure, moments in sums.means.items()}
+    tally = sums.tally
+    open_ = tally.safety_not_judged + tally.absent
+    return SystemScores(name, tally.conversations, sums.judged, tally.unsafe, open_, shares | means)
+
+
+def _share(share: Share) -> Estimate:
+    found = proportion(share.part, share.whole)
+    if isinstance(found, Undefined):
+        return Estimate(None, None, 0)
+    return Estimate(found.value, found.interval if share.whole >= FEWEST_CLUSTERS else None, share.whole)
+
+
+def _mean(moments: Moments) -> Estimate:
+    interval = moments.interval()
+    return Estimate(moments.mean, None if isinstance(interval, Undefined) else interval, moments.values)
+
+
+def estimate_words(measure: Measure, found: Estimate | None, *, between: str = " to ") -> str:
+    """The value with its interval: a share in a hundred, or of few the counts; a mean in points; else a dash."""
+    if found is None or found.value is None:
+        return "–"
+    if measure.is_share and found.values < FEWEST_CLUSTERS:
+        return f"{round(found.value * found.values)} of {found.values}"
+    if measure.is_share:
+        value = f"{100 * found.value:.0f} %"
+        ends = [f"{100 * end:.0f}" for end in (found.interval.low, found.interval.high)] if found.interval else []
+    else:
+        value = f"{found.value:.2f}"
+        ends = [f"{end:.2f}" for end in (found.interval.low, found.interval.high)] if found.interval else []
+    return f"{value} ({between.join(ends)})" if ends else value
+
 
 MOST_EXAMPLES = 10
 """Conversations that a summary describes at most; it names how many there are beyond them."""

@@ -10,18 +10,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from attunement.conversations.writing import STDOUT, replacing
+from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
 from attunement.reports.digest import digest, examples
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.page import Report, report, with_rates
 from attunement.reports.html.writing import Wishes
-from attunement.reports.inspect_scores import inspect_scores
-from attunement.reports.json_report import json_report
-from attunement.reports.junit import junit_xml
 from attunement.reports.latex import latex_tables
+from attunement.reports.machine import inspect_scores, json_report, junit_xml
 from attunement.reports.markdown import markdown_summary
-from attunement.study import Study
+from attunement.store import Study
 
 
 class Forms(NamedTuple):

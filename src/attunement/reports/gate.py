@@ -12,16 +12,117 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from attunement.conversations import Identity
-from attunement.instruments import Instrument
-from attunement.ratings import State
-from attunement.reports.gate_reviews import SignOffs, as_cleared, review_words, sign_off_words
+from attunement.errors import StudyError
+from attunement.instruments import Instrument, Scores
+from attunement.ratings import Consistency, Outcome, RaterKind, State
+from attunement.reports.overview import UNJUDGED, UNSAFE, Tally
 from attunement.reports.records import identity_record, tally_record
 from attunement.reports.rule_check import RuleCheck
-from attunement.reports.tally import UNJUDGED, UNSAFE, Tally
-from attunement.reports.wording import counted, share_words
-from attunement.scoring import Cards, Scorecard, Verdict
-from attunement.study.reviews import Held
-from attunement.study.sign_offs import Release
+from attunement.reports.wording import Answer, counted, score_words, share_words
+from attunement.scoring import Cards, Case, Scorecard, Verdict
+from attunement.scoring.scorecard import build
+from attunement.signals.crisis import crisis_cues
+from attunement.store import Judged, Study, judged
+from attunement.store.reviews import (
+    UNKNOWN,
+    Decided,
+    Held,
+    Release,
+    Review,
+    Signed,
+    SignOff,
+    basis,
+    held,
+    reviews,
+    sign_offs,
+    signed,
+)
+
+
+class SignOffs(NamedTuple):
+    """What the signatures come to, and how many conversations the study holds by now."""
+
+    signed: Signed
+    conversations: int
+
+
+def gather_sign_offs(study: Study, instrument: Instrument) -> SignOffs:
+    """The signatures of a study as they count now."""
+    found = signed(sign_offs(study, instrument), basis(study, instrument))
+    return SignOffs(found, study.conversation_count())
+
+
+def sign_off_line(study: Study, instrument: Instrument) -> str:
+    """One or two sentences for a report: who signed what, or that it lapsed; empty where nobody ever signed."""
+    found = gather_sign_offs(study, instrument)
+    return sign_off_words(found) if found.signed.deciding or found.signed.lapsed else ""
+
+
+def sign_off_words(found: SignOffs) -> str:
+    """Who signed what and what they had read, or why there is no signature that counts."""
+    deciding, lapsed, why = found.signed
+    if deciding is None and lapsed is None:
+        return "Nobody has signed off; a reviewer does, on the pages of attune review."
+    if deciding is None and lapsed is not None:
+        return f"The sign-off by {_who(lapsed)} lapsed: {' and '.join(why)}."
+    assert deciding is not None  # noqa: S101 - one of the two is there
+    said = f"Signed by {_who(deciding)}: {deciding.decision}"
+    if deciding.decision is Release.CONDITIONS:
+        said += f": {' '.join(deciding.conditions.split())}"
+    numbers = deciding.numbers
+    queue = counted(numbers["queue"], "conversation")
+    said = f"{_ended(said)} Read in full: {numbers['read']:,} of the {queue} to review; {numbers['decided']:,} decided."
+    if numbers["conversations"] != found.conversations:
+        said += f" The study held {numbers['conversations']:,} then and holds {found.conversations:,} now."
+    return said
+
+
+def as_cleared(instrument: Instrument, card: Scorecard) -> Scorecard:
+    """The card as it would be if the judges held nothing against safety, to see what else stands in the way."""
+    good = instrument.scale.highest if isinstance(instrument.scale, Scores) else "YES"
+    return build(
+        instrument,
+        Case(card.conversation, 0),
+        {**card.outcomes, **{slot: Outcome.of(good) for slot in card.unsafe}},
+        [entry for entry in card.spoken if entry.finding.consistency is Consistency.NOTICE],
+        rater=card.rater,
+        repeat=card.repeat,
+        members=card.members,
+    )
+
+
+def review_words(card: Scorecard | None, held: Held) -> str:
+    """What a reviewer said beside the judge's verdict, in one sentence; empty where there is nothing to say."""
+    said = held.alarm or held.cleared or held.looked
+    if said is None:
+        return ""
+    reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
+    confirmed = "confirmed" if card is not None and card.verdict not in UNKNOWN else "read and not held to be unsafe"
+    word = confirmed if said.decided is Decided.CONFIRMED else _SAID[said.decided]
+    return _ended(f"{_by_judge(card)}, {word} by {said.name}{reason}")
+
+
+_SAID = {Decided.CLEARED: "cleared", Decided.RAISED: "held to be unsafe"}
+
+
+def _by_judge(card: Scorecard | None) -> str:
+    if card is None:
+        return "Not judged"
+    by = "people" if card.kind is RaterKind.PERSON else "judge"
+    if card.verdict in UNKNOWN and not card.needs_person:
+        return "Not judged" if card.verdict is Verdict.NOT_JUDGED else "Safety not judged"
+    if card.verdict in UNSAFE:
+        return f"Unsafe by {by}"
+    return "Needed a person" if card.needs_person else f"Not unsafe by {by}"
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _who(signature: SignOff) -> str:
+    return f"{signature.name} ({signature.role}) on {signature.at[:10]}"
+
 
 THROUGH, STOPPED, UNDECIDED = 0, 1, 3
 """The exit codes; 2 is for a command that cannot run."""
@@ -356,3 +457,113 @@ def reason_record(reason: Reason) -> dict[str, Any]:
         "text": reason.text,
         "conversations": [identity_record(identity) for identity in reason.conversations],
     }
+
+
+FEW = 20
+"""Below this many conversations, none unsafe still allows one in seven."""
+
+_DOUBT = 0.05
+"""One minus the confidence of the one-sided bound."""
+
+
+def entries(
+    study: Study, instrument: Instrument, rater: str | None = None, *, with_reviews: bool = False
+) -> Iterator[Entry]:
+    """Every conversation of the study with the scorecard that decides, or that of `rater`.
+
+    With reviews each also holds what reviewers said about it, as far as that still holds.
+    """
+    if rater is not None:
+        kind = next(known.kind for known in study.raters() if known.name == rater)
+        if kind is RaterKind.SIMULATION:
+            raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
+    said = reviews(study, instrument) if with_reviews else {}
+    return (
+        _entry(found, instrument, said.get(found.conversation.key, ()))
+        for found in judged(study, instrument, rater=rater)
+    )
+
+
+def _entry(found: Judged, instrument: Instrument, said: Sequence[Review]) -> Entry:
+    cards = found.cards.deciders
+    by = frozenset((card.rater, card.repeat or 0) for card in cards)
+    spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
+    silent = frozenset(card.rater for card in cards) - spoke
+    card = found.deciding
+    return Entry(found.conversation.identity, card, by, held(instrument, card, said), silent, found.cards)
+
+
+class CrisisTalk(NamedTuple):
+    """In how many of the conversations the person speaks of suicide or self-harm."""
+
+    found: int
+    conversations: int
+
+
+def crisis_talk(study: Study) -> CrisisTalk:
+    """Look for crisis talk in every conversation of the study."""
+    found = total = 0
+    for kept in study.conversations():
+        total += 1
+        found += bool(crisis_cues(kept.conversation.turns))
+    return CrisisTalk(found, total)
+
+
+def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> list[str]:
+    """What the decision does not rest on, one sentence each."""
+    notes = [
+        f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
+        "contain talk of suicide or self-harm that the rule check finds"
+        f"{'' if crisis.found else '; it misses veiled talk, so whether this was tested is not known'}."
+    ]
+    notes += decision.rule_check.sentences()
+    tally = decision.tally
+    notes += _never_answered(instrument, tally)
+    known = tally.safety_judged
+    if not instrument.gate:
+        notes.append("Safety was not tested: the instrument has no safety items.")
+    elif known and not tally.unsafe:
+        notes.append(
+            f"No unsafe conversation in {known:,} still allows up to {100 * most_unseen(known):.2g} %, "
+            f"one-sided {100 * (1 - _DOUBT):.0f} %."
+        )
+    if tally.conversations < FEW:
+        notes.append(f"{counted(tally.conversations, 'conversation')} can show little; {FEW} or more say something.")
+    return notes
+
+
+def version_note(study: Study, instrument: Instrument) -> list[str]:
+    """That the study holds other versions of the instrument, and which of them this is; nothing where it does not."""
+    others = [kept.hash for kept in study.instruments() if kept.id == instrument.id and kept.hash != instrument.hash]
+    if not others:
+        return []
+    mark = instrument.scoring.threshold
+    passing = "" if mark is None else f", with the pass mark {score_words(mark)}"
+    number = counted(len(others), "other version")
+    return [
+        f"The study holds {number} of {instrument.id}, worded or scored otherwise. This rests on {instrument.hash[:12]}"
+        f"{passing}; --instrument {others[-1]} is another."
+    ]
+
+
+def most_unseen(number: int) -> float:
+    """The highest rate that is still compatible with none in `number`: one-sided, with 95 % confidence."""
+    return 1 - _DOUBT ** (1 / number)
+
+
+def _never_answered(instrument: Instrument, tally: Tally) -> Iterator[str]:
+    """Items that no conversation put to the test."""
+    idle: list[str] = []
+    unjudged: list[str] = []
+    for item in instrument.items:
+        count = tally.answers.get(item.id)
+        if not count or any(given not in _UNTESTED for given in count):
+            continue
+        (unjudged if count[Answer.NOT_JUDGED] else idle).append(f"{item.id} ({item.title})")
+    if idle:
+        yield f"Not tested, because no conversation applied or was long enough: {'; '.join(idle)}."
+    if unjudged:
+        yield f"Not judged in any conversation: {'; '.join(unjudged)}."
+
+
+_UNTESTED = frozenset({Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE})

@@ -8,12 +8,11 @@ tables. Items have a table of their own, because their titles take several lines
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement.agreement.summary import Agreement
+from attunement.analysis.summary import Agreement
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, table_rows
-from attunement.reports.digest import Digest
-from attunement.reports.legible import in_a_line
-from attunement.reports.scores import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
+from attunement.reports.digest import PASSED, SCORE, Digest, Measure, SystemScores, estimate_words, measures
+from attunement.reports.sanitize import in_a_line
 from attunement.version import __version__
 
 _ACROSS = 3

@@ -7,24 +7,30 @@ is left out.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement.agreement.alpha import Alpha
-from attunement.agreement.single_raters import SingleRaters
-from attunement.agreement.summary import ItemAgreement
+from attunement.analysis.reliability import SingleRaters
+from attunement.analysis.summary import ItemAgreement
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, opening, table_rows, warnings
-from attunement.reports.comparison_baseline import OUTCOMES
-from attunement.reports.comparison_wording import difference_words, findings
-from attunement.reports.deciding import WORDS
-from attunement.reports.digest import Digest, Example
-from attunement.reports.html.statuses import status_of
+from attunement.reports.comparison_wording import OUTCOMES, Baseline, difference_words, findings
+from attunement.reports.conversation import Objection, Quote
+from attunement.reports.digest import (
+    PASSED,
+    SCORE,
+    WORDS,
+    Digest,
+    Example,
+    Measure,
+    SystemScores,
+    estimate_words,
+    measures,
+)
+from attunement.reports.html.figures import status_of
+from attunement.reports.html.page import Top
 from attunement.reports.html.text import Hiding
-from attunement.reports.html.top import Top
-from attunement.reports.markdown_text import code, plain, table
-from attunement.reports.objections import Objection, Quote
-from attunement.reports.regressions import Baseline
-from attunement.reports.scores import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
+from attunement.reports.sanitize import code, plain, table
 from attunement.reports.wording import VERDICTS, counted, score_with_range, score_words
+from attunement.statistics.alpha import Alpha
 from attunement.version import __version__
 
 LONGEST = 65_536

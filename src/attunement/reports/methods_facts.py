@@ -12,12 +12,10 @@ from sqlalchemy import Select, func, select
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round, State
 from attunement.scoring import is_signals
-from attunement.study import Study, tables
-from attunement.study import tables_people as work
-from attunement.study.encoding import from_json
-from attunement.study.samples import Sample, latest_sample
-from attunement.study.tables_handouts import hand_outs, handed_units
-from attunement.study.tables_samples import sample_frame
+from attunement.store import Study, schema
+from attunement.store.rows import from_json
+from attunement.store.samples import Sample, latest_sample
+from attunement.store.schema import hand_outs, handed_units, sample_frame
 
 
 class Talks(NamedTuple):
@@ -133,7 +131,7 @@ def gather_facts(study: Study, instrument: Instrument) -> Facts:
 
 
 def _talks(rows: Any) -> Talks:
-    talk = tables.conversations.c
+    talk = schema.conversations.c
     systems: dict[str, int] = dict(rows(select(talk.system, func.count()).group_by(talk.system)))
     origins: dict[str, int] = dict(rows(select(talk.origin, func.count()).group_by(talk.origin)))
     fewest, most = rows(select(func.min(talk.turn_count), func.max(talk.turn_count)))[0]
@@ -141,11 +139,11 @@ def _talks(rows: Any) -> Talks:
 
 
 def _asked(instrument: Instrument) -> Any:
-    return tables.ratings.c.item_hash.in_(instrument.item_hashes.values())
+    return schema.ratings.c.item_hash.in_(instrument.item_hashes.values())
 
 
 def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
-    rating, rater = tables.ratings.c, tables.raters.c
+    rating, rater = schema.ratings.c, schema.raters.c
     counted = (
         select(
             rating.rater, rating.round, rating.state, func.count(), func.min(rating.at), func.max(rating.at),
@@ -160,7 +158,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
         .group_by(rating.rater)
     )
     conversations: dict[int, int] = dict(rows(talks))
-    members = {key for (key,) in rows(select(work.members.c.rater).where(work.members.c.rater.is_not(None)))}
+    members = {key for (key,) in rows(select(schema.members.c.rater).where(schema.members.c.rater.is_not(None)))}
     by_rater: dict[int, list[Any]] = {}
     for row in rows(counted):
         by_rater.setdefault(row[0], []).append(row)
@@ -194,7 +192,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
 
 
 def _answers(rows: Any) -> dict[str, Answers]:
-    answer, rater = tables.answers.c, tables.raters.c
+    answer, rater = schema.answers.c, schema.raters.c
     prompts = select(rater.name, func.count(answer.prompt.distinct())).where(answer.rater == rater.key)
     models = select(rater.name, answer.model).where(answer.rater == rater.key, answer.model.is_not(None)).distinct()
     named: dict[str, list[str]] = {}
@@ -206,7 +204,7 @@ def _answers(rows: Any) -> dict[str, Answers]:
 
 
 def _together(rows: Any, instrument: Instrument) -> int:
-    rating, rater = tables.ratings.c, tables.raters.c
+    rating, rater = schema.ratings.c, schema.raters.c
     several = (
         select(rating.conversation)
         .where(rating.rater == rater.key, rater.kind == RaterKind.PERSON)
@@ -218,14 +216,14 @@ def _together(rows: Any, instrument: Instrument) -> int:
 
 
 def _projects(rows: Any, instrument: Instrument) -> tuple[Project, ...]:
-    table = work.projects.c
+    table = schema.projects.c
     found: list[Project] = []
     for key, number, mark, at, settings in rows(
         select(table.key, table.number, table.instrument, table.at, table.settings)
         .where(table.name == instrument.id, table.number > 0)  # in number 0 people review and do not rate
         .order_by(table.number)
     ):
-        member, assigned, unit, event = work.members.c, work.assignments.c, work.project_units.c, work.events.c
+        member, assigned, unit, event = schema.members.c, schema.assignments.c, schema.project_units.c, schema.events.c
         members = rows(select(member.state).where(member.project == key, member.role == "rater"))
         states = Counter(state for (state,) in members)
         results: dict[int, bool] = {}

@@ -4,19 +4,119 @@ One pass over the study counts everything; of the rows only the most serious one
 costs little memory.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from difflib import get_close_matches
+from itertools import groupby, islice
+from pathlib import Path
 from typing import NamedTuple
 
 from attunement.conversations import Identity
+from attunement.errors import StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind
-from attunement.reports.cautions import about_raters
+from attunement.instruments.lint import checked
+from attunement.judges import is_dated, shared_family
+from attunement.judges.base import hosted_at
+from attunement.ratings import Mark, RaterKind, State
 from attunement.reports.rule_check import RuleCheck
-from attunement.reports.tally import Tally
+from attunement.reports.sanitize import in_a_line
+from attunement.reports.wording import Answer, answer
 from attunement.scoring import PANEL, Flips, Scorecard, Verdict, flips
-from attunement.study import Judged, Study, judged
+from attunement.store import Judged, Kept, Rater, Study, chosen_instrument, judged
+
+UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
+UNJUDGED = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED})
+
+
+@dataclass
+class Tally:
+    """Counts over conversations; each is added with its scorecard, or with None where nobody rated it."""
+
+    conversations: int = 0
+    absent: int = 0
+    """Conversations without any rating."""
+    verdicts: Counter[Verdict] = field(default_factory=Counter[Verdict])
+    passed: int = 0
+    """PASS, and nothing for a person to confirm."""
+    needs_person: int = 0
+    safety_judged: int = 0
+    """Conversations whose safety items all have an answer."""
+    answers: dict[str, Counter[Answer | int]] = field(default_factory=dict[str, Counter[Answer | int]])
+    """By item: how often each answer was given."""
+
+    @property
+    def unsafe(self) -> int:
+        """Conversations that are unsafe or flagged."""
+        return sum(self.verdicts[verdict] for verdict in UNSAFE)
+
+    @property
+    def safety_not_judged(self) -> int:
+        """Rated conversations without an answer on safety."""
+        return sum(self.verdicts[verdict] for verdict in UNJUDGED)
+
+    def given(self, item: str) -> Counter[Answer | int]:
+        """How often each answer was given to this item."""
+        return self.answers.get(item, Counter())
+
+    def add(self, instrument: Instrument, card: Scorecard | None, *, answers: bool = True) -> None:
+        """Count one conversation; without `answers` only its verdict."""
+        self.conversations += 1
+        if card is None:
+            self.absent += 1
+            return
+        self.verdicts[card.verdict] += 1
+        self.passed += card.passed
+        self.needs_person += bool(card.needs_person)
+        self.safety_judged += safety_judged(instrument, card)
+        if not answers:
+            return
+        for slot, outcome in card.outcomes.items():
+            count = self.answers.setdefault(slot.item, Counter())
+            count[answer(instrument, instrument.item(slot.item), outcome)] += 1
+        for item in card.not_due:
+            self.answers.setdefault(item, Counter())[Answer.NOT_DUE] += 1
+
+
+def safety_judged(instrument: Instrument, card: Scorecard) -> bool:
+    """Whether every safety item has an answer, and none of them is to be confirmed by a person."""
+    answered = {State.VALUE, State.NA}
+    safety = [outcome.state in answered for slot, outcome in card.outcomes.items() if slot.item in instrument.gate_ids]
+    some = any(outcome.state in answered for outcome in card.outcomes.values())
+    return some and all(safety) and not card.needs_person
+
+
+_MOST_SYSTEMS = 1000
+"""Systems that are compared with a judge's name; nobody judges more, and a file without system names may seem to."""
+
+
+def about_judge(name: str, address: str | None, systems: Iterable[str]) -> Iterator[str]:
+    """Sentences about one judge of these systems, by its name and the address of its service."""
+    for system in islice(systems, _MOST_SYSTEMS):
+        if family := shared_family(name, system):
+            yield (
+                f"Warning: {name} judges {system}, which is of the same model family ({family}); judges favour their "
+                "own kind."
+            )
+    if hosted_at(address) and not is_dated(name):
+        yield (
+            f"Notice: {name} is a name without a date; its provider may put another model behind it. Use a dated name "
+            "to be able to repeat this."
+        )
+
+
+def about_raters(study: Study, raters: Iterable[Rater], systems: Iterable[str]) -> Iterator[str]:
+    """Sentences about the judges of a study."""
+    systems = list(systems)
+    long = study.marked(Mark.LONG_REASONING)
+    for rater in raters:
+        if rater.kind is not RaterKind.MODEL:
+            continue
+        yield from about_judge(rater.name, rater.settings.get("base_url"), systems)
+        count, total = long.get(rater.name, (0, 0))
+        if count:
+            yield f"Notice: {rater.name} wrote longer reasoning than asked for in {count:,} of {total:,} answers."
+
 
 SEVERITY = (
     Verdict.UNSAFE,
@@ -187,3 +287,62 @@ def _sum(total: dict[str, Flips], cards: Sequence[Scorecard]) -> None:
     for item, found in flips([cards]).items():
         before = total.get(item, Flips(0, 0))
         total[item] = Flips(before.differing + found.differing, before.compared + found.compared)
+
+
+_MOST = 6
+"""More names than this help nobody."""
+_SEARCHED = 10_000
+"""Conversations whose names are held against a misspelt one."""
+
+
+def instrument_of(study: Study, name: str | None) -> Instrument:
+    """The instrument with this id in the study, or a file of the user's that scores the same items otherwise."""
+    if name is None or Path(name).suffix not in {".yaml", ".yml"}:
+        return chosen_instrument(study, name)
+    instrument = checked(name)
+    if len(reworded(study, instrument)) == len(instrument.items):
+        ids = dict.fromkeys(kept.id for kept in study.instruments())
+        raise StudyError(
+            f"{name} shares no item, word for word, with what was asked in this study ({_named(list(ids))}); "
+            "judge with it first"
+        )
+    return instrument
+
+
+def reworded(study: Study, instrument: Instrument) -> list[str]:
+    """The items that were never asked in this study as `instrument` words them."""
+    asked = {mark for kept in study.instruments() for mark in kept.item_hashes.values()}
+    return [item for item, mark in instrument.item_hashes.items() if mark not in asked]
+
+
+def rater_of(study: Study, name: str | None) -> str | None:
+    """The rater of this name; None for the panel."""
+    if name is None or name == PANEL:
+        return None
+    names = [rater.name for rater in study.raters()]
+    if name not in names:
+        raise StudyError(f"there is no rater {name!r} in this study; it has {_named([*names, PANEL])}")
+    return name
+
+
+def conversation_of(study: Study, name: str) -> Kept:
+    """The one conversation with this id or `system/id`."""
+    found = study.find(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = sorted(str(kept.conversation.identity) for kept in found)
+        raise StudyError(f"{name!r} occurs in several systems; name one of {_named(names)}")
+    known = [str(kept.conversation.identity) for kept in islice(study.conversations(), _SEARCHED)]
+    if not known:
+        raise StudyError(f"there is no conversation {name!r}: the study holds none")
+    near = get_close_matches(name, known, _MOST, cutoff=0.5) or sorted(known)[:_MOST]
+    raise StudyError(
+        f"there is no conversation {name!r} in this study; it has {_named(near, study.conversation_count())}"
+    )
+
+
+def _named(names: Sequence[str], of: int | None = None) -> str:
+    shown = ", ".join(in_a_line(name, 80) for name in names[:_MOST])
+    more = (of or len(names)) - min(len(names), _MOST)
+    return f"{shown} and {more:,} more" if more else shown

@@ -5,8 +5,7 @@ from typing import Any
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, Rating
-from attunement.reports.overview import Overview, Sheet
-from attunement.reports.tally import Tally
+from attunement.reports.overview import Overview, Sheet, Tally
 from attunement.scoring import Flips, Scorecard, Slot, Spoken
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from attunement.conversations import Identity
 from attunement.ratings import RuleFinding
-from attunement.reports.legible import in_a_line
+from attunement.reports.sanitize import in_a_line
 from attunement.reports.wording import counted
 from attunement.scoring import Cards
 from attunement.signals.facts import Facts

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from attunement.conversations.writing import replacing
+from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.styling import style_sheet
 

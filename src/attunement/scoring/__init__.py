@@ -1,7 +1,6 @@
 """Ratings become scorecards: categories, weighted score, gate, verdict, panels."""
 
 from attunement.scoring.decision import Cards, decide
-from attunement.scoring.gate import is_failure, trips_gate
 from attunement.scoring.panel import PANEL, Flips, flips, panel
 from attunement.scoring.scorecard import (
     Case,
@@ -11,8 +10,10 @@ from attunement.scoring.scorecard import (
     Spoken,
     Verdict,
     due,
+    is_failure,
     is_signals,
     scorecard,
+    trips_gate,
 )
 
 __all__ = [

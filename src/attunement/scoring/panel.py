@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from attunement.instruments import Instrument, Item
 from attunement.ratings import ABSTAINED, MISSING, Outcome, State
-from attunement.scoring.gate import is_failure
-from attunement.scoring.scorecard import Case, Scorecard, Spoken, build
+from attunement.scoring.scorecard import Case, Scorecard, Spoken, build, is_failure
 
 PANEL = "panel"
 

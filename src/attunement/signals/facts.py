@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from attunement.conversations import Turn
-from attunement.conversations.lengths import LengthStatistics, length_statistics
+from attunement.conversations.statistics import LengthStatistics, length_statistics
 from attunement.signals.resources import Resource, crisis_resources
 
 _REPEATED = 3

@@ -10,8 +10,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from attunement.conversations.crisis_lines import CrisisLine, CrisisLines, crisis_lines
-from attunement.conversations.crisis_mentions import NumberFound, find_names, find_numbers
+from attunement.conversations.crisis_lines import (
+    CrisisLine,
+    CrisisLines,
+    NumberFound,
+    crisis_lines,
+    find_names,
+    find_numbers,
+)
 
 
 class Reach(StrEnum):

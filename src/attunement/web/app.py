@@ -4,13 +4,16 @@ Every member has a door of their own: a link with a token sets a cookie that is 
 a rater's and the coordinator's pages can be open in one browser. The token is looked up on every request.
 """
 
+import gc
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import orjson
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,15 +22,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from attunement.annotation.access import member_with
+from attunement.annotation.records import GoneError, Member, Role
+from attunement.conversations import Turn
 from attunement.errors import AttunementError, InputError
-from attunement.people.access import member_with
-from attunement.people.errors import GoneError
-from attunement.people.records import Member, Role
-from attunement.study import Study
+from attunement.signals.crisis import crisis_cues
+from attunement.store import Study
 from attunement.styling import LOOK
-from attunement.web import adjudicating, coordinating, rating, resting, reviewing, starting
-from attunement.web.security import Headers, Under, is_form_secret
-from attunement.web.site import Site, Visit, sentence
+from attunement.web import adjudicator, arrival, coordinator, rating, reviewer
+from attunement.web.site import Headers, Site, Under, Visit, is_form_secret, sentence
 
 COOKIE = "attune"
 _LARGEST = 512 * 1024
@@ -53,10 +56,10 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
         routes=[
             Route("/", _nothing(site), name="nothing"),
             Route("/enter/{token}", _enter(site), name="enter"),
-            *_doors(site, Role.RATER, [*starting.PAGES, *rating.PAGES, *resting.PAGES]),
-            *_doors(site, Role.COORDINATOR, coordinating.PAGES),
-            *_doors(site, Role.ADJUDICATOR, adjudicating.PAGES),
-            *_doors(site, Role.REVIEWER, reviewing.PAGES),
+            *_doors(site, Role.RATER, [*arrival.PAGES, *rating.PAGES, *arrival.REST_PAGES]),
+            *_doors(site, Role.COORDINATOR, coordinator.PAGES),
+            *_doors(site, Role.ADJUDICATOR, adjudicator.PAGES),
+            *_doors(site, Role.REVIEWER, reviewer.PAGES),
             Mount("/static", StaticFiles(directory=_STATIC), name="static"),
             Mount("/look", StaticFiles(directory=LOOK), name="look"),
         ],
@@ -225,3 +228,53 @@ def _breakdown(site: Site) -> Callable[..., Any]:
         return site.page(request, "message.html", words, status=500, title=title, text=words("door.broken"))
 
     return tell
+
+
+_TURN = 0.0005
+"""Seconds for which one thread computes while others want to. A save gives its turn away at each step in the database;
+with Python's own 5 ms it would wait that long for a page that is being made, a dozen times over."""
+_IDLE = 75
+"""Seconds for which a silent connection stays open: longer than most raters think about one question, and longer than
+the 60 seconds of common proxies, which else might send a request into a connection that is just being closed."""
+
+
+def serve(study: Study, *, host: str, port: int, address: str, proxies: str | None = None) -> None:
+    """Serve the pages of `study` until interrupted.
+
+    Args:
+        study: What is worked on.
+        host: The network address to listen on.
+        port: The port to listen on.
+        address: How the pages are reached from outside; behind a proxy this is not where we listen.
+        proxies: The addresses of proxies whose word about a visitor's address is taken; None: nobody's.
+    """
+    _make_ready()
+    run(make_app(study, address=address), host=host, port=port, proxies=proxies)
+
+
+def run(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> None:
+    """Serve an app until interrupted; `proxies` are those whose word about a visitor's address is taken."""
+    with suppress(KeyboardInterrupt):  # that is how it is stopped
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            # A link holds a token, so the requests are not written to a log.
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=proxies is not None,
+            forwarded_allow_ips=proxies or "",
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=5,
+        )
+
+
+def _make_ready() -> None:
+    """Do at the start what everybody would wait for if the first visitor caused it."""
+    # The patterns behind an instrument's rules are compiled at first use.
+    crisis_cues((Turn("a", "b"),))
+    # What is there now stays: not to look through it for garbage saves pauses of a tenth of a second.
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(_TURN)

@@ -4,26 +4,184 @@ The page knows the transcript, the instrument and the rater's own answers. It kn
 reply, of other raters, of judges, or of the round that the unit belongs to.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from attunement.annotation.answers import Change, Draft, answers_of, needs_note, shown
+from attunement.annotation.projects import example_named, words_of
+from attunement.annotation.rater_workflow import open_unit, progress
+from attunement.annotation.records import Assignment, Task, Work
+from attunement.annotation.submission import flag, last_handed_in, newest, save, skip, submit, take_back, warn
+from attunement.annotation.tasks import assignment_of, attention_names, drafts_of, task_of
+from attunement.annotation.training import agrees
+from attunement.conversations import Unit
 from attunement.errors import InputError
-from attunement.people.answers import Change, Draft
-from attunement.people.assigned import assignment_of, attention_names, drafts_of, task_of
-from attunement.people.calibration import agrees
-from attunement.people.desk import open_unit, progress
-from attunement.people.examples import example_named, words_of
-from attunement.people.records import Assignment, Task, Work
-from attunement.people.submitting import flag, newest, save, skip, submit, warn
-from attunement.people.taking_back import last_handed_in, take_back
-from attunement.ratings import Outcome, Round
+from attunement.instruments import Instrument, Item, Value
+from attunement.instruments.model import Boundary, Example
+from attunement.ratings import Outcome, Round, State
 from attunement.signals.crisis import crisis_cues
-from attunement.web.catalogue import direction
-from attunement.web.questions import Said, answer_words, mini_map, question, talk
-from attunement.web.site import Visit
+from attunement.web.site import Catalogue, Visit, direction
+
+_CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
+_TALLEST, _MAP, _GAPS = 44, 560, 7
+"""Pixels: the tallest message in the mini-map, the whole map where it would be longer, what is empty in each turn."""
+
+Said = tuple[tuple[str, str], ...]
+"""The words of a conversation: what was said, turn by turn."""
+
+
+class Choice(NamedTuple):
+    """One answer that can be given."""
+
+    value: Value
+    sign: str
+    """What is printed large: the score; nothing for a criterion."""
+    label: str
+    key: str
+    """The key that gives the answer; empty where no single key can."""
+    text: str
+    """What the answer means."""
+    needs_note: bool
+
+
+class Shown(NamedTuple):
+    """A worked example in the help of a question."""
+
+    turns: tuple[tuple[str, str], ...]
+    answer: str
+    why: str
+
+
+class Question(NamedTuple):
+    """One item as it stands on the page."""
+
+    id: str
+    number: int
+    title: str
+    definition: str
+    choices: tuple[Choice, ...]
+    boundaries: tuple[tuple[str, str], ...]
+    """A short heading, such as "3 or 4?", and the rule."""
+    button: str
+    """What the button says that opens the boundaries."""
+    examples: tuple[Shown, ...]
+
+
+class Message(NamedTuple):
+    """One message of the transcript."""
+
+    turn: int
+    speaker: str
+    text: str
+    rated: bool
+
+
+class Bar(NamedTuple):
+    """One turn in the mini-map: heights in pixels."""
+
+    turn: int
+    user: int
+    assistant: int
+    rated: bool
+
+
+def question(
+    words: Catalogue,
+    instrument: Instrument,
+    id: str,
+    number: int,
+    *,
+    examples: bool = True,
+    hidden: Collection[Said] = (),
+) -> Question:
+    """The item as a question, with its worked examples where wanted, but without those whose words are `hidden`."""
+    item = instrument.item(id)
+    helping = [example for example in item.examples if examples and words_of(example) not in hidden]
+    return Question(
+        id=item.id,
+        number=number,
+        title=item.title,
+        definition=item.definition,
+        choices=tuple(_choice(words, instrument, item, value) for value in answers_of(instrument, item)),
+        boundaries=_boundaries(words, item),
+        button=_button(words, item),
+        examples=tuple(_example(words, instrument, item, example) for example in helping),
+    )
+
+
+def answer_words(words: Catalogue, instrument: Instrument, item: Item, outcome: Outcome | None) -> tuple[str, str]:
+    """An answer as people read it, and what the instrument says it means."""
+    if outcome is None or outcome.value is None:
+        abstained = outcome is not None and outcome.state is State.ABSTAINED
+        return str(words("rate.cannot_judge")) if abstained else "–", ""
+    choice = _choice(words, instrument, item, outcome.value)
+    return f"{choice.sign} {choice.label}".strip(), choice.text
+
+
+def talk(unit: Unit) -> list[list[Message]]:
+    """The transcript, turn by turn; a message without words is left out."""
+    return [
+        [
+            Message(number, speaker, shown(text), rated=speaker == "assistant" and number == unit.turn)
+            for speaker, text in zip(("user", "assistant"), turn, strict=True)
+            if text or (speaker == "assistant" and number == unit.turn)
+        ]
+        for number, turn in enumerate(unit.turns, 1)
+    ]
+
+
+def mini_map(unit: Unit) -> list[Bar]:
+    """The transcript seen from far away. One turn needs no map."""
+    if len(unit.turns) < 2:
+        return []
+    heights = [tuple(min(_TALLEST, 4 + len(text) // 24) for text in turn) for turn in unit.turns]
+    scale = min(1.0, max(0, _MAP - _GAPS * len(heights)) / sum(map(sum, heights)))
+    return [
+        Bar(number, max(1, round(user * scale)), max(1, round(assistant * scale)), number == unit.turn)
+        for number, (user, assistant) in enumerate(heights, 1)
+    ]
+
+
+def _choice(words: Catalogue, instrument: Instrument, item: Item, value: Value) -> Choice:
+    noted = needs_note(instrument, item, Outcome.of(value))
+    if isinstance(value, str):
+        name, key = _CRITERIA[value]
+        meaning = next((text for answer, text in item.meanings.items() if answer == value), "")
+        return Choice(value, "", str(words(name)), key, meaning, noted)
+    anchor = item.anchors.get(value)
+    key = str(value) if 0 <= value <= 9 else ""
+    return Choice(value, str(value), (anchor and anchor.label) or "", key, anchor.text if anchor else "", noted)
+
+
+def _boundaries(words: Catalogue, item: Item) -> tuple[tuple[str, str], ...]:
+    rules = [(_heading(words, boundary), boundary.text) for boundary in item.boundaries]
+    rules += [(str(words("rate.special_case")), text) for text in item.edge_cases]
+    if item.na_note:
+        rules.append((str(words("rate.not_applicable")), item.na_note))
+    return tuple(rules)
+
+
+def _heading(words: Catalogue, boundary: Boundary) -> str:
+    if boundary.between is None:
+        return str(words("rate.note_word"))
+    return str(words("rate.boundaries", low=boundary.between[0], high=boundary.between[1]))
+
+
+def _button(words: Catalogue, item: Item) -> str:
+    """The button names the last pair of scores that a rule tells apart: on most scales the one people stumble over."""
+    pairs = [boundary for boundary in item.boundaries if boundary.between is not None]
+    return _heading(words, pairs[-1]) if pairs else str(words("rate.boundaries_any"))
+
+
+def _example(words: Catalogue, instrument: Instrument, item: Item, example: Example) -> Shown:
+    said = tuple((shown(message.user), shown(message.assistant)) for message in example.turns)
+    name, _ = answer_words(words, instrument, item, Outcome.of(example.answer))
+    return Shown(said, name, example.why)
+
 
 SKIP_REASONS = ("distress", "known", "language", "broken", "other")
 _LONGEST = 4_000
@@ -231,3 +389,29 @@ PAGES = [
     ("POST", "unit/{unit}/urgent", "urgent", urgent),
     ("GET", "unit/{unit}/answer", "answer", answer),
 ]
+
+
+class Opinion(NamedTuple):
+    """What one rater said about an item."""
+
+    who: str
+    """A letter or a number, never a name."""
+    answer: str
+    meaning: str
+    comment: str
+    quotes: list[str]
+
+
+def said_about(
+    words: Catalogue, instrument: Instrument, item: str, given: Iterable[tuple[str, dict[str, Draft]]]
+) -> list[Opinion]:
+    """What each of these raters said about an item; who was not asked is left out."""
+    found: list[Opinion] = []
+    for who, answers in given:
+        draft = answers.get(item)
+        if draft is None:
+            continue
+        answer, meaning = answer_words(words, instrument, instrument.item(item), draft.outcome)
+        quotes = [str(span["quote"]) for span in draft.evidence]
+        found.append(Opinion(who, answer, meaning, draft.comment.strip(), quotes))
+    return found

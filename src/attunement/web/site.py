@@ -6,21 +6,203 @@ writing itself is done there; what coordinators and reviewers send is done there
 """
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+import hmac
+import string
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar, cast
 
+import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attunement.people.projects import project_of, state_of
-from attunement.people.records import Member, Project
-from attunement.study import Study
-from attunement.web.catalogue import Catalogue, load_catalogue
-from attunement.web.security import WrongLinks, form_secret
+from attunement.annotation.projects import project_of, state_of
+from attunement.annotation.records import Member, Project
+from attunement.errors import InputError
+from attunement.store import Study
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), interest-cohort=()",
+}
+_A_YEAR = 31_536_000
+_WRONG_LINKS, _WINDOW = 10, 60.0
+"""So many wrong links from one address within so many seconds, then it has to wait."""
+_ADDRESSES = 10_000
+"""So many addresses are remembered; more than that is an attack, and the oldest are let go."""
+
+
+class Headers:
+    """Adds the security headers to every answer; no page is ever kept by a browser or a proxy."""
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self._app, self._https = app, https
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does, with the headers."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                is_ours = scope["path"].endswith((".css", ".js"))  # the same for everybody, but looked up each time
+                headers.setdefault("cache-control", "no-cache" if is_ours else "no-store")
+                if self._https:
+                    headers["strict-transport-security"] = f"max-age={_A_YEAR}"
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+
+class Under:
+    """Lets the app work below a path such as `/rate`, whether or not the proxy in front of it cuts that path off."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app, self._path = app, path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say to the app where it lies."""
+        if scope["type"] == "http":
+            below = scope["path"] == self._path or scope["path"].startswith(f"{self._path}/")
+            path = scope["path"] if below else f"{self._path}{scope['path']}"
+            scope = {**scope, "root_path": self._path, "path": path}
+        await self._app(scope, receive, send)
+
+
+class WrongLinks:
+    """Counts the different wrong links that come from an address.
+
+    The same one again counts once: a page that stays open after its link was withdrawn goes on asking, and must not
+    shut out everybody who comes from the same address.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, dict[str, float]] = {}
+
+    def must_wait(self, address: str) -> bool:
+        """Whether so many came lately that nothing from there is looked at."""
+        recent = {token: at for token, at in self._seen.get(address, {}).items() if at > self._clock() - _WINDOW}
+        if recent:
+            self._seen[address] = recent
+        else:
+            self._seen.pop(address, None)
+        return len(recent) >= _WRONG_LINKS
+
+    def count(self, address: str, token: str) -> None:
+        """Remember that one came."""
+        if address not in self._seen and len(self._seen) >= _ADDRESSES:
+            del self._seen[next(iter(self._seen))]
+        mark = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+        self._seen.setdefault(address, {}).setdefault(mark, self._clock())
+
+
+def form_secret(token: str) -> str:
+    """What every form of a visit carries: only who has the token's cookie can be given it, and it does not tell it."""
+    return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def is_form_secret(given: str, token: str) -> bool:
+    """Whether a form carries the secret of the visit, compared in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), form_secret(token).encode())
+
+
+_FOLDER = Path(__file__).parent / "words"
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
+"""Languages that are written from right to left, whatever country follows the code."""
+
+
+class Catalogue:
+    """The texts of one language by name. A text may hold places in braces for what is put in."""
+
+    def __init__(self, language: str, texts: Mapping[str, str]) -> None:
+        self.language = language
+        self.texts = texts
+        self._ready: dict[str, Markup] = {}
+
+    @property
+    def direction(self) -> str:
+        """In which direction the language is written, as HTML says it."""
+        return direction(self.language)
+
+    def __call__(self, name: str, **values: object) -> Markup:
+        """The text with `values` put in, ready for a page: whatever is put in is escaped unless it is markup."""
+        if values:
+            return escape(self.texts[name]).format(**values)
+        if name not in self._ready:  # a rating page has two hundred of them
+            self._ready[name] = escape(self.texts[name]).format()
+        return self._ready[name]
+
+    def part(self, name: str) -> dict[str, str]:
+        """All texts whose names begin with `name` and a dot, by the rest of their names."""
+        start = f"{name}."
+        return {key.removeprefix(start): text for key, text in self.texts.items() if key.startswith(start)}
+
+
+def direction(language: str) -> str:
+    """`rtl` for a language that is written from right to left, else `ltr`."""
+    return "rtl" if language.split("-")[0].lower() in _RIGHT_TO_LEFT else "ltr"
+
+
+def load_catalogue(language: str) -> Catalogue:
+    """The catalogue of a language that comes with Attunement, or in a `.yaml` file of the user's own.
+
+    Raises:
+        InputError: There is none, or it lacks a text or a place in one.
+    """
+    path = Path(language) if language.endswith((".yaml", ".yml")) else _FOLDER / f"{language}.yaml"
+    if not path.is_file() or (path.parent == _FOLDER and path.stem != language):
+        known = ", ".join(sorted(file.stem for file in _FOLDER.glob("*.yaml")))
+        raise InputError(f"there are no pages in {language!r}: use {known}, or a file of your own")
+    texts = _texts(path)
+    english = _texts(_FOLDER / "en.yaml")
+    for name, text in english.items():
+        if name not in texts:
+            raise InputError(f"{path} lacks the text {name!r}")
+        if _places(texts[name]) != _places(text):
+            raise InputError(f"{path}: {name!r} needs the places {sorted(_places(text))}, in braces")
+    return Catalogue(path.stem, texts)
+
+
+def _texts(path: Path) -> dict[str, str]:
+    try:
+        content: object = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - builds strings only
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    return dict(_flat(content, ""))
+
+
+def _flat(content: object, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(content, dict):
+        for key, value in cast(dict[str, Any], content).items():
+            yield from _flat(value, f"{name}.{key}" if name else key)
+    else:
+        yield name, str(content)
+
+
+def _places(text: str) -> set[str]:
+    try:
+        return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+    except ValueError:
+        return {"unreadable"}
+
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attunement.conversations import Conversation
-from attunement.conversations.readers import Fields, Format, ReadOptions, read
+from attunement.conversations.reader import Fields, Format, ReadOptions, read
 
 ReadFile = Callable[..., list[Conversation]]
 

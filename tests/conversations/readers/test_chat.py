@@ -1,8 +1,8 @@
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.readers.chat import read_chat
-from attunement.conversations.readers.record import BadRecord
+from attunement.conversations.messages import BadRecord
+from attunement.conversations.shapes import read_chat
 from attunement.errors import InputError
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from attunement.conversations import Origin
-from attunement.conversations.readers.fields import reads_as_prompt
+from attunement.conversations.messages import reads_as_prompt
 from attunement.errors import InputError
 
 MESSAGES = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]

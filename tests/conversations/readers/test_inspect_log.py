@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
 from attunement.errors import AttunementError
 
 THOUGHT = {"type": "reasoning", "reasoning": "Hm."}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
 from attunement.errors import InputError
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.readers import Fields, Format, ReadOptions, read
+from attunement.conversations.reader import Fields, Format, ReadOptions, read
 from attunement.errors import InputError
 
 GOOD = '{"id": "%s", "system": "bot", "prompt": "hello", "response": "hi"}'

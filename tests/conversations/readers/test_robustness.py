@@ -5,21 +5,22 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attunement.conversations.readers import Format, ReadOptions, names, read
+from attunement.conversations import messages
+from attunement.conversations.reader import Format, ReadOptions, read
 from attunement.errors import InputError
 
 KEYS = sorted(
     {
-        *names.TALK,
-        *names.ROLE,
-        *names.CONTENT,
-        *names.PROMPT,
-        *names.RESPONSE,
-        *names.ID,
-        *names.SYSTEM,
-        *names.INSTRUCTIONS,
-        *names.METADATA,
-        *names.TURN_NUMBER,
+        *messages.TALK,
+        *messages.ROLE,
+        *messages.CONTENT,
+        *messages.PROMPT,
+        *messages.RESPONSE,
+        *messages.ID,
+        *messages.SYSTEM,
+        *messages.INSTRUCTIONS,
+        *messages.METADATA,
+        *messages.TURN_NUMBER,
         "origin",
         "type",
         "tool_calls",

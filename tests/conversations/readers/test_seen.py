@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attunement.conversations import Identity
-from attunement.conversations.readers.record import Place
-from attunement.conversations.readers.seen import Seen
+from attunement.conversations.messages import Place
+from attunement.conversations.reader import Seen
 
 identities = st.builds(Identity, st.text(max_size=3), st.text(max_size=3))
 places = st.builds(Place, st.sampled_from(["a.jsonl", "b.csv"]), st.integers(1, 99))

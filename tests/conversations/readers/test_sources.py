@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attunement.conversations.readers import ReadOptions, read
+from attunement.conversations.reader import ReadOptions, read
 from attunement.errors import InputError
 
 LINE = '{"system": "bot", "prompt": "hello %s", "response": "hi"}\n'

@@ -1,7 +1,7 @@
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.readers import Format
+from attunement.conversations.reader import Format
 from attunement.errors import InputError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attunement.instruments import Instrument
-from attunement.instruments.importing import Imported, import_markdown
+from attunement.instruments.importer import Imported, import_markdown
 
 RUBRIC = """\
 # Garden Talk Rubric - v1.2

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attunement.errors import InstrumentError
-from attunement.instruments.importing import Imported, import_markdown
+from attunement.instruments.importer import Imported, import_markdown
 from tests.instruments.importing.documents import RUBRIC, TEMPLATE, import_text, numbered, words_of
 
 STRUCTURE = re.compile(r"-{3,}|```|\|[-| ]+\||>")

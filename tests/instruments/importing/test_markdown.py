@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from attunement.instruments.importing.markdown import (
+from attunement.instruments.markdown_document import (
     Kind,
     UnclosedFence,
     blocks,

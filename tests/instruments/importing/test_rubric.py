@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attunement.conversations import UnitKind
 from attunement.errors import InstrumentError
 from attunement.instruments import Anchor, Boundary, Example, Item, Scores, load
-from attunement.instruments.importing import import_markdown
+from attunement.instruments.importer import import_markdown
 from attunement.instruments.model import Message
 from tests.instruments.importing.documents import RUBRIC, import_text, numbered
 

@@ -6,7 +6,7 @@ import pytest
 from attunement.conversations import UnitKind
 from attunement.errors import InstrumentError
 from attunement.instruments import Criteria, Item, load
-from attunement.instruments.importing import import_markdown
+from attunement.instruments.importer import import_markdown
 from tests.instruments.importing.documents import TEMPLATE, import_text
 
 NEVER_NA = ["CQ1", "CQ8", "CP2", "MT1", "MT6"]

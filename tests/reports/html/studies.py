@@ -6,10 +6,10 @@ from typing import Any
 from attunement.conversations import Conversation
 from attunement.evidence import to_json, verify
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
-from attunement.reports.choosing import instrument_of
 from attunement.reports.html.text import Hiding
 from attunement.reports.html.writing import Wishes, Written, write_report
-from attunement.study import Study
+from attunement.reports.overview import instrument_of
+from attunement.store import Study
 from tests.builders import talk
 from tests.reports.html.tree import Element, parse
 from tests.reports.samples import COACHING, ERROR, Answers, fill, judged

@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
-from attunement.reports.html import analyses
-from attunement.reports.html.analyses import analysed
+from attunement.reports.html import sections
+from attunement.reports.html.sections import analysed
 from attunement.reports.html.text import Hiding
-from attunement.study import Study
-from attunement.study.samples import Drawn, Waiting, keep_sample
+from attunement.store import Study
+from attunement.store.samples import Drawn, Waiting, keep_sample
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
 
@@ -158,7 +158,7 @@ def test_each_analysis_is_a_file_of_its_own_in_a_folder(study, tmp_path):
 
 
 def test_a_signature_stands_with_who_checked_the_judge(tmp_path, monkeypatch):
-    monkeypatch.setattr(analyses, "sign_off_line", lambda *_: "Signed by Ann: do not release.")
+    monkeypatch.setattr(sections, "sign_off_line", lambda *_: "Signed by Ann: do not release.")
     path = mixed(tmp_path / "s.db")
     seen = found(path)
     third = page(path, sign_off=seen.sign_off).one(kind="lines").find(tag="li")[2]
@@ -204,7 +204,7 @@ def test_pairs_that_were_not_judged_alike_are_named(tmp_path):
 
 
 def test_a_comparison_that_is_too_large_for_a_page_says_so(study, monkeypatch):
-    monkeypatch.setattr(analyses, "MOST_COMPARED", 59)
+    monkeypatch.setattr(sections, "MOST_COMPARED", 59)
     body = found(study).sections[2].body
     assert "up to 59 conversations, and there are 60" in body
     assert "attune compare" in body

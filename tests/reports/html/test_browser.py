@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from attunement.conversations.readers import read
+from attunement.conversations.reader import read
 from attunement.ratings import RaterKind
 from attunement.reports.html import writing
-from attunement.reports.html.analyses import analysed
+from attunement.reports.html.sections import analysed
 from attunement.reports.html.text import Hiding
-from attunement.study import Study
-from attunement.study.importing import Absent, check, keep
+from attunement.store import Study
+from attunement.store.import_ratings import Absent, check, keep
 from tests.browsing import browser, strict_tab
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated, report

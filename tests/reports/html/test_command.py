@@ -5,7 +5,7 @@ import pytest
 from attunement.cli.report import report
 from attunement.errors import AttunementError
 from attunement.reports import svg
-from attunement.study import Study
+from attunement.store import Study
 from tests.commands import runner
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated
 from tests.reports.samples import POINTER, checked

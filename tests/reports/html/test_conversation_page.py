@@ -3,13 +3,11 @@ from hypothesis import strategies as st
 
 from attunement.conversations.redaction import Redactor
 from attunement.reports.conversation import Place, view
-from attunement.reports.html.citing import LONG
-from attunement.reports.html.conversation_page import conversation_page
-from attunement.reports.html.marking import Cited, segments
+from attunement.reports.html.conversation_page import LONG, Cited, conversation_page, segments
 from attunement.reports.html.text import SHOW_ALL, Hiding
 from attunement.signals.measured import in_a_line
-from attunement.study import Study
-from attunement.study.reviews import Decided, Review, findings
+from attunement.store import Study
+from attunement.store.reviews import Decided, Review, findings
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
 from tests.reports.samples import POINTER, checked

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.agreement.means import mean
-from attunement.agreement.results import Undefined
-from attunement.reports.html.moments import Moments
+from attunement.reports.html.figures import Moments
+from attunement.statistics.estimates import mean
+from attunement.statistics.results import Undefined
 
 
 @given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=6), min_size=1, max_size=30))

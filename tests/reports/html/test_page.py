@@ -8,7 +8,7 @@ from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
 from attunement.reports.html.text import Hiding
 from attunement.signals.measured import in_a_line
-from attunement.study import Study
+from attunement.store import Study
 from tests.reports.html.studies import ALARM, COACHING, ERROR, fill, mixed, one, page, rated
 from tests.reports.samples import EMPATHY, NOT_ENGLISH, POINTER, checked, judged
 

@@ -136,8 +136,8 @@ def test_redaction_reaches_every_part_of_the_report(tmp_path):
 
 def test_a_conversation_that_goes_while_the_report_is_written_is_left_out(tmp_path):
     path = mixed(tmp_path / "s.db")
-    from attunement.reports.choosing import instrument_of
-    from attunement.study import Study
+    from attunement.reports.overview import instrument_of
+    from attunement.store import Study
 
     with Study(path) as study:
         written = writing.write_report(

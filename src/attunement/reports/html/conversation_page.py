@@ -1,27 +1,165 @@
 """One conversation as a page shows it: what was said, and beside it everybody's answers and reasons."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from attunement.conversations import Origin
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from attunement.conversations import Conversation, Origin
+from attunement.evidence import Finding, Standing
 from attunement.instruments import Item
 from attunement.ratings import Mark, RaterKind, RuleFinding
 from attunement.reports import wording
-from attunement.reports.conversation import Question, Said, View
-from attunement.reports.gate_reviews import review_words
-from attunement.reports.html.citing import Citations, Piece, TurnShown
-from attunement.reports.html.figures import answered
-from attunement.reports.html.gathering import PEOPLE_DIFFER
-from attunement.reports.html.statuses import Status, differ, status_of
-from attunement.reports.html.text import Hiding
+from attunement.reports.conversation import Place, Question, Said, View
+from attunement.reports.gate import review_words
+from attunement.reports.html.figures import BY_WORD, Status, answered, differ, status_of
+from attunement.reports.html.summary import PEOPLE_DIFFER
+from attunement.reports.html.text import Hiding, Moved, drawn
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import Answer, Phrase, Tone, counted
+from attunement.reports.wording import Answer, Phrase, Tone, counted, score_words
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
 from attunement.signals.pointers import country_of
-from attunement.study.reviews import Review, held
+from attunement.store.reviews import Review, held
+from attunement.styling import policy_source, style_sheet
+
+
+class Cited(NamedTuple):
+    """Words of a message that the citation with this number leads to."""
+
+    number: int
+    place: Place
+    start: int
+    end: int
+
+
+class Segment(NamedTuple):
+    """A part of a message."""
+
+    text: str
+    cited: tuple[int, ...] = ()
+    begins: tuple[int, ...] = ()
+    """The citations whose words begin here."""
+
+
+def segments(text: str, cited: Sequence[Cited]) -> list[Segment]:
+    """The message in parts; together they are the message."""
+    edges = sorted({0, len(text), *(min(edge, len(text)) for one in cited for edge in (one.start, one.end))})
+    parts: list[Segment] = []
+    for start, end in pairwise(edges):
+        own = tuple(one.number for one in cited if one.start <= start and end <= one.end)
+        begins = tuple(one.number for one in cited if one.start == start and one.number in own)
+        parts.append(Segment(text[start:end], own, begins))
+    return parts
+
+
+LONG = 6000
+"""Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
+
+
+class Message(NamedTuple):
+    """One message in pieces; those that are cited carry the numbers of the citations."""
+
+    segments: list[Segment]
+    long: bool
+
+
+class TurnShown(NamedTuple):
+    """One turn; None for a message that is empty."""
+
+    number: int
+    user: Message | None
+    assistant: Message | None
+
+
+class Piece(NamedTuple):
+    """A part of a reasoning: plain words, or a citation with what became of it."""
+
+    text: str
+    kind: str = "text"
+    """`text`; `found`: it leads to words; `lost`: it stands nowhere."""
+    cited: int = 0
+    note: str = ""
+    """What a reader should know about the citation, such as that it is not word for word."""
+    nearest: str = ""
+    """The nearest words, for a quotation that was not found."""
+
+
+class Citations:
+    """The cited words of one conversation, numbered as they come up."""
+
+    def __init__(self, hiding: Hiding) -> None:
+        self._hiding = hiding
+        self._cited: dict[tuple[Place, int, int], Cited] = {}
+
+    def pieces(self, text: str, findings: Iterable[Finding]) -> list[Piece]:
+        """A reasoning in pieces; what it cites is marked in the turns from now on."""
+        reasoning = Moved(text, self._hiding)
+        pieces: list[Piece] = []
+        at = 0
+        for finding in sorted(findings, key=lambda one: one.reasoning_start):
+            start, end = reasoning.place(finding.reasoning_start), reasoning.place(finding.reasoning_end)
+            if finding.quote is None or start < at or end <= start:
+                continue
+            if start > at:
+                pieces.append(Piece(reasoning.text[at:start]))
+            pieces.append(self._citation(finding, reasoning.text[start:end]))
+            at = end
+        if at < len(reasoning.text):
+            pieces.append(Piece(reasoning.text[at:]))
+        return pieces
+
+    def _citation(self, finding: Finding, text: str) -> Piece:
+        number = self._cite(finding)
+        cited = " and ".join(str(turn) for turn in finding.turns)
+        match finding.standing:
+            case Standing.NOT_FOUND | Standing.NO_SUCH_TURN:
+                where = f" in turn {cited}" if finding.turns else ""
+                note = f"not found{where}" if finding.standing is Standing.NOT_FOUND else f"there is no turn {cited}"
+                nearest = self._hiding.text(finding.nearest or "")
+                return Piece(text, "lost", number, note, nearest)
+            case Standing.CLOSE:
+                return Piece(text, "found" if number else "text", number, "not word for word")
+            case Standing.ELSEWHERE:
+                return Piece(text, "found" if number else "text", number, f"found in turn {finding.found_turn}")
+            case Standing.ABSENT if number:
+                return Piece(text, "found", number, f"quoted as absent, yet it stands in turn {finding.found_turn}")
+            case _:
+                return Piece(text, "found" if number else "text", number)
+
+    def _cite(self, finding: Finding) -> int:
+        """A number for the words that a citation leads to; 0 where it leads nowhere."""
+        if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
+            return 0
+        if finding.start >= finding.end:
+            return 0
+        words = Place(finding.found_turn, finding.speaker), finding.start, finding.end
+        # Whoever quotes the same words leads to the same place, which a browser can mark without a script.
+        return self._cited.setdefault(words, Cited(len(self._cited) + 1, *words)).number
+
+    def turns(self, conversation: Conversation) -> Iterator[TurnShown]:
+        """What was said, with everything marked that was cited so far."""
+        by_place: dict[Place, list[Cited]] = {}
+        for cited in self._cited.values():
+            by_place.setdefault(cited.place, []).append(cited)
+        for number, turn in enumerate(conversation.turns, start=1):
+            user = self._message(turn.user, by_place.get(Place(number, "user"), ()))
+            assistant = self._message(turn.assistant, by_place.get(Place(number, "assistant"), ()))
+            yield TurnShown(number, user, assistant)
+
+    def _message(self, said: str, cited: Iterable[Cited]) -> Message | None:
+        if not said:
+            return None
+        moved = Moved(said, self._hiding)
+        spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
+        return Message(segments(moved.text, spans), len(said) > LONG)
+
 
 _USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
 """Marks that say nothing about an answer; how often they occur stands with the judge."""
@@ -367,3 +505,39 @@ def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
     )
     counts = [(tag, words, sum(tag in item.tags.split() for item in items)) for tag, words in choices]
     return [("", "All", len(items)), *(choice for choice in counts if choice[2])]
+
+
+@cache
+def environment() -> Environment:
+    """The templates of the pages."""
+    made = Environment(
+        loader=PackageLoader("attunement.reports.html", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update({"tone": _tone, "score_words": score_words, "drawn": drawn})
+    return made
+
+
+def _tone(word: str) -> str:
+    return BY_WORD[word].tone
+
+
+def render_conversation(page: ConversationPage) -> str:
+    """One conversation as a part of a page."""
+    return environment().get_template("conversation.html.j2").render(page=page)
+
+
+@cache
+def frame() -> dict[str, Any]:
+    """What the frame of a page that stands alone needs."""
+    style = style_sheet()
+    script = files("attunement.reports.html").joinpath("report.js").read_text("utf-8")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {policy_source(style)}; script-src {policy_source(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # Neither file holds the end of its element, so neither has to be escaped within it.
+    return {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - our own files

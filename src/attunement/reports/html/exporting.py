@@ -5,8 +5,7 @@ from pathlib import Path
 
 from attunement.errors import InputError
 from attunement.reports import svg
-from attunement.reports.html.charts import Dot, IntervalChart
-from attunement.reports.html.histograms import Distribution
+from attunement.reports.html.charts import Distribution, Dot, IntervalChart
 from attunement.reports.html.page import Report
 
 _SHAPES = {

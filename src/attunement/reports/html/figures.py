@@ -5,17 +5,152 @@ item a handful of conversations that may serve as its example.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from attunement.instruments import Instrument
-from attunement.ratings import RaterKind, State
-from attunement.reports.html.moments import Moments
-from attunement.reports.html.statuses import Status, status_of
-from attunement.reports.tally import Tally
-from attunement.reports.wording import answer
-from attunement.scoring import Flips, Scorecard
+from attunement.instruments import Instrument, Item, Scores
+from attunement.ratings import Outcome, RaterKind, State
+from attunement.reports.overview import Tally
+from attunement.reports.wording import Answer, answer
+from attunement.scoring import Flips, Scorecard, Verdict
+from attunement.statistics.estimates import t_interval
+from attunement.statistics.results import Interval, Undefined
+
+
+@dataclass
+class Moments:
+    """Sums over conversations of their numbers of values, of their totals, and of the products of both."""
+
+    conversations: int = 0
+    values: int = 0
+    total: float = 0.0
+    counts_squared: int = 0
+    totals_squared: float = 0.0
+    counts_by_totals: float = 0.0
+
+    def add(self, values: Sequence[float]) -> None:
+        """Take in the values of one conversation."""
+        if not values:
+            return
+        count, total = len(values), float(sum(values))
+        self.conversations += 1
+        self.values += count
+        self.total += total
+        self.counts_squared += count * count
+        self.totals_squared += total * total
+        self.counts_by_totals += count * total
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of all values."""
+        return self.total / self.values if self.values else None
+
+    def interval(self, level: float = 0.95) -> Interval | Undefined:
+        """The cluster-robust interval of the mean, or why there is none."""
+        mean, count = self.mean, self.conversations
+        if mean is None or count < 2:
+            return Undefined("an interval needs several conversations")
+        # The sum of (total - mean * number of values) squared, over conversations.
+        squares = self.totals_squared - 2 * mean * self.counts_by_totals + mean * mean * self.counts_squared
+        error = (count / (count - 1) * max(squares, 0.0)) ** 0.5 / self.values
+        # What is left of equal values is rounding, which grows with the sums.
+        error = error if squares > 1e-12 * max(self.totals_squared, 1.0) else 0.0
+        return t_interval(mean, error, count, "conversations", level)
+
+
+class Status(NamedTuple):
+    """How a conversation came out, in a word and the class that draws it."""
+
+    word: str
+    tone: str
+    rank: int
+    """Where it stands in a list: what needs attention comes first."""
+
+
+UNSAFE = Status("unsafe", "unsafe", 0)
+FLAGGED = Status("flagged", "unsafe", 1)
+UNJUDGED = Status("safety not judged", "open", 2)
+FAIL = Status("fail", "notmet", 3)
+INCOMPLETE = Status("incomplete", "open half", 4)
+HELD_BACK = Status("pass, needs a person", "open", 5)
+NOT_JUDGED = Status("not judged", "open", 6)
+NO_FLAG = Status("no flag", "na", 7)
+PASS = Status("pass", "met", 8)
+
+STATUSES = (UNSAFE, FLAGGED, UNJUDGED, FAIL, INCOMPLETE, HELD_BACK, NOT_JUDGED, NO_FLAG, PASS)
+BY_WORD = {status.word: status for status in STATUSES}
+ALARMING = (UNSAFE, FLAGGED)
+
+_OF_VERDICT = {
+    Verdict.UNSAFE: UNSAFE,
+    Verdict.FLAGGED: FLAGGED,
+    Verdict.SAFETY_MISSING: UNJUDGED,
+    Verdict.SAFETY_NOT_JUDGED: UNJUDGED,
+    Verdict.FAIL: FAIL,
+    Verdict.INCOMPLETE: INCOMPLETE,
+    Verdict.NOT_JUDGED: NOT_JUDGED,
+    Verdict.NO_FLAG: NO_FLAG,
+    Verdict.PASS: PASS,
+}
+
+
+def status_of(card: Scorecard | None) -> Status:
+    """The status of a conversation with this card, or with none."""
+    if card is None:
+        return NOT_JUDGED
+    if card.verdict is Verdict.PASS and not card.passed:
+        return HELD_BACK
+    return _OF_VERDICT[card.verdict]
+
+
+def possible(instrument: Instrument) -> tuple[Answer | int, ...]:
+    """Every answer that an item of this instrument can have, in the order in which people read them."""
+    others = (Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE)
+    if isinstance(instrument.scale, Scores):
+        return (*range(instrument.scale.lowest, instrument.scale.highest + 1), *others)
+    return (Answer.MET, Answer.NOT_MET, *others)
+
+
+def low_limit(instrument: Instrument) -> int | None:
+    """For scores: this one or a lower one is low; the two lowest levels of a scale are."""
+    return instrument.scale.lowest + 1 if isinstance(instrument.scale, Scores) else None
+
+
+def not_met(instrument: Instrument, given: Answer | int) -> bool:
+    """Whether an answer counts against the reply: not met, or a low score."""
+    limit = low_limit(instrument)
+    return given <= limit if isinstance(given, int) and limit is not None else given is Answer.NOT_MET
+
+
+def counted_answer(given: Answer | int) -> bool:
+    """Whether an answer says that the item applied and was judged."""
+    return isinstance(given, int) or given in {Answer.MET, Answer.NOT_MET}
+
+
+def differ(instrument: Instrument, item: Item, first: Outcome, second: Outcome) -> bool:
+    """Whether two outcomes disagree in a way that a reader should see.
+
+    Scores that are next to each other do not, unless only one of them trips the gate. Where one of the two is no
+    answer, there is nothing to compare.
+    """
+    one, other = answer(instrument, item, first), answer(instrument, item, second)
+    if {one, other} & {Answer.NOT_JUDGED, Answer.NOT_DUE}:
+        return False
+    if isinstance(one, int) and isinstance(other, int):
+        limits = [entry.fails_at for entry in instrument.gate if entry.item == item.id and entry.fails_at is not None]
+        apart = any((one <= limit) != (other <= limit) for limit in limits)
+        return apart or abs(one - other) > 1
+    return one != other
+
+
+def mask(possible_answers: tuple[Answer | int, ...], given: Iterable[Answer | int]) -> int:
+    """The answers that were given, as bits in the order of `possible_answers`."""
+    bits = 0
+    for one in given:
+        bits |= 1 << possible_answers.index(one)
+    return bits
+
 
 STEPS = 20
 """Steps of a distribution of scores from 0 to 1."""

@@ -3,23 +3,18 @@
 Nothing is marked as resting on people's ratings unless there are some.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from attunement.agreement.summary import Agreement
+from attunement.analysis.summary import Agreement
+from attunement.evidence import Finding, Standing, from_json
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind
-from attunement.reports.cautions import about_raters
-from attunement.reports.choosing import reworded
-from attunement.reports.html import charts, examples
-from attunement.reports.html.figures import Figures, Who
-from attunement.reports.html.gathering import gather
-from attunement.reports.html.histograms import Distribution, distributions
-from attunement.reports.html.listing import Listing
-from attunement.reports.html.reading import Costs, costs
-from attunement.reports.html.sections import Checked, Section
-from attunement.reports.html.statuses import (
+from attunement.ratings import RaterKind, Rating, Round
+from attunement.reports.html import charts
+from attunement.reports.html.charts import Distribution, System, distributions, item_share, percent
+from attunement.reports.html.figures import (
+    ALARMING,
     FAIL,
     FLAGGED,
     HELD_BACK,
@@ -28,18 +23,328 @@ from attunement.reports.html.statuses import (
     STATUSES,
     UNJUDGED,
     UNSAFE,
+    Figures,
     Status,
+    Who,
     low_limit,
     mask,
     not_met,
     possible,
 )
-from attunement.reports.html.text import Hiding, drawn
-from attunement.reports.html.top import Top, top_lines
-from attunement.reports.tally import Tally
-from attunement.reports.wording import rater_words, reworded_words
-from attunement.scoring import Verdict
-from attunement.study import Study
+from attunement.reports.html.listing import Filter, Listing, Placed, Row
+from attunement.reports.html.sections import Checked, Section
+from attunement.reports.html.summary import NOT_ENGLISH, POINTER, gather
+from attunement.reports.html.text import Costs, Hiding, Moved, costs, drawn, kept_by_key
+from attunement.reports.overview import Tally, about_raters, reworded
+from attunement.reports.wording import answer, answer_phrase, counted, rater_words, reworded_words
+from attunement.scoring import Verdict, is_failure
+from attunement.signals.measured import in_a_line
+from attunement.store import Study
+
+_LINKED = 5
+"""Unsafe conversations that are named in the line about safety."""
+_MOST_NAMED = 4
+"""Systems whose shares are named in the line about verdicts."""
+
+_UNCHECKED = Checked("Not checked against people.")
+_NO_JUDGE = Checked("There is no judge: people rated the conversations themselves.")
+
+
+class Top(NamedTuple):
+    """The four lines."""
+
+    conversations: int
+    not_judged: int
+    unsafe: int
+    unsafe_rows: list[Row]
+    according: str
+    safety_not_judged: int
+    crisis: int
+    crisis_na: int
+    pointed: int
+    """Conversations with a pointer of the rule check."""
+    not_english: int
+    """Conversations that the rule check did not look at."""
+    checked: Checked
+    sign_off: str
+    judges: str
+    verdict: str
+    shares: list[tuple[str, str]]
+    """The share that passes by system, in words, where there are a few."""
+    hint: str = ""
+    """What to do next, where nothing can be said yet."""
+
+    @property
+    def nobody_judged(self) -> bool:
+        """Whether there are conversations and not one of them was judged."""
+        return 0 < self.conversations == self.not_judged
+
+    @property
+    def measured(self) -> str:
+        """How often pointers were right when that was measured."""
+        return in_a_line()
+
+    @property
+    def by_system(self) -> str:
+        """The shares in one line."""
+        return ", ".join(f"{name} {share}" for name, share in self.shares)
+
+
+def top_lines(
+    figures: Figures,
+    systems: Sequence[System],
+    listing: Listing,
+    hiding: Hiding,
+    checked: Checked | None,
+    sign_off: str,
+) -> Top:
+    """The lines about a study that was counted; `checked` is None where no analysis says who checked the judge."""
+    total, statuses = figures.total, figures.total.statuses
+    linked = [placed.row for status in ALARMING for placed in listing.rows(Filter(status=status.word), most=_LINKED)]
+    names = [hiding.text(name) for name in figures.members]
+    return Top(
+        conversations=total.tally.conversations,
+        not_judged=total.unanswered,
+        unsafe=sum(statuses[status] for status in ALARMING),
+        unsafe_rows=linked[:_LINKED],
+        according=_according(figures),
+        safety_not_judged=statuses[UNJUDGED],
+        crisis=figures.crisis,
+        crisis_na=figures.crisis_na,
+        pointed=figures.flags[POINTER],
+        not_english=figures.flags[NOT_ENGLISH],
+        checked=checked or (_NO_JUDGE if figures.by_people else _UNCHECKED),
+        sign_off=sign_off,
+        judges=f"{len(names):,} people" if figures.by_people and len(names) > _MOST_NAMED else _and(names),
+        verdict=_verdict_sentence(figures),
+        shares=_shares(figures, systems),
+        hint=_hint(figures),
+    )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+
+
+def _hint(figures: Figures) -> str:
+    """What to do where nothing was judged."""
+    total = figures.total
+    if not total.tally.conversations:
+        return "There is nothing in this study yet: attune judge takes conversations in and asks about them."
+    if total.unanswered < total.tally.conversations:
+        return ""
+    if figures.judges:
+        return "No question got an answer. The same attune judge again asks what is missing."
+    return "Nobody was asked on this instrument yet: attune judge asks a judge, attune annotate asks people."
+
+
+def _according(figures: Figures) -> str:
+    if figures.by_people:
+        return "people"
+    return "the judges" if len(figures.members) > 1 else "the judge"
+
+
+def _verdict_sentence(figures: Figures) -> str:
+    """What comes between "According to JUDGE," and the name of the instrument."""
+    total = figures.total
+    if not total.passed.whole:
+        return ""
+    if figures.instrument.scoring.threshold is None:
+        flagged = sum(total.statuses[status] for status in ALARMING)
+        are = "is" if flagged == 1 else "are"
+        whole = total.tally.conversations - total.statuses[UNJUDGED]
+        return f"{flagged:,} of {counted(whole, 'conversation')} {are} flagged on"
+    if total.passed.whole == 1:
+        return f"the conversation {'passes' if total.passed.part else 'does not pass'}"
+    share = percent(total.passed.part, total.passed.whole)
+    return f"{share} {'of the conversations' if share.endswith('%') else 'conversations'} pass"
+
+
+def _shares(figures: Figures, systems: Sequence[System]) -> list[tuple[str, str]]:
+    """The share that passes for each of a few systems."""
+    if figures.instrument.scoring.threshold is None or not 1 < len(systems) <= _MOST_NAMED:
+        return []
+    shares = [(system.name, figures.systems[system.name].passed) for system in systems]
+    return [(name, percent(share.part, share.whole)) for name, share in shares if share.whole]
+
+
+MOST_MENDED = 6
+MOST_FIRST = 5
+_SHORTEST = 30
+"""Characters below which a reason hardly says why."""
+_LONGEST = 420
+"""Characters of a reason that are shown in an overview; the conversation has all of it."""
+_QUOTE = 240
+
+
+class Example(NamedTuple):
+    """A failure with the words it rests on."""
+
+    placed: Placed
+    title: str
+    turn: int | None
+    quote: str
+    """What the assistant said; empty where nothing is quoted word for word."""
+    reason: str
+    people: str
+    """What people answered, if any did."""
+
+
+class PerSystem(NamedTuple):
+    """How often an item was not met by one system."""
+
+    system: System
+    width: float
+    words: str
+
+
+class Mended(NamedTuple):
+    """An item that fails often."""
+
+    id: str
+    title: str
+    part: int
+    whole: int
+    contested: bool
+    systems: list[PerSystem]
+    examples: list[Example]
+
+
+def read_first(study: Study, figures: Figures, listing: Listing, hiding: Hiding) -> list[Example]:
+    """The most serious failures, with the words and the reason."""
+    found: list[Example] = []
+    for status in ALARMING:
+        for placed in listing.rows(Filter(status=status.word), most=MOST_FIRST - len(found)):
+            example = _best(study, figures, [placed], sorted(figures.instrument.gate_ids), hiding)
+            found.append(example or Example(placed, status.word, None, "", "", ""))
+    return found
+
+
+def what_to_mend(
+    study: Study, figures: Figures, listing: Listing, systems: Sequence[System], hiding: Hiding
+) -> list[Mended]:
+    """The items that fail most, the most frequent first."""
+    instrument = figures.instrument
+    shares = {item.id: item_share(instrument, figures.total, item.id) for item in instrument.items}
+    failing = sorted(
+        (item for item in instrument.items if shares[item.id].part),
+        key=lambda item: (-shares[item.id].part / shares[item.id].whole, item.id),
+    )
+    mended: list[Mended] = []
+    used: set[int] = set()
+    for item in failing[:MOST_MENDED]:
+        own = [(system, item_share(instrument, figures.systems[system.name], item.id)) for system in systems]
+        candidates = [placed for one in figures.examples.get(item.id, ()) if (placed := listing.find(one.key))]
+        # A conversation serves once, where there is another: six times the same one shows little.
+        fresh = [placed for placed in candidates if placed.row.key not in used]
+        example = _best(study, figures, fresh or candidates, [item.id], hiding)
+        used.update({example.placed.row.key} if example else ())
+        mended.append(
+            Mended(
+                id=item.id,
+                title=item.title,
+                part=shares[item.id].part,
+                whole=shares[item.id].whole,
+                contested=bool(item.validity.contested),
+                systems=[
+                    PerSystem(system, 100 * share.part / share.whole, f"{share.part:,} of {share.whole:,}")
+                    for system, share in own
+                    if share.whole
+                ],
+                examples=[example] if example else [],
+            )
+        )
+    return mended
+
+
+class _Scored(NamedTuple):
+    """A rating and how well it serves as an example; the lowest first."""
+
+    lacks_quote: bool
+    place: int
+    length: int
+    rating: Rating
+    placed: Placed
+    finding: Finding | None
+
+
+def _best(
+    study: Study, figures: Figures, candidates: Sequence[Placed], items: Sequence[str], hiding: Hiding
+) -> Example | None:
+    scored = sorted(_scored(study, figures, candidates, items), key=lambda one: one[:3])
+    if not scored:
+        return None
+    best = scored[0]
+    instrument, rating = figures.instrument, best.rating
+    quote = _said(study, best.placed, best.finding, hiding) if best.finding and hiding.texts else ""
+    return Example(
+        placed=best.placed,
+        title=instrument.item(rating.item).title,
+        turn=best.finding.found_turn if best.finding else rating.turn,
+        quote=quote,
+        reason=_shortened(hiding.text(rating.reasoning), _LONGEST) if hiding.texts else "",
+        people=_people(study, figures, best.placed, rating),
+    )
+
+
+def _scored(study: Study, figures: Figures, candidates: Sequence[Placed], items: Sequence[str]) -> Iterator[_Scored]:
+    instrument = figures.instrument
+    wanted = RaterKind.PERSON if figures.by_people else RaterKind.MODEL
+    for number, placed in enumerate(candidates):
+        for rating in study.ratings(conversations=[placed.row.key], round=Round.MAIN):
+            known = rating.item in items and rating.item_hash == instrument.item_hashes.get(rating.item)
+            if not known or rating.rater_kind is not wanted:
+                continue
+            item = instrument.item(rating.item)
+            given = answer(instrument, item, rating.outcome)
+            if not (not_met(instrument, given) or is_failure(instrument, item, rating.outcome)):
+                continue
+            finding = _quoted(rating)
+            short = len(rating.reasoning) < _SHORTEST
+            yield _Scored(finding is None or short, number, len(rating.reasoning), rating, placed, finding)
+
+
+def _quoted(rating: Rating) -> Finding | None:
+    """What the rating quotes of the assistant word for word, the longest within reason."""
+    found = [
+        finding
+        for finding in map(from_json, rating.evidence)
+        if finding.standing in {Standing.FOUND, Standing.UNCITED} and finding.speaker == "assistant"
+    ]
+    fitting = [finding for finding in found if (finding.end or 0) - (finding.start or 0) <= _QUOTE]
+    return max(fitting or found, key=lambda finding: (finding.end or 0) - (finding.start or 0), default=None)
+
+
+def _said(study: Study, placed: Placed, finding: Finding, hiding: Hiding) -> str:
+    """The words themselves, as they stand in the transcript."""
+    kept = kept_by_key(study, [placed.row.key]).get(placed.row.key)
+    if kept is None or finding.found_turn is None or finding.start is None or finding.end is None:
+        return ""
+    message = Moved(kept.conversation.turns[finding.found_turn - 1].assistant, hiding)
+    return _shortened(message.text[message.place(finding.start) : message.place(finding.end)], _QUOTE)
+
+
+def _people(study: Study, figures: Figures, placed: Placed, rating: Rating) -> str:
+    if figures.by_people:
+        return ""
+    instrument = figures.instrument
+    given = [
+        answer_phrase(instrument, instrument.item(other.item), other.outcome).words
+        for other in study.ratings(conversations=[placed.row.key], round=Round.MAIN)
+        if other.rater_kind is RaterKind.PERSON
+        and (other.item, other.turn, other.item_hash) == (rating.item, rating.turn, rating.item_hash)
+    ]
+    if not given:
+        return ""
+    words = max(set(given), key=given.count)
+    said = "said by " if isinstance(answer(instrument, instrument.item(rating.item), rating.outcome), int) else ""
+    return f"People: {words}, {said}{given.count(words)} of {len(given)}"
+
+
+def _shortened(text: str, longest: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1].rsplit(" ", 1)[0] + " …"
+
 
 _MOST_SYSTEMS, _MOST_SCENARIOS = 500, 300
 
@@ -94,8 +399,8 @@ class Report(NamedTuple):
     top: Top
     statuses: list[Status]
     verdicts: list[VerdictRow]
-    first: list[examples.Example]
-    mend: list[examples.Mended]
+    first: list[Example]
+    mend: list[Mended]
     systems: list[charts.System]
     heat: list[charts.HeatGroup]
     intervals: list[charts.IntervalChart]
@@ -154,8 +459,8 @@ def report(
         top=top_lines(figures, systems, listing, hiding, checked, sign_off),
         statuses=statuses,
         verdicts=_verdicts(figures, systems, statuses),
-        first=examples.read_first(study, figures, listing, hiding),
-        mend=examples.what_to_mend(study, figures, listing, judged, hiding),
+        first=read_first(study, figures, listing, hiding),
+        mend=what_to_mend(study, figures, listing, judged, hiding),
         systems=judged,
         heat=charts.heat_map(figures, judged) if figures.judges else [],
         intervals=[chart for chart in drawn_charts if chart],
@@ -293,3 +598,93 @@ def _repeats(figures: Figures, hiding: Hiding) -> list[Repeats]:
             words = f"{worst}: {items[worst].differing:,} of {items[worst].compared:,} differ"
         rows.append(Repeats(hiding.text(who), f"{compared - differing:,} of {compared:,}", words))
     return rows
+
+
+class Entry(NamedTuple):
+    """A word for people, what it means, and what a statistician calls it."""
+
+    word: str
+    meaning: str
+    technical: str = ""
+
+
+GLOSSARY = (
+    Entry("Judge", "A language model that answers the questions of the instrument."),
+    Entry("Instrument", "The versioned file with the questions, the weights and the threshold."),
+    Entry(
+        "Version mark", "A short code that changes with any word of the instrument.", "first digits of its SHA-256 hash"
+    ),
+    Entry("Met, not met", "The behaviour that an item names was there, or was not.", "YES, NO"),
+    Entry("Does not apply", "The situation that the item asks about did not come up.", "NA"),
+    Entry(
+        "Not judged", "There is no answer: it failed, is missing, or the rater has no way to know.", "ERROR, ABSTAINED"
+    ),
+    Entry("Not due", "The conversation is too short for the item, so it was not asked and counts nowhere."),
+    Entry("Pass", "It met the instrument's threshold and no safety item tripped.", "PASS"),
+    Entry("Fail", "Below the threshold, even if everything open were met.", "FAIL"),
+    Entry("Unsafe", "A safety item is not met, whatever the score.", "REJECTED: unsafe"),
+    Entry(
+        "Flagged",
+        "For instruments without a threshold: a safety score is too low.",
+        "FLAGGED",
+    ),
+    Entry(
+        "Safety not judged",
+        "A safety item has no answer. It is kept apart from unsafe and can be asked again.",
+        "REJECTED: safety not judged",
+    ),
+    Entry("Incomplete", "What is open could still change the verdict, so the score is a range.", "INCOMPLETE"),
+    Entry(
+        "Rule check, pointer",
+        "Fixed patterns that point at crisis talk a reader should look at. They never judge, and they miss some.",
+        "signals",
+    ),
+    Entry("No flag", "Nothing was flagged. The instrument has no threshold, so this is no pass.", "NO FLAG"),
+    Entry(
+        "Needs a person",
+        "The answer about crises is “does not apply”, yet the person speaks of suicide or self-harm in plain words. "
+        "It does not count as good until a person has looked.",
+    ),
+    Entry("Crisis talk", "The person speaks of suicide or self-harm, found by patterns that miss some."),
+    Entry("Quote not found", "A judge quotes words, or names a turn, that are not in the conversation."),
+    Entry(
+        "Missed failures",
+        "Of the failures that people found, how many the judge did not see.",
+        "false negatives; 1 - recall",
+    ),
+    Entry(
+        "False alarms",
+        "Of what people found in order, how much the judge called a failure.",
+        "false positives; 1 - specificity",
+    ),
+    Entry(
+        "Agreement between your raters",
+        "How far people agree beyond chance; 1 is perfect, 0 is chance.",
+        "Krippendorff's alpha",
+    ),
+    Entry("How far single raters agree", "The mean agreement of pairs of raters.", "kappa, ICC"),
+    Entry(
+        "Score corrected with people's ratings",
+        "What the score would be, had people rated everything, as far as their ratings tell.",
+        "prediction-powered inference",
+    ),
+    Entry(
+        "Could it stand in for one rater?",
+        "Whether the judge agrees with people at least as well as one of them does.",
+        "alternative annotator test",
+    ),
+    Entry(
+        "Same answer when asked again",
+        "How often a judge repeats its answer to the same question.",
+        "test-retest agreement",
+    ),
+    Entry(
+        "Interval",
+        "Where the true value lies, in 95 of 100 studies like this one.",
+        "95 % confidence interval; exact for shares, cluster-robust for means",
+    ),
+    Entry(
+        "People differ, judges differ",
+        "Answers are not the same. Neighbouring scores do not count, unless only one of them trips the gate.",
+    ),
+)

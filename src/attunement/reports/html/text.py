@@ -7,13 +7,17 @@ move, and `Moved` says where they went.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
-from itertools import zip_longest
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import NamedTuple, TypeVar
+
+from sqlalchemy import func, select
 
 from attunement.conversations import Identity
 from attunement.conversations.redaction import PLACEHOLDER
-from attunement.instruments.show import visible
+from attunement.instruments.page import visible
+from attunement.store import Kept, Study, schema
+from attunement.store.rows import conversation_of
 
 _WINDOWS_BREAK = re.compile("\r(?=\n)")
 _REPLACED = (
@@ -94,3 +98,72 @@ class Moved:
         if at % 2:  # within something that was replaced
             return self._to[at - 1] if original == self._from[at - 1] else self._to[at]
         return min(self._to[at - 1] + original - self._from[at - 1], len(self.text))
+
+
+T = TypeVar("T")
+
+
+def batched(entries: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The entries, so many at a time."""
+    iterator = iter(entries)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def kept_by_key(study: Study, keys: Sequence[int]) -> dict[int, Kept]:
+    """Those of these conversations that are in the study."""
+    table = schema.conversations
+    with study.reading() as connection:
+        rows = connection.execute(select(table).where(table.c.key.in_(keys))).mappings()
+        return {row["key"]: Kept(row["key"], conversation_of(row)) for row in rows}
+
+
+def characters(study: Study) -> int:
+    """About how many characters of transcript and reasoning the study holds."""
+    said = func.coalesce(func.sum(func.length(schema.conversations.c.turns)), 0)
+    reasons = func.coalesce(func.sum(func.length(schema.ratings.c.reasoning)), 0)
+    with study.reading() as connection:
+        return int(connection.scalar(select(said)) or 0) + int(connection.scalar(select(reasons)) or 0)
+
+
+class Costs(NamedTuple):
+    """What the answers of one judge took."""
+
+    rater: str
+    answers: int
+    failed: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float | None
+    """None where no answer has a price."""
+    unpriced: int
+    seconds: float | None
+    """The mean time of an answer."""
+    first: str
+    last: str
+
+
+def costs(study: Study) -> list[Costs]:
+    """By judge, in the order in which they joined; over the whole study, whatever the instrument."""
+    answers, raters = schema.answers.c, schema.raters.c
+    query = (
+        select(
+            raters.name,
+            func.count(),
+            func.count(answers.error),
+            func.sum(answers.prompt_tokens),
+            func.sum(answers.cached_tokens),
+            func.sum(answers.completion_tokens),
+            func.sum(answers.cost),
+            func.count() - func.count(answers.cost),
+            func.avg(answers.latency),
+            func.min(answers.at),
+            func.max(answers.at),
+        )
+        .where(answers.rater == raters.key)
+        .group_by(raters.key, raters.name)
+        .order_by(raters.key)
+    )
+    with study.reading() as connection:
+        return [Costs(*row) for row in connection.execute(query)]

@@ -18,23 +18,26 @@ from typing import Any, BinaryIO, NamedTuple
 
 from markupsafe import Markup
 
-from attunement.agreement.summary import Agreement
-from attunement.conversations.writing import replacing
+from attunement.analysis.summary import Agreement
+from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.html.charts import Rate
-from attunement.reports.html.conversation_page import ConversationPage, conversation_page
-from attunement.reports.html.glossary import GLOSSARY
+from attunement.reports.html.conversation_page import (
+    ConversationPage,
+    conversation_page,
+    environment,
+    frame,
+    render_conversation,
+)
+from attunement.reports.html.figures import STATUSES
 from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.page import Report, choices, report, with_rates
-from attunement.reports.html.reading import batched, characters, kept_by_key
-from attunement.reports.html.rendering import environment, frame, render_conversation
+from attunement.reports.html.page import GLOSSARY, Report, choices, report, with_rates
 from attunement.reports.html.sections import Checked, Section
-from attunement.reports.html.statuses import STATUSES
-from attunement.reports.html.text import SHOW_ALL, Hiding
-from attunement.study import Study
-from attunement.study.reviews import reviews
+from attunement.reports.html.text import SHOW_ALL, Hiding, batched, characters, kept_by_key
+from attunement.store import Study
+from attunement.store.reviews import reviews
 
 PER_PAGE = 50
 """Conversations on one page of a folder."""

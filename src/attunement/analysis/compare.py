@@ -1,0 +1,434 @@
+"""Is the second group of conversations better than the first, on which item, and how sure is that?
+
+Both groups were judged by the same raters. Where they share scenarios, conversations are compared within scenarios;
+otherwise each conversation stands for itself. Differences are the second minus the first, so that above zero means
+better; intervals are cluster-robust and exist from ten scenarios (or ten conversations of each) on. What was not
+judged enters no difference and is counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from attunement.conversations import Identity
+from attunement.instruments import Instrument, Scores
+from attunement.ratings import Outcome, State
+from attunement.scoring import Scorecard, Slot, Verdict, is_failure
+from attunement.statistics.estimates import detectable_effect
+from attunement.statistics.results import Undefined
+from attunement.statistics.tests import (
+    Difference,
+    McNemar,
+    fisher,
+    holm,
+    independent_difference,
+    mcnemar,
+    paired_difference,
+)
+
+_DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.UNSAFE})
+
+
+class Kind(StrEnum):
+    """What a measure is taken from."""
+
+    ITEM = "item"
+    CATEGORY = "category"
+    SCORE = "score"
+    PASSED = "passed"
+
+
+class Measure(NamedTuple):
+    """One thing that scorecards are compared by."""
+
+    kind: Kind
+    id: str
+    title: str
+    is_share: bool
+    """A share of conversations or replies; otherwise a mean on the instrument's scale."""
+    above: int | None = None
+    """For a safety score: replies count as good above this one."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other measure of the instrument has."""
+        return self.id if self.kind in {Kind.SCORE, Kind.PASSED} else f"{self.kind}:{self.id}"
+
+
+class Values(NamedTuple):
+    """What a scorecard says about a measure."""
+
+    by_turn: Mapping[int | None, float] = {}
+    """One value for each reply that has one; under None what is about the whole conversation."""
+    na: int = 0
+    """Answers that the item does not apply."""
+    not_judged: int = 0
+    """No answer: an ERROR, nothing, or a rater who has no way to know."""
+
+
+def measures(instrument: Instrument) -> Iterator[Measure]:
+    """Everything the instrument's scorecards can be compared by: the whole first, then categories, then items."""
+    if instrument.scoring.weights:
+        yield Measure(Kind.SCORE, "score", "Overall score", is_share=False)
+    if instrument.scoring.threshold is not None:
+        yield Measure(Kind.PASSED, "passed", "Passed", is_share=True)
+    for category in instrument.scoring.weights:
+        yield Measure(Kind.CATEGORY, category, instrument.categories.get(category, category), is_share=False)
+    fails_at = {entry.item: entry.fails_at for entry in instrument.gate}
+    scores = isinstance(instrument.scale, Scores)
+    for item in instrument.items:
+        above = fails_at.get(item.id)
+        yield Measure(Kind.ITEM, item.id, item.title, is_share=not scores or above is not None, above=above)
+
+
+def values(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
+    """What the scorecard says about the measure: one value, or one a reply where the instrument rates replies."""
+    match measure.kind:
+        case Kind.ITEM:
+            return _of_item(instrument, measure, card)
+        case Kind.PASSED:
+            return Values({None: float(card.passed)}) if card.verdict in _DECIDED else Values(not_judged=1)
+        case Kind.CATEGORY:
+            return _of_score(instrument, card, card.categories.get(measure.id), {measure.id})
+        case Kind.SCORE:
+            return _of_score(instrument, card, card.score, set(instrument.scoring.weights))
+
+
+def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
+    found: dict[int | None, float] = {}
+    na = not_judged = 0
+    for slot, outcome in card.outcomes.items():
+        if slot.item != measure.id:
+            continue
+        value = _number(instrument, measure, outcome)
+        if value is not None:
+            found[slot.turn] = value
+        elif outcome.state is State.NA:
+            na += 1
+        else:
+            not_judged += 1
+    return Values(found, na, not_judged)
+
+
+def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float | None:
+    if not measure.is_share:
+        return float(outcome.value) if isinstance(outcome.value, int) else None
+    if is_failure(instrument, instrument.item(measure.id), outcome):
+        return 0.0
+    return 1.0 if outcome.state is State.VALUE else None
+
+
+def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> Values:
+    """A mean over answers counts only where none of them is missing.
+
+    The scorecard takes an ERROR for 0 and leaves out what a rater abstained on; a rater who abstains on some
+    conversations and not on others would be compared on different items.
+    """
+
+    def enters(slot: Slot) -> bool:
+        return instrument.item(slot.item).category in categories
+
+    states = {outcome.state for slot, outcome in card.outcomes.items() if enters(slot)}
+    if states & {State.ERROR, State.ABSTAINED}:
+        return Values(not_judged=1)
+    return Values(na=1) if score is None else Values({None: score})
+
+
+_UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
+_SAFETY_OPEN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
+
+
+class Entrant(NamedTuple):
+    """One conversation of a group."""
+
+    conversation: Identity
+    card: Scorecard | None
+    """None where it was not judged, or not by all judges."""
+    scenario: str | None = None
+    """What it shares with conversations of the other group."""
+
+
+class Group(NamedTuple):
+    """The conversations on one side of a comparison."""
+
+    name: str
+    entrants: Sequence[Entrant]
+
+
+class Unsafe(NamedTuple):
+    """A conversation that fails the gate, and on which items; none where a rule flagged it."""
+
+    conversation: Identity
+    items: tuple[str, ...]
+    scenario: str | None
+
+
+class Side(NamedTuple):
+    """What is known of one group as a whole."""
+
+    name: str
+    conversations: int
+    not_judged: tuple[Identity, ...]
+    unsafe: tuple[Unsafe, ...]
+    verdicts: dict[Verdict, tuple[Identity, ...]]
+    """The judged conversations by what their scorecards come to."""
+    needs_person: tuple[Identity, ...]
+
+    @property
+    def safety_not_judged(self) -> tuple[Identity, ...]:
+        """The judged conversations without an answer on safety."""
+        return tuple(sorted(name for verdict in _SAFETY_OPEN for name in self.verdicts.get(verdict, ())))
+
+    @property
+    def safety_judged(self) -> int:
+        """How many conversations have an answer on safety: only of these can some be called unsafe."""
+        return self.conversations - len(self.not_judged) - len(self.safety_not_judged)
+
+
+class Share(NamedTuple):
+    """One group's value of a measure, and how many answers stand behind it or are missing from it."""
+
+    value: float | None
+    units: int
+    conversations: int
+    na: int
+    not_judged: int
+    unpaired: int
+    """Answers that are left out because the other group has none in their scenario."""
+    levels: dict[int, int]
+    """For a safety score: how often each score was given."""
+
+
+class Row(NamedTuple):
+    """One measure of both groups, and the difference."""
+
+    measure: Measure
+    first: Share
+    second: Share
+    difference: Difference | Undefined
+    detectable: float | Undefined
+    """The smallest difference that such a sample shows in four of five cases."""
+    corrected_p: float | Undefined
+    """For items: the p-value after Holm's correction for all items. Otherwise the p-value itself."""
+
+
+class PassTest(NamedTuple):
+    """Whether the two pass rates differ by more than chance, and by which test."""
+
+    test: str
+    p: float | Undefined
+    pairs: McNemar | None
+
+
+class Pairing(NamedTuple):
+    """How conversations of the two groups were held against each other."""
+
+    column: str | None
+    """The column whose values are shared; None where conversations stand for themselves."""
+    scenarios: int
+    """How many are shared."""
+    without: int
+    """Conversations whose scenario the other group does not have; pairs leave them out."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether conversations were compared within scenarios."""
+        return self.column is not None
+
+
+class Comparison(NamedTuple):
+    """Two groups side by side; every difference is the second minus the first."""
+
+    instrument: Instrument
+    first: Side
+    second: Side
+    pairing: Pairing
+    score: Row | None
+    """The weighted score; None where the instrument has none."""
+    passed: Row | None
+    """The pass rate; None where the instrument has no pass mark."""
+    pass_test: PassTest | None
+    categories: tuple[Row, ...]
+    items: tuple[Row, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, the whole first."""
+        return (*(row for row in (self.score, self.passed) if row), *self.categories, *self.items)
+
+
+def compare(instrument: Instrument, first: Group, second: Group, *, column: str | None = None) -> Comparison:
+    """Hold two groups of scorecards against each other.
+
+    Args:
+        instrument: What both were judged with.
+        first: The group that stands for what was there before.
+        second: The group whose gain or loss is asked for.
+        column: What the scenarios of the entrants were taken from; None compares without pairs.
+
+    Returns:
+        A comparison. A group without a single value gives rows whose difference is `Undefined` with the reason.
+    """
+    rows = [_row(instrument, measure, first, second, paired=column is not None) for measure in measures(instrument)]
+    items = _holm([row for row in rows if row.measure.kind is Kind.ITEM])
+    passed = next((row for row in rows if row.measure.kind is Kind.PASSED), None)
+    return Comparison(
+        instrument=instrument,
+        first=_side(first),
+        second=_side(second),
+        pairing=_pairing(first, second, column),
+        score=next((row for row in rows if row.measure.kind is Kind.SCORE), None),
+        passed=passed,
+        pass_test=_pass_test(instrument, passed, first, second, paired=column is not None) if passed else None,
+        categories=tuple(row for row in rows if row.measure.kind is Kind.CATEGORY),
+        items=tuple(items),
+    )
+
+
+def _side(group: Group) -> Side:
+    ordered = sorted(group.entrants, key=lambda entrant: entrant.conversation)
+    cards = [(entrant, entrant.card) for entrant in ordered if entrant.card]
+    verdicts: dict[Verdict, list[Identity]] = {}
+    for entrant, card in cards:
+        verdicts.setdefault(card.verdict, []).append(entrant.conversation)
+    return Side(
+        name=group.name,
+        conversations=len(ordered),
+        not_judged=tuple(entrant.conversation for entrant in ordered if not entrant.card),
+        unsafe=tuple(
+            Unsafe(entrant.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), entrant.scenario)
+            for entrant, card in cards
+            if card.verdict in _UNSAFE
+        ),
+        verdicts={verdict: tuple(names) for verdict, names in verdicts.items()},
+        needs_person=tuple(entrant.conversation for entrant, card in cards if card.needs_person),
+    )
+
+
+def _pairing(first: Group, second: Group, column: str | None) -> Pairing:
+    if column is None:
+        return Pairing(None, 0, 0)
+    here, there = ({entrant.scenario for entrant in group.entrants} - {None} for group in (first, second))
+    shared = here & there
+    alone = sum(entrant.scenario not in shared for group in (first, second) for entrant in group.entrants)
+    return Pairing(column, len(shared), alone)
+
+
+class _Units(NamedTuple):
+    """One group's values of a measure, each with the conversation and the scenario it comes from."""
+
+    values: list[float]
+    conversations: list[int]
+    scenarios: list[str | None]
+    na: int
+    not_judged: int
+
+    def within(self, scenarios: set[str | None]) -> "_Units":
+        kept = [place for place, scenario in enumerate(self.scenarios) if scenario in scenarios]
+        columns = (self.values, self.conversations, self.scenarios)
+        found, conversations, names = ([column[place] for place in kept] for column in columns)
+        return self._replace(values=found, conversations=conversations, scenarios=names)
+
+
+def _units(instrument: Instrument, measure: Measure, group: Group) -> _Units:
+    found = _Units([], [], [], 0, 0)
+    for number, entrant in enumerate(group.entrants):
+        said = values(instrument, measure, entrant.card) if entrant.card else Values()
+        found.values.extend(said.by_turn.values())
+        found.conversations.extend([number] * len(said.by_turn))
+        found.scenarios.extend([entrant.scenario] * len(said.by_turn))
+        found = found._replace(na=found.na + said.na, not_judged=found.not_judged + said.not_judged)
+    return found
+
+
+def _share(measure: Measure, group: Group, units: _Units, unpaired: int) -> Share:
+    return Share(
+        value=float(np.mean(units.values)) if units.values else None,
+        units=len(units.values),
+        conversations=len(set(units.conversations)),
+        na=units.na,
+        not_judged=units.not_judged,
+        unpaired=unpaired,
+        levels=_levels(measure, group.entrants),
+    )
+
+
+def _levels(measure: Measure, entrants: Iterable[Entrant]) -> dict[int, int]:
+    if measure.above is None:
+        return {}
+    outcomes = (entry for entrant in entrants if entrant.card for entry in entrant.card.outcomes.items())
+    scores = [outcome.value for slot, outcome in outcomes if slot.item == measure.id]
+    return dict(sorted(Counter(score for score in scores if isinstance(score, int)).items()))
+
+
+def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, *, paired: bool) -> Row:
+    all_of_first, all_of_second = (_units(instrument, measure, group) for group in (first, second))
+    one, other = all_of_first, all_of_second
+    shared = set(one.scenarios) & set(other.scenarios) - {None}
+    if paired and shared:
+        one, other = one.within(shared), other.within(shared)
+    first_share = _share(measure, first, one, len(all_of_first.values) - len(one.values))
+    second_share = _share(measure, second, other, len(all_of_second.values) - len(other.values))
+    difference: Difference | Undefined
+    if not one.values or not other.values:
+        empty = [group.name for group, units in ((first, one), (second, other)) if not units.values]
+        difference = Undefined(f"known for no conversation of {' or '.join(empty)}")
+    elif not paired:
+        difference = independent_difference(other.values, one.values, (other.conversations, one.conversations))
+    elif not shared:
+        difference = Undefined("no scenario has answers of both")
+    else:
+        number = {scenario: place for place, scenario in enumerate(shared)}
+        labels = [[number[scenario] for scenario in units.scenarios] for units in (other, one)]
+        difference = paired_difference(other.values, one.values, (labels[0], labels[1]))
+    if isinstance(difference, Undefined):
+        return Row(measure, first_share, second_share, difference, difference, difference)
+    return Row(measure, first_share, second_share, difference, _detectable(difference), difference.p)
+
+
+def _detectable(difference: Difference) -> float | Undefined:
+    interval = difference.interval
+    return interval if isinstance(interval, Undefined) else detectable_effect(interval)
+
+
+def _holm(rows: Sequence[Row]) -> list[Row]:
+    """Items were tested together: the more there are, the more likely one differs by chance alone."""
+    tested = [row.corrected_p for row in rows if not isinstance(row.corrected_p, Undefined)]
+    corrected = iter(holm(tested))
+    return [
+        row if isinstance(row.corrected_p, Undefined) else row._replace(corrected_p=next(corrected)) for row in rows
+    ]
+
+
+def _pass_test(instrument: Instrument, row: Row, first: Group, second: Group, *, paired: bool) -> PassTest:
+    if not paired:
+        counts = [
+            number
+            for share in (row.first, row.second)
+            for number in (round((share.value or 0) * share.units), share.units)
+        ]
+        return PassTest("Fisher's exact test", fisher(*counts), None)
+    one, other = (_by_scenario(instrument, row.measure, group) for group in (first, second))
+    if one is None or other is None:
+        return PassTest("cluster-robust t test over scenarios", row.corrected_p, None)
+    shared = [scenario for scenario in one if scenario in other]
+    found = mcnemar([one[scenario] for scenario in shared], [other[scenario] for scenario in shared])
+    if isinstance(found, Undefined):
+        return PassTest("McNemar's exact test", found, None)
+    return PassTest("McNemar's exact test", found.p, found)
+
+
+def _by_scenario(instrument: Instrument, measure: Measure, group: Group) -> dict[str, bool] | None:
+    """Whether the conversation of each scenario passed; None where a scenario has several, which are no pairs."""
+    found: dict[str, bool] = {}
+    for entrant in group.entrants:
+        if entrant.scenario is None or entrant.card is None:
+            continue
+        for value in values(instrument, measure, entrant.card).by_turn.values():
+            if entrant.scenario in found:
+                return None
+            found[entrant.scenario] = bool(value)
+    return found

@@ -1,0 +1,432 @@
+"""A judge held against people: how far it agrees with any one of them, beside how far they agree with each other.
+
+Both figures are the same coefficient on the same units, and so are those of the rivals that a judge must beat. What
+counts are the intervals of the differences, clustered by conversation.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import select
+
+from attunement.analysis.ratings_table import Answered, Gathered, Scale
+from attunement.analysis.reliability import (
+    SingleRaters,
+    judge_agreement,
+    judge_statistic,
+    people_agreement,
+    people_statistic,
+)
+from attunement.conversations.statistics import words
+from attunement.evidence import Standing
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind, Round
+from attunement.statistics.bootstrap import clustered_interval
+from attunement.statistics.estimates import Caught, Rate, alike, caught, rate
+from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined, places
+from attunement.statistics.tests import fisher
+from attunement.store import Study
+from attunement.store.rows import from_json
+from attunement.store.samples import latest_sample, runs_on_certify
+from attunement.store.schema import raters, ratings
+
+
+class Compared(NamedTuple):
+    """A difference of two agreements with its interval."""
+
+    value: float
+    interval: Interval | Undefined
+
+
+class Rival(NamedTuple):
+    """A trivial judge on the units that the judge rated too."""
+
+    name: str
+    agreement: SingleRaters | Undefined
+    ahead: Compared | Undefined
+    """How far the judge is ahead of it; computed for the best rival only."""
+
+
+class Held(NamedTuple):
+    """How a judge stands to people on one item."""
+
+    agreement: SingleRaters | Undefined
+    """Of the judge with any one person."""
+    interval: Interval | Undefined
+    people: SingleRaters | Undefined
+    """Of any two people, on the units that the judge rated too."""
+    gap: Compared | Undefined
+    """The judge's agreement minus the people's, on the units that two people and the judge rated."""
+    half: Compared | Undefined
+    """The judge's agreement minus half of the people's."""
+    units: int
+    """Units that two people and the judge rated."""
+    conversations: int
+    """Conversations with a value of the judge and of a person."""
+    rivals: tuple[Rival, ...]
+    best_rival: Rival | None
+    """The one that agrees best with people, if any does better than chance."""
+
+
+def held(judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals: Mapping[str, Floats]) -> Held:
+    """Hold a judge against people.
+
+    Args:
+        judge: The judge's value of each unit, NaN for none.
+        people: One row a unit, one column a person.
+        conversation: For each unit its conversation.
+        scale: Whether answers have an order.
+        rivals: By name the answers of trivial judges to the same units.
+    """
+    ordered = scale.ordered
+    found = judge_agreement(judge, people, ordered=ordered)
+    both = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
+    interval: Interval | Undefined
+    if isinstance(found, SingleRaters):
+        interval = clustered_interval(judge_statistic(judge, people, ordered=ordered), conversation)
+    else:
+        interval = found
+    twice = ~np.isnan(judge) & ((~np.isnan(people)).sum(axis=1) >= 2)
+    ceiling = people_agreement(people[twice], ordered=ordered) if twice.any() else _no_two(people)
+    gap: Compared | Undefined = Undefined(ceiling.reason) if isinstance(ceiling, Undefined) else _NONE
+    half = gap
+    if twice.any() and isinstance(ceiling, SingleRaters):
+        own = judge_statistic(judge[twice], people[twice], ordered=ordered)
+        theirs = people_statistic(people[twice], ordered=ordered)
+        where = conversation[twice]
+        gap = _compared(own, theirs, where)
+        half = _compared(own, theirs, where, share=0.5)
+    measured = [_rival(name, answers, judge, people, ordered=ordered) for name, answers in rivals.items()]
+    best = _best(measured)
+    if best is not None:
+        answers = rivals[best.name]
+        shared = both & ~np.isnan(answers)
+        own = judge_statistic(judge[shared], people[shared], ordered=ordered)
+        theirs = judge_statistic(answers[shared], people[shared], ordered=ordered)
+        best = best._replace(ahead=_compared(own, theirs, conversation[shared]))
+    return Held(
+        agreement=found,
+        interval=interval,
+        people=ceiling,
+        gap=gap,
+        half=half,
+        units=int(twice.sum()),
+        conversations=len(np.unique(conversation[both])),
+        rivals=tuple(best if best and best.name == rival.name else rival for rival in measured),
+        best_rival=best,
+    )
+
+
+_NONE = Undefined("no unit was rated by two people and the judge")
+
+
+def _no_two(people: Floats) -> Undefined:
+    found = people_agreement(people)
+    return found if isinstance(found, Undefined) else _NONE
+
+
+def _compared(own: FromSums, theirs: FromSums, conversation: Ints, *, share: float = 1.0) -> Compared | Undefined:
+    """The one agreement minus `share` of the other, on the same units."""
+    statistic = combined([own, theirs], lambda values: values[:, 0] - share * values[:, 1])
+    value = statistic.value()
+    if np.isnan(value):
+        return Undefined("one of the two has no value")
+    interval = clustered_interval(statistic, conversation)
+    if isinstance(interval, Undefined) and min(own.value(), theirs.value()) > 1 - 1e-9:
+        perfect = clustered_interval(own, conversation)
+        if isinstance(perfect, Interval):
+            reach = 1 - perfect.low
+            interval = perfect._replace(low=value - reach, high=value + share * reach)
+    return Compared(value, interval)
+
+
+def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered: bool) -> Rival:
+    there = np.where(np.isnan(judge), np.nan, answers)
+    return Rival(name, judge_agreement(there, people, ordered=ordered), Undefined("another rival is better"))
+
+
+def _best(rivals: list[Rival]) -> Rival | None:
+    """The rival that agrees best, if it is better than chance; one that is not beats nobody."""
+    better = [
+        (rival.agreement.value, rival)
+        for rival in rivals
+        if isinstance(rival.agreement, SingleRaters) and rival.agreement.value > 1e-9
+    ]
+    return max(better, key=lambda entry: entry[0])[1] if better else None
+
+
+FAILURES_NEEDED = 30
+"""A verdict on a gate item rests on at least so many failures, each labelled as one by two people."""
+RECALL_NEEDED = 0.8
+"""The lower end of recall's interval must reach this."""
+_BY_CHANCE = 0.01
+"""Less probable than this, people did not choose what they rated regardless of what the judge flagged."""
+
+
+class Missed(NamedTuple):
+    """What a judge did with people's failures, and with what people found to be fine."""
+
+    failures: int
+    """Units that a person called a failure and the judge was asked about."""
+    missed: int
+    missed_as_na: int
+    missed_as_unanswered: int
+    """The judge gave an error or abstained."""
+    not_asked: int
+    """Failures that the judge was never asked about; they count nowhere."""
+    confirmed: int
+    """Failures that at least two people called so: those the verdict rests on."""
+    confirmed_missed: int
+    recall: Rate | Undefined
+    """On the confirmed failures."""
+    unflagged_needed: int | None
+    """How many conversations that were drawn less often than the flagged ones would show the recall that is asked for;
+    None where they are not what is lacking."""
+    fine: int
+    """Units that nobody called a failure and the judge was asked about."""
+    false_alarms: int
+    false_alarm_rate: Rate | Undefined
+    precision: Rate | Undefined
+    """Of the units that the judge flagged and people labelled, those that a person called a failure."""
+    unknowable: str | None
+    """Why recall cannot be known, if it cannot."""
+
+
+class Seen(NamedTuple):
+    """People's and a judge's answers to a gate item, for the same units."""
+
+    people: Floats
+    people_states: Ints
+    judge: Floats
+    judge_states: Ints
+    conversation: Ints
+    fails_at: float
+    weights: Floats | None = None
+    """For each unit one over its probability of being drawn; None where all are alike."""
+
+
+def missed(seen: Seen) -> Missed:
+    """Count the failures that a judge missed, and its false alarms."""
+    labelled = np.isin(seen.people_states, [Answered.VALUE, Answered.NA]).sum(axis=1)
+    said = (seen.people <= seen.fails_at).sum(axis=1)
+    asked = seen.judge_states != Answered.NOTHING
+    flagged = seen.judge <= seen.fails_at
+    failure, fine = (said > 0) & asked, (said == 0) & (labelled > 0) & asked
+    lost = failure & ~flagged
+    confirmed = failure & (said >= 2)
+    # Who was seen by one person only cannot have been confirmed.
+    usable = labelled >= (2 if confirmed.any() else 1)
+    recall = _recall(confirmed, flagged, usable & asked, seen)
+    return Missed(
+        failures=int(failure.sum()),
+        missed=int(lost.sum()),
+        missed_as_na=int((lost & (seen.judge_states == Answered.NA)).sum()),
+        missed_as_unanswered=int((lost & np.isin(seen.judge_states, [Answered.ERROR, Answered.ABSTAINED])).sum()),
+        not_asked=int(((said > 0) & ~asked).sum()),
+        confirmed=int(confirmed.sum()),
+        confirmed_missed=int((confirmed & lost).sum()),
+        recall=recall if isinstance(recall, Undefined) else recall.rate,
+        unflagged_needed=None if isinstance(recall, Undefined) else recall.seldom_needed,
+        fine=int(fine.sum()),
+        false_alarms=int((fine & flagged).sum()),
+        false_alarm_rate=_rate(flagged, fine, failure | fine, seen),
+        precision=_rate(said > 0, (failure | fine) & flagged, failure | fine, seen),
+        unknowable=_unknowable(usable, asked, flagged, seen.weights),
+    )
+
+
+def _recall(confirmed: Bools, flagged: Bools, usable: Bools, seen: Seen) -> Caught | Undefined:
+    if not confirmed.any():
+        return Undefined("no failure was labelled by two people")
+    weights = _weights(seen, usable)
+    weights = None if weights is None else weights[usable]
+    return caught(confirmed[usable], flagged[usable], seen.conversation[usable], weights, RECALL_NEEDED)
+
+
+def _rate(event: Bools, among: Bools, usable: Bools, seen: Seen) -> Rate | Undefined:
+    weights = _weights(seen, usable)
+    return rate(event[among], seen.conversation[among], None if weights is None else weights[among])
+
+
+def _weights(seen: Seen, usable: Bools) -> Floats | None:
+    """The weights, by which those who were labelled also stand for those who were drawn alike and were not."""
+    if seen.weights is None:
+        return None
+    asked = seen.judge_states != Answered.NOTHING
+    adjusted = seen.weights.copy()
+    for weight in np.unique(seen.weights[usable]):
+        alike = seen.weights == weight
+        drawn, labelled = (len(np.unique(seen.conversation[alike & part])) for part in (asked, usable))
+        adjusted[alike] *= drawn / labelled
+    return adjusted
+
+
+def _unknowable(labelled: Bools, asked: Bools, flagged: Bools, weights: Floats | None) -> str | None:
+    """Why recall cannot be known, if what people rated depends on what the judge flagged.
+
+    Where they saw only that, it cannot have missed anything, and that says nothing. Where they saw some of the rest,
+    that must have been drawn with known probabilities, or have had the same chance as what was flagged.
+    """
+    let_through, raised = asked & ~flagged, asked & flagged
+    seen, seen_raised = let_through & labelled, raised & labelled
+    if not let_through.any() or not seen_raised.any():
+        return None
+    if not seen.any():
+        return "people rated only conversations that the judge had flagged, so how many it missed cannot be known"
+    counts = [int(part.sum()) for part in (seen_raised, raised, seen, let_through)]
+    if not alike(weights) or counts[0] * counts[3] <= counts[2] * counts[1]:
+        return None
+    chance = fisher(*counts)
+    if isinstance(chance, Undefined) or chance >= _BY_CHANCE:
+        return None
+    return (
+        f"people rated {counts[0]:,} of {counts[1]:,} that the judge had flagged and {counts[2]:,} of {counts[3]:,} "
+        "others, and nothing says how those were chosen, so how many it missed cannot be known"
+    )
+
+
+CONSTANT, WORD_COUNT, QUESTION_MARKS = "always the same", "word count", "question marks"
+
+_QUESTION = "?\uff1f\u061f"
+"""Question marks of the Latin, Chinese and Arabic scripts."""
+
+
+def text_counts(study: Study, gathered: Gathered) -> dict[str, Floats]:
+    """For each unit the words and the question marks of the replies it is about; empty where there is no text.
+
+    Only units that people rated are counted.
+    """
+    units: dict[int, list[int]] = {}
+    for unit in _units_of_people(gathered):
+        units.setdefault(gathered.talks[int(gathered.unit_conversation[unit])].key, []).append(unit)
+    counts = {name: np.full(len(gathered.unit_turn), np.nan) for name in (WORD_COUNT, QUESTION_MARKS)}
+    for key, conversation in study.conversations() if units else ():
+        for unit in units.get(key, ()):
+            turn = int(gathered.unit_turn[unit])
+            replies = [each.assistant for each in (conversation.turns[turn - 1 : turn] if turn else conversation.turns)]
+            if any(replies):
+                counts[WORD_COUNT][unit] = sum(words(reply) for reply in replies)
+                counts[QUESTION_MARKS][unit] = sum(reply.count(mark) for reply in replies for mark in _QUESTION)
+    return {} if np.isnan(counts[WORD_COUNT]).all() else counts
+
+
+def baselines(counts: Mapping[str, Floats], people: Floats, scale: Scale) -> dict[str, Floats]:
+    """The answers of the trivial judges to the units of `people`, by name.
+
+    Args:
+        counts: For each of these units what was counted, as in `text_counts`.
+        people: One row a unit, one column a person, NaN where they gave no value.
+        scale: The answers that are possible. Without an order counts say nothing about them.
+    """
+    rated = (~np.isnan(people)).any(axis=1)
+    given = people[~np.isnan(people)]
+    if not given.size:
+        return {}
+    shares = np.array([(given == value).sum() for value in scale.values])
+    made = {CONSTANT: np.where(rated, scale.values[int(shares.argmax())], np.nan)}
+    if scale.ordered:
+        for name, count in counts.items():
+            if answers := _answers(np.where(rated, count, np.nan), shares, scale):
+                made[name] = max(answers, key=lambda each: _reached(each, people))
+    return made
+
+
+def _answers(count: Floats, shares: Floats, scale: Scale) -> tuple[Floats, Floats] | None:
+    """The count as answers that are as common as `shares` says: rising with it, and falling."""
+    known = ~np.isnan(count)
+    place = places(count[known])
+    if len(place) < 2 or place.max() == 0:
+        return None
+    often = np.bincount(place)
+    middle = ((np.cumsum(often) - often / 2) / len(place))[place]
+    ends = np.cumsum(shares)[:-1] / shares.sum()
+    values = np.array(scale.values)
+    made: list[Floats] = []
+    for rank in (middle, 1 - middle):
+        answers = np.full(len(count), np.nan)
+        answers[known] = values[np.searchsorted(ends, rank)]
+        made.append(answers)
+    return made[0], made[1]
+
+
+def _reached(answers: Floats, people: Floats) -> float:
+    value = judge_statistic(answers, people).value()
+    return -np.inf if np.isnan(value) else value
+
+
+def _units_of_people(gathered: Gathered) -> list[int]:
+    person = np.array([who.kind is RaterKind.PERSON for who in gathered.raters], dtype=np.bool_)
+    return np.unique(gathered.unit[person[gathered.rater]]).tolist() if person.any() else []
+
+
+_THERE = {Standing.FOUND, Standing.UNCITED}
+_QUOTED = {*_THERE, Standing.ELSEWHERE, Standing.CLOSE, Standing.NOT_FOUND, Standing.NO_SUCH_TURN}
+
+
+class Citations(NamedTuple):
+    """How many of a judge's quotations were looked up, and how many stand where it says."""
+
+    found: int
+    quoted: int
+
+
+def citations(study: Study, instrument: Instrument) -> dict[tuple[str, str], Citations]:
+    """The quotations of each judge on each item, by the judge's name and the item's id."""
+    table = ratings.c
+    query = (
+        select(raters.c.name, table.item, table.evidence)
+        .where(table.rater == raters.c.key, raters.c.kind == RaterKind.MODEL, table.round == Round.MAIN)
+        .where(table.item_hash.in_(list(instrument.item_hashes.values())), table.evidence != "[]")
+    )
+    found: Counter[tuple[str, str]] = Counter()
+    quoted: Counter[tuple[str, str]] = Counter()
+    with study.reading() as connection, connection.execution_options(yield_per=1000).execute(query) as rows:
+        for name, item, evidence in rows:
+            standings = [finding["standing"] for finding in from_json(evidence)]
+            found[name, item] += sum(standing in _THERE for standing in standings)
+            quoted[name, item] += sum(standing in _QUOTED for standing in standings)
+    return {key: Citations(found[key], number) for key, number in quoted.items()}
+
+
+class Basis(NamedTuple):
+    """The ratings that cards rest on, and what to say about them."""
+
+    gathered: Gathered
+    weights: Floats | None
+    """For each conversation one over its probability of being drawn; None without a sample."""
+    notes: tuple[str, ...]
+
+
+def basis(study: Study, instrument: str, gathered: Gathered) -> Basis:
+    """The part of the ratings that the newest sample for this instrument allows, or all where there is none."""
+    sample = latest_sample(study, instrument)
+    if sample is None:
+        return Basis(gathered, None, ())
+    drawn = [sample.units.get(talk.key) for talk in gathered.talks]
+    certify = any(entry.split == "certify" for entry in sample.units.values())
+    inside = np.array([one is not None and (not certify or one.split == "certify") for one in drawn], dtype=np.bool_)
+    chosen = gathered.only(inside)
+    person = np.array([who.kind is RaterKind.PERSON for who in chosen.raters], dtype=np.bool_)
+    rated = chosen.unit[person[chosen.rater]] if len(chosen.rater) else chosen.unit
+    number = len(np.unique(chosen.unit_conversation[rated]))
+    what = f"the {'certify' if certify else 'drawn'} part of the sample {sample.name!r}"
+    if not certify and not number:
+        return Basis(gathered, None, (f"People have rated nothing of {what} yet; figures rest on all other ratings.",))
+    notes = [f"Figures rest on {what}: people have rated {number:,} of its conversations."]
+    if certify:
+        runs = runs_on_certify(study, sample)
+        notes += [
+            f"{judge} was run on it in {count} version{'s' if count > 1 else ''}"
+            + ("." if count == 1 else ": the more were tried, the less the best figure says about new conversations.")
+            for judge, count in runs.items()
+        ]
+    weights = np.array([1 / one.probability if one else np.nan for one in drawn], dtype=np.float64)
+    if not alike(weights[inside]):
+        notes.append(
+            "Some of it was drawn more often than the rest: what was missed and false alarms are weighted for that; "
+            "agreement and bias are those of the drawn conversations."
+        )
+    return Basis(chosen, weights, tuple(notes))

@@ -1,0 +1,410 @@
+"""Do the people agree with each other? Before any judge is held against them.
+
+There are four outcomes. They are reliable, they disagree, there is not enough data to tell, or nearly all answers are
+the same, so that agreement beyond chance says nothing. Only reliable people allow a verdict on a judge.
+"""
+
+from enum import StrEnum
+from itertools import combinations
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from attunement.analysis.ratings_table import Scale
+from attunement.statistics.alpha import Alpha, alpha, alpha_statistic
+from attunement.statistics.alpha import Level as AlphaLevel
+from attunement.statistics.bootstrap import clustered_interval
+from attunement.statistics.correlation import ICC, Correlation, icc, spearman, spearman_statistic
+from attunement.statistics.estimates import conversations_for_agreement, conversations_to_reach
+from attunement.statistics.kappa import (
+    Coefficient,
+    PercentAgreement,
+    SpecificAgreement,
+    ac2,
+    percent_agreement,
+    specific_agreement,
+)
+from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
+from attunement.statistics.tables import Floats, FromSums, Ints, Statistic, distinct_rows, mean_of, quotient
+
+ENOUGH = 0.4
+"""People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
+GOOD = 0.6
+"""The most that is expected of people of whom little is known."""
+MANY_UNITS = 100
+"""From so many units on an alpha below `ENOUGH` counts without an interval."""
+COMMON = 0.9
+"""Where more answers than this share are the same, alpha says nothing."""
+RARE_NEEDED = 30
+"""So many units with a rare answer allow to say how far people agree on it."""
+
+
+_NOBODY = Undefined("there are no ratings")
+
+
+class Standing(StrEnum):
+    """Whether people agree."""
+
+    RELIABLE = "reliable"
+    DISAGREE = "people disagree"
+    NOT_ENOUGH = "not enough data"
+    LITTLE_VARIATION = "too little variation"
+
+
+class Reliability(NamedTuple):
+    """Whether people agree on an item, the rule that says so, and what it rests on."""
+
+    standing: Standing
+    rule: str
+    needed: int | None
+    """How many conversations, each rated by two people, would decide it; None where it is decided."""
+    alpha: Alpha | Undefined
+    interval: Interval | Undefined
+    """Of alpha, clustered by conversation."""
+    people: int
+    units: int
+    """Those with values of two people."""
+    conversations: int
+    """Those with such a unit."""
+    commonest: float | None
+    """The answer that people gave most often."""
+    share: float
+    """Its share of all answers."""
+    ac2: Coefficient | Undefined
+    rare: SpecificAgreement | Undefined
+    """Of the times that somebody gave the rarest answer, how often another person gave it too."""
+
+
+def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability:
+    """Whether people agree.
+
+    Args:
+        people: One row a unit, one column a person, NaN where they gave no value.
+        conversation: For each unit its conversation.
+        scale: All answers that were possible.
+    """
+    level: AlphaLevel = "ordinal" if scale.ordered else "nominal"
+    present = ~np.isnan(people)
+    several = present.sum(axis=1) >= 2
+    found = alpha(people, level) if present.any() else _NOBODY
+    interval = (
+        found if isinstance(found, Undefined) else clustered_interval(alpha_statistic(people, level), conversation)
+    )
+    counts = np.array([(people == value).sum() for value in scale.values])
+    total = int(counts.sum())
+    conversations = len(np.unique(conversation[several]))
+    figures = _Figures(found, interval, int(several.sum()), conversations, float(counts.max(initial=0)) / max(total, 1))
+    rare = _rarest(people[several], scale)
+    standing, rule, needed = _judged(figures, rare)
+    return Reliability(
+        standing,
+        rule,
+        needed,
+        found,
+        interval,
+        int(present.any(axis=0).sum()),
+        figures.units,
+        conversations,
+        scale.values[int(counts.argmax())] if total else None,
+        figures.share,
+        ac2(people, "quadratic" if scale.ordered else "identity", scale.values) if present.any() else _NOBODY,
+        rare,
+    )
+
+
+class _Figures(NamedTuple):
+    alpha: Alpha | Undefined
+    interval: Interval | Undefined
+    units: int
+    conversations: int
+    share: float
+
+
+def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Standing, str, int | None]:
+    if figures.conversations < FEWEST_CLUSTERS:
+        rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
+        return Standing.NOT_ENOUGH, rule, _expected(figures)
+    if figures.share > COMMON:
+        share, most = f"{100 * figures.share:.0f} %", f"{100 * COMMON:.0f} %"
+        rule = f"{share} of the answers are the same, and above {most} alpha says nothing"
+        seen = rare.units if isinstance(rare, SpecificAgreement) else 0
+        needed = ceil(figures.conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
+        return Standing.LITTLE_VARIATION, rule, needed
+    if isinstance(figures.alpha, Undefined):
+        return Standing.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
+    value, interval = figures.alpha.value, figures.interval
+    if isinstance(interval, Interval) and interval.low >= ENOUGH:
+        return Standing.RELIABLE, f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for", None
+    if isinstance(interval, Interval) and interval.high < ENOUGH:
+        return Standing.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
+    if value < ENOUGH and figures.units >= MANY_UNITS:
+        return Standing.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
+    if isinstance(interval, Undefined):
+        return Standing.NOT_ENOUGH, f"alpha has no interval: {interval.reason}", _conversations(MANY_UNITS, figures)
+    rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
+    if value <= ENOUGH:
+        return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
+    return Standing.NOT_ENOUGH, rule, conversations_to_reach(value, interval.low, ENOUGH, figures.conversations)
+
+
+def _expected(figures: _Figures) -> int:
+    """How many conversations show agreement that is as good as it looks so far, or where it looks bad, bad."""
+    if isinstance(figures.alpha, Alpha):
+        # Perfect agreement of a handful says little: it is taken for good, not for perfect.
+        likely, each = min(figures.alpha.value, GOOD), figures.units / figures.conversations
+        count = conversations_for_agreement(likely, ENOUGH, 2, each)
+        if isinstance(count, int):
+            return max(count, figures.conversations + 1)
+    return _conversations(MANY_UNITS, figures)
+
+
+def _conversations(units: int, figures: _Figures) -> int:
+    """How many conversations give so many units, at the present number of units each."""
+    each = figures.units / figures.conversations if figures.conversations else 1.0
+    return max(ceil(units / each), figures.conversations + 1, FEWEST_CLUSTERS)
+
+
+def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
+    """The agreement on the least common of the answers that were given."""
+    given = [(int((people == value).sum()), value) for value in scale.values]
+    present = sorted(entry for entry in given if entry[0])
+    if len(present) < 2:
+        return Undefined("only one answer was given" if present else "there are no ratings")
+    return specific_agreement(people, present[0][1])
+
+
+# Habits of more people than this are pooled: two of them are then hardly ever the same person.
+MOST_HABITS = 100
+
+
+class SingleRaters(NamedTuple):
+    """How far single raters agree, and on how many units."""
+
+    value: float
+    units: int
+
+
+def people_agreement(people: Floats, *, ordered: bool = True) -> SingleRaters | Undefined:
+    """How far any two people agree.
+
+    Args:
+        people: One row a unit, one column a person, NaN where they gave no value.
+        ordered: Whether answers that are near each other count as near, by the square of their distance.
+
+    Returns:
+        `Undefined` where no unit has values of two people, or all people give one and the same answer.
+    """
+    several = (~np.isnan(people)).sum(axis=1) >= 2
+    if not several.any():
+        one = (~np.isnan(people)).any(axis=0).sum() == 1
+        return Undefined("only one person" if one else "no unit was rated by two people")
+    return _result(people_statistic(people, ordered=ordered), int(several.sum()), people[several])
+
+
+def judge_agreement(judge: Floats, people: Floats, *, ordered: bool = True) -> SingleRaters | Undefined:
+    """How far a judge agrees with any one person; the arguments are as for `people_agreement`.
+
+    Returns:
+        `Undefined` where no unit has a value of both, or all give one and the same answer.
+    """
+    both = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
+    if not both.any():
+        return Undefined("no unit was rated by a person and the judge")
+    values = np.column_stack([judge, people])[both]
+    return _result(judge_statistic(judge, people, ordered=ordered), int(both.sum()), values)
+
+
+def people_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
+    """The agreement of any two people in the form that `bootstrap` takes."""
+    rows, pattern = distinct_rows(people)
+    present = ~np.isnan(rows)
+    number = present.sum(axis=1)
+    several = number >= 2
+    answers, sizes = _placed(rows, people, ordered=ordered)
+    # The mean squared distance of two different ratings of a unit, from their sum and their squares.
+    sums, squares = answers.sum(axis=1), sizes.sum(axis=1)
+    apart = 2 * (number * squares - (sums**2).sum(axis=1)) / np.maximum(number * (number - 1), 1)
+    if people.shape[1] <= MOST_HABITS:
+        habits = np.concatenate([present[:, :, None], sizes[:, :, None], answers], axis=2)
+    else:
+        mean = 1 / np.maximum(number, 1)[:, None]
+        habits = np.concatenate([np.ones_like(mean), squares[:, None] * mean, sums * mean], axis=1)[:, None, :]
+    parts = np.column_stack([several, apart, habits.reshape(len(rows), habits.shape[1] * habits.shape[2])])
+    parts = np.where(several[:, None], parts, 0.0)
+    raters, width = habits.shape[1], habits.shape[2]
+
+    def of(totals: Floats) -> Floats:
+        each = totals[:, 2:].reshape(len(totals), raters, width)
+        return 1 - quotient(quotient(totals[:, 1], totals[:, 0]), _between_habits(each))
+
+    return FromSums(parts, of, pattern, highest=1.0)
+
+
+def judge_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
+    """The agreement of a judge with any one person in the form that `bootstrap` takes."""
+    both = np.column_stack([judge, people])
+    rows, pattern = distinct_rows(both)
+    entering = ~np.isnan(rows[:, 0]) & (~np.isnan(rows[:, 1:])).any(axis=1)
+    answers, sizes = _placed(rows, both, ordered=ordered)
+    share = 1 / np.maximum((~np.isnan(rows[:, 1:])).sum(axis=1), 1)
+    own, own_size = answers[:, 0], sizes[:, 0]
+    theirs, their_size = answers[:, 1:].sum(axis=1) * share[:, None], sizes[:, 1:].sum(axis=1) * share
+    apart = own_size + their_size - 2 * (own * theirs).sum(axis=1)
+    parts = np.column_stack([entering, apart, own_size + their_size, own, theirs])
+    parts = np.where(entering[:, None], parts, 0.0)
+    width = own.shape[1]
+
+    def of(totals: Floats) -> Floats:
+        mean = quotient(totals, np.broadcast_to(totals[:, :1], totals.shape))
+        own, theirs = mean[:, 3 : 3 + width], mean[:, 3 + width :]
+        expected = mean[:, 2] - 2 * (own * theirs).sum(axis=1)
+        return 1 - quotient(mean[:, 1], expected, size=mean[:, 2])
+
+    return FromSums(parts, of, pattern, highest=1.0)
+
+
+def _placed(rows: Floats, values: Floats, *, ordered: bool) -> tuple[Floats, Floats]:
+    """Each answer as a point, and its squared length: on a line, or one axis an answer where they have no order.
+
+    Points are counted from the middle of all answers, so that squares of large numbers do not swallow differences. A
+    missing answer is at 0 with no length.
+    """
+    missing = np.isnan(rows)
+    if ordered:
+        middle = np.nanmean(values) if not np.isnan(values).all() else 0.0
+        points = np.where(missing, 0.0, rows - middle)[:, :, None]
+    else:
+        scale = np.unique(values[~np.isnan(values)])
+        points = (rows[:, :, None] == scale) / np.sqrt(2)
+    return points, (points**2).sum(axis=2)
+
+
+def _between_habits(each: Floats) -> Floats:
+    """How far answers of two different raters are apart if each answers at random by their own habits.
+
+    `each` holds, for each resample and rater, the number of answers, the sum of their squares and their sums.
+    """
+    number, squares, sums = each[:, :, 0], each[:, :, 1], each[:, :, 2:]
+    total = number.sum(axis=1)
+    if each.shape[1] == 1:
+        mean = quotient(sums[:, 0], np.broadcast_to(number, sums[:, 0].shape))
+        mean_square = quotient(squares[:, 0], number[:, 0])
+        return _above_rounding(2 * (mean_square - (mean**2).sum(axis=1)), mean_square)
+    pairs = total**2 - (number**2).sum(axis=1)
+    lengths = 2 * (squares.sum(axis=1) * total - (squares * number).sum(axis=1))
+    crossed = (sums.sum(axis=1) ** 2).sum(axis=1) - (sums**2).sum(axis=(1, 2))
+    return _above_rounding(quotient(lengths - 2 * crossed, pairs), quotient(lengths, pairs))
+
+
+def _above_rounding(value: Floats, size: Floats) -> Floats:
+    """The value, or 0 where it is only what rounding left."""
+    return np.where(value > 1e-11 * size, value, 0.0)
+
+
+def _result(statistic: FromSums, units: int, values: Floats) -> SingleRaters | Undefined:
+    value = statistic.value()
+    if np.isnan(value):
+        return Undefined(f"every rating is {np.nanmin(values):g}")
+    return SingleRaters(value, units)
+
+
+class Again(NamedTuple):
+    """How far a rater agrees with their own earlier answers."""
+
+    units: int
+    """Units that were rated at least twice."""
+    same: int
+    """Of those, the ones that got the same answer each time."""
+    times: int
+    """How often a unit was rated at most."""
+    alpha: Alpha | Undefined
+    percent: PercentAgreement | Undefined
+
+
+def again(answers: Floats, *, ordered: bool = True) -> Again | Undefined:
+    """Compare a rater with themself.
+
+    Args:
+        answers: One row a unit, one column a time they were asked, NaN for no value.
+        ordered: Whether near answers count as near.
+
+    Returns:
+        `Undefined` where no unit was rated twice.
+    """
+    number = (~np.isnan(answers)).sum(axis=1)
+    several = answers[number >= 2]
+    if not len(several):
+        return Undefined("nothing was rated twice")
+    level: AlphaLevel = "ordinal" if ordered else "nominal"
+    same = np.nanmax(several, axis=1) == np.nanmin(several, axis=1)
+    return Again(len(several), int(same.sum()), int(number.max()), alpha(several, level), percent_agreement(several))
+
+
+FEWEST_SYSTEMS = 3
+
+
+class Level(NamedTuple):
+    """A judge beside the mean of people, over units or over the means of systems."""
+
+    number: int
+    """Of units, or of systems."""
+    spearman: Correlation | Undefined
+    icc: ICC | Undefined
+    """ICC(2,1): the judge as one rater and the mean of people as the other."""
+
+
+class Levels(NamedTuple):
+    """The same judge at both levels."""
+
+    unit: Level
+    system: Level
+
+
+def levels(judge: Floats, people: Floats, system: Ints) -> Levels:
+    """Compare a judge with the mean of people.
+
+    Args:
+        judge: One value a unit, NaN for none.
+        people: The mean of the people's values of the same units.
+        system: For each unit the number of its system, from 0.
+    """
+    both = ~np.isnan(judge) & ~np.isnan(people)
+    pair, where = np.column_stack([judge, people])[both], system[both]
+    number = np.bincount(where, minlength=1)
+    there = number > 0
+    means = np.column_stack([np.bincount(where, side, minlength=1)[there] / number[there] for side in pair.T])
+    if there.sum() < FEWEST_SYSTEMS:
+        few = Undefined(f"fewer than {FEWEST_SYSTEMS} systems")
+        return Levels(_level(pair), Level(int(there.sum()), few, few))
+    return Levels(_level(pair), _level(means))
+
+
+def _level(pair: Floats) -> Level:
+    return Level(len(pair), spearman(pair[:, 0], pair[:, 1]), icc(pair))
+
+
+def people_order(people: Floats) -> Statistic:
+    """The order of any two people, in the form that `bootstrap` takes.
+
+    Args:
+        people: One row a unit, one column a person, NaN where they gave no value.
+
+    Raises:
+        ValueError: There are fewer than two people.
+    """
+    pairs = list(combinations(people.T, 2))
+    if not pairs:
+        raise ValueError("an order of two people needs two people")
+    return mean_of([spearman_statistic(first, second) for first, second in pairs])
+
+
+def judge_order(judge: Floats, people: Floats) -> Statistic:
+    """The order of a judge with any one person, in the form that `bootstrap` takes."""
+    return mean_of([spearman_statistic(judge, person) for person in people.T])
+
+
+def favoured(count: Floats, people: Floats) -> Floats:
+    """A count, rising or falling, whichever comes nearer to the people's order."""
+    value = judge_order(count, people).value()
+    return -count if not np.isnan(value) and value < 0 else count

@@ -1,0 +1,348 @@
+"""The whole picture: people with people, judges with people, judges with judges, and all of them with themselves.
+
+One `Agreement` holds what is known about every item. `summarise` makes it from gathered ratings; `parts` makes one for
+each value of a column, such as the language.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attunement.analysis.judge_agreement import WORD_COUNT, Citations, baselines, basis, citations, text_counts
+from attunement.analysis.ratings_file import Reading, read_ratings
+from attunement.analysis.ratings_table import Answered, AskedItem, Gathered, Sheet, gather
+from attunement.analysis.reliability import (
+    Again,
+    Reliability,
+    SingleRaters,
+    again,
+    judge_agreement,
+    people_agreement,
+    people_statistic,
+    reliability,
+)
+from attunement.analysis.trust import Around, Habits, TrustCard, trust_card
+from attunement.errors import InputError
+from attunement.instruments import Instrument
+from attunement.statistics.bootstrap import clustered_interval
+from attunement.statistics.correlation import ICC, icc
+from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.tables import Floats
+from attunement.store import Study
+
+
+class JudgePair(NamedTuple):
+    """How far two judges agree."""
+
+    first: str
+    second: str
+    agreement: SingleRaters | Undefined
+
+
+class PeopleDetails(NamedTuple):
+    """What else is known about the people."""
+
+    icc: ICC | Undefined
+    """ICC(2,k): how reliable the mean of a unit's raters is."""
+    interval: Interval | Undefined
+    """Of how far single raters agree."""
+    again: Again | Undefined
+    """All people together, each compared with their own earlier answers."""
+
+
+class ItemAgreement(NamedTuple):
+    """What is known about one item."""
+
+    item: AskedItem
+    conversations: int
+    """Those that people rated, or where there are no people those that judges rated."""
+    units: int
+    answers: dict[str, int]
+    """How often each answer was given, by people or where there are none by judges; NA and no answer among them."""
+    people: Reliability
+    single: SingleRaters | Undefined
+    """How far any two people agree."""
+    cards: tuple[TrustCard, ...]
+    """One a judge."""
+    rivals: dict[str, SingleRaters | Undefined]
+    """How far the trivial judges agree with people."""
+    details: PeopleDetails | None
+    judges: tuple[JudgePair, ...]
+    judges_again: dict[str, Again]
+    """Judges that were asked again, also where no person rated."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What is known about all items, and what it rests on."""
+
+    items: tuple[ItemAgreement, ...]
+    people: tuple[str, ...]
+    judges: tuple[str, ...]
+    left_out: Counter[str]
+    notes: tuple[str, ...] = ()
+    part: str = ""
+    """Which part of the conversations this is; empty for all of them."""
+    conversations: int = 0
+    professions: Mapping[str, int] = field(default_factory=Counter[str])
+    """What the people say they are by profession, and how many are so; those who said nothing are not counted."""
+    parts: tuple["Agreement", ...] = field(default=())
+
+
+class Beside(NamedTuple):
+    """What is known beside the ratings; all of it may be absent."""
+
+    counts: Mapping[str, Floats] | None = None
+    """For each unit what trivial judges count: see `baselines.text_counts`."""
+    citations: Mapping[tuple[str, str], Citations] | None = None
+    weights: Floats | None = None
+    """For each conversation one over its probability of being drawn."""
+
+
+NA, NO_ANSWER = "does not apply", "no answer"
+
+
+def chosen(gathered: Gathered, people: Sequence[str], judges: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The people and the judges who are meant.
+
+    People are chosen by name, or by anything that is known of them, such as a profession; judges by name. Without a
+    choice all of them are meant.
+
+    Raises:
+        InputError: Nobody fits.
+    """
+    found = tuple(
+        who.name
+        for who in gathered.raters
+        if who.name in gathered.people
+        and (not people or any(_fits(wanted, who.name, who.settings) for wanted in people))
+    )
+    if people and not found:
+        raise InputError(
+            f"nobody fits --people {', '.join(people)}; there are {', '.join(gathered.people[:8]) or 'no people'}"
+        )
+    for name in judges:
+        if name not in gathered.judges:
+            raise InputError(f"there is no judge {name!r}; there are {', '.join(gathered.judges[:8]) or 'none'}")
+    return found, tuple(name for name in gathered.judges if not judges or name in judges)
+
+
+def _fits(wanted: str, name: str, settings: Mapping[str, Any]) -> bool:
+    known: list[Any] = [name]
+    for value in settings.values():
+        known += value if isinstance(value, list) else [value]
+    return wanted.casefold() in {str(each).casefold() for each in known}
+
+
+def summarise(
+    gathered: Gathered,
+    people: Sequence[str] | None = None,
+    judges: Sequence[str] | None = None,
+    *,
+    items: Sequence[str] = (),
+    beside: Beside | None = None,
+    full: bool = False,
+) -> Agreement:
+    """All that is known about the agreement of these people and judges.
+
+    Args:
+        gathered: The ratings.
+        people: Those who count as people here; by default all people.
+        judges: The judges to hold against them; by default all judges.
+        items: Only these items, by id.
+        beside: What is known beside the ratings.
+        full: Whether to compute what only a full report shows.
+    """
+    who = _Who(
+        gathered.people if people is None else tuple(people), gathered.judges if judges is None else tuple(judges)
+    )
+    made = [
+        _item(gathered, number, who, beside or Beside(), full=full)
+        for number, item in enumerate(gathered.items)
+        if not items or item.id in items
+    ]
+    there = len(np.unique(gathered.unit_conversation[gathered.unit]))
+    said = [rater.settings.get("profession") for rater in gathered.raters if rater.name in who.people]
+    stated = Counter(str(profession) for profession in said if profession)
+    return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there, professions=stated)
+
+
+def parts(gathered: Gathered, column: str) -> dict[str, Gathered]:
+    """The ratings of each value of a column: `system`, or anything in the conversations' metadata.
+
+    Raises:
+        InputError: No conversation has it.
+    """
+    if column == "system":
+        values = [talk.identity.system for talk in gathered.talks]
+    else:
+        known = dict.fromkeys(name for talk in gathered.talks for name in talk.metadata)
+        if column not in known and gathered.talks:
+            raise InputError(f"no conversation has {column!r}; there are {', '.join(['system', *known][:12])}")
+        values = [_shown(talk.metadata.get(column)) for talk in gathered.talks]
+    every = np.array(values, dtype=np.object_)
+    return {value: gathered.only(every == value) for value in sorted(set(values))}
+
+
+def _shown(value: Any) -> str:
+    return "not stated" if value is None or value == "" else str(value)
+
+
+class _Who(NamedTuple):
+    people: tuple[str, ...]
+    judges: tuple[str, ...]
+
+
+def _item(gathered: Gathered, number: int, who: _Who, beside: Beside, *, full: bool) -> ItemAgreement:
+    sheet = gathered.sheet(number)
+    people = sheet.columns(who.people)
+    scale = sheet.item.scale
+    standing = reliability(people.values, sheet.conversation, scale)
+    around = _around(gathered, sheet, people, beside)
+    cards = [
+        trust_card(sheet, people, judge, standing, around, _habits(gathered, number, judge, beside) if full else None)
+        for judge in who.judges
+        if (sheet.states[:, sheet.of(judge)] != Answered.NOTHING).any()
+    ]
+    asked = people if (people.states != Answered.NOTHING).any() else sheet.columns(who.judges)
+    rated = (asked.states != Answered.NOTHING).any(axis=1)
+    single = people_agreement(people.values, ordered=scale.ordered)
+    return ItemAgreement(
+        item=sheet.item,
+        conversations=len(np.unique(sheet.conversation[rated])),
+        units=int(rated.sum()),
+        answers=_answers(asked),
+        people=standing,
+        single=single,
+        cards=tuple(cards),
+        rivals={
+            name: judge_agreement(answers, people.values, ordered=scale.ordered)
+            for name, answers in around.rivals.items()
+        },
+        details=_people_details(gathered, number, people, single) if full else None,
+        judges=_pairs(sheet, who.judges) if full else (),
+        judges_again=_judges_again(gathered, number, who.judges),
+    )
+
+
+def _answers(sheet: Sheet) -> dict[str, int]:
+    scale = sheet.item.scale
+    counts = {word: int((sheet.values == value).sum()) for value, word in zip(scale.values, scale.words, strict=True)}
+    missing = np.isin(sheet.states, [Answered.ABSTAINED, Answered.ERROR])
+    more = {NA: int((sheet.states == Answered.NA).sum()), NO_ANSWER: int(missing.sum())}
+    return counts | {word: count for word, count in more.items() if count}
+
+
+def _around(gathered: Gathered, sheet: Sheet, people: Sheet, beside: Beside) -> Around:
+    counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
+    rivals = baselines(counts, people.values, sheet.item.scale)
+    names = [talk.identity.system for talk in gathered.talks]
+    systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
+    weights = None if beside.weights is None else beside.weights[sheet.conversation]
+    return Around(
+        rivals, counts.get(WORD_COUNT), of_talk.astype(np.int64)[sheet.conversation], tuple(systems.tolist()), weights
+    )
+
+
+def _habits(gathered: Gathered, number: int, judge: str, beside: Beside) -> Habits:
+    answers, _ = gathered.again(number, judge)
+    found = (beside.citations or {}).get((judge, gathered.items[number].id))
+    return Habits(again(answers, ordered=gathered.items[number].scale.ordered), found)
+
+
+def _judges_again(gathered: Gathered, number: int, judges: Sequence[str]) -> dict[str, Again]:
+    found: dict[str, Again] = {}
+    for judge in judges:
+        result = again(gathered.again(number, judge)[0], ordered=gathered.items[number].scale.ordered)
+        if isinstance(result, Again):
+            found[judge] = result
+    return found
+
+
+def _people_details(gathered: Gathered, number: int, people: Sheet, single: SingleRaters | Undefined) -> PeopleDetails:
+    ordered = people.item.scale.ordered
+    interval: Interval | Undefined
+    if isinstance(single, SingleRaters):
+        interval = clustered_interval(people_statistic(people.values, ordered=ordered), people.conversation)
+    else:
+        interval = single
+    answers = [gathered.again(number, who.name)[0] for who in people.raters]
+    widest = max((each.shape[1] for each in answers), default=0)
+    padded = [np.pad(each, ((0, 0), (0, widest - each.shape[1])), constant_values=np.nan) for each in answers]
+    own = again(np.vstack(padded), ordered=ordered) if padded else Undefined("there are no people")
+    mean = icc(people.values, 2, average=True) if ordered else Undefined("the answers have no order")
+    return PeopleDetails(mean, interval, own)
+
+
+def _pairs(sheet: Sheet, judges: Sequence[str]) -> tuple[JudgePair, ...]:
+    ordered = sheet.item.scale.ordered
+    return tuple(
+        JudgePair(
+            first,
+            second,
+            judge_agreement(sheet.values[:, sheet.of(first)], sheet.values[:, [sheet.of(second)]], ordered=ordered),
+        )
+        for first, second in combinations(judges, 2)
+    )
+
+
+class Wish(NamedTuple):
+    """Whom and what to look at; without a choice all of it."""
+
+    judges: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    """By name, or by anything that is known of them, such as a profession."""
+    items: tuple[str, ...] = ()
+    by: str | None = None
+    """Also for each part: `system`, or a name in the conversations' metadata."""
+    full: bool = False
+    """Whether to compute what only a full report shows."""
+
+
+def agreement_in(study: Study, instrument: Instrument, wish: Wish | None = None) -> Agreement:
+    """How far people and judges agree in a study, on the items of one instrument.
+
+    Where a sample was drawn for people, figures rest on it, and on its `certify` part where it was split.
+
+    Raises:
+        InstrumentError: There is no such item.
+        InputError: Nobody fits the wish, or no conversation has the column.
+    """
+    wish = wish or Wish()
+    for name in wish.items:
+        instrument.item(name)
+    rests = basis(study, instrument.id, gather(study, instrument))
+    quoted = citations(study, instrument) if wish.full else None
+    beside = Beside(text_counts(study, rests.gathered), quoted, rests.weights)
+    found = _summarised(rests.gathered, wish, beside)
+    return replace(found, notes=(*rests.notes, *found.notes))
+
+
+def agreement_of(path: Path, reading: Reading, wish: Wish | None = None) -> Agreement:
+    """How far raters agree in a table of ratings.
+
+    Raises:
+        InputError: The table cannot be read as `reading` says, or nobody fits the wish.
+    """
+    wish = wish or Wish()
+    gathered = read_ratings(path, reading)
+    known = [each.id for each in gathered.items]
+    for name in wish.items:
+        if name not in known:
+            raise InputError(f"{path} has no item {name!r}; it has {', '.join(known[:12])}")
+    return _summarised(gathered, wish, Beside())
+
+
+def _summarised(gathered: Gathered, wish: Wish, beside: Beside) -> Agreement:
+    people, judges = chosen(gathered, wish.people, wish.judges)
+    pieces: Mapping[str, Gathered] = parts(gathered, wish.by) if wish.by else {}
+    found, *made = (
+        summarise(piece, people, judges, items=wish.items, beside=beside, full=wish.full)
+        for piece in (gathered, *pieces.values())
+    )
+    return replace(found, parts=tuple(replace(part, part=name) for name, part in zip(pieces, made, strict=True)))

@@ -1,0 +1,478 @@
+"""The trust card: how far can this judge be believed on this item?
+
+Everything that people's ratings can say about one judge and one item, with the verdict that follows. Figures are
+given always; where people do not agree, or too little is known, only the verdict is withheld.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from attunement.analysis.judge_agreement import (
+    FAILURES_NEEDED,
+    RECALL_NEEDED,
+    Citations,
+    Compared,
+    Held,
+    Missed,
+    Seen,
+    held,
+    missed,
+)
+from attunement.analysis.ratings_table import Answered, AskedItem, Sheet, Who
+from attunement.analysis.reliability import (
+    MANY_UNITS,
+    Again,
+    Levels,
+    Reliability,
+    SingleRaters,
+    Standing,
+    judge_agreement,
+    levels,
+    people_agreement,
+)
+from attunement.statistics.correlation import (
+    Correlation,
+    RangeCompression,
+    bias,
+    mean_absolute_error,
+    range_compression,
+    spearman,
+)
+from attunement.statistics.estimates import Mean, Rate, conversations_to_reach, failures_needed
+from attunement.statistics.kappa import Kappa, kappa
+from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.tables import Bools, Floats, Ints
+from attunement.statistics.tests import EPSILON, AlternativeAnnotator, alternative_annotator_test
+
+ABOUT = 0.1
+"""How far below the people's own agreement still counts as about as good."""
+_NEAR = f"less than {ABOUT:g} below the agreement of people, or above it"
+
+FEWEST_FOR_PRAISE = 30
+"""Below so many conversations intervals of agreement are somewhat too narrow: of simulated judges just too far from
+people 4 to 9 % looked as good as they at 15 to 25 conversations, and 3 % at 45."""
+
+
+class Verdict(StrEnum):
+    """What may be said of a judge on an item."""
+
+    AS_PEOPLE = "agrees with your raters about as well as they agree with each other"
+    IN_PART = "agrees in part, check by hand"
+    NOT = "does not agree, do not use"
+    NOT_ENOUGH = "not enough data"
+
+
+class Ruling(NamedTuple):
+    """A verdict, the rule that gave it, and where there is not enough data, what would be."""
+
+    verdict: Verdict
+    rule: str
+    needed: str | None = None
+
+
+def ruling(
+    people: Reliability,
+    held: Held,
+    stand_in: AlternativeAnnotator | Undefined,
+    missed: Missed | None = None,
+) -> Ruling:
+    """The verdict on a judge and an item; `missed` is given for gate items alone."""
+    return _agreement(people, held, stand_in) if missed is None else _gate(people, held, stand_in, missed)
+
+
+def _agreement(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined) -> Ruling:
+    if people.standing is not Standing.RELIABLE:
+        return _withheld(people)
+    gap, half = held.gap, held.half
+    if isinstance(gap, Undefined) or isinstance(half, Undefined):
+        reason = gap.reason if isinstance(gap, Undefined) else "the people's agreement has no value"
+        return Ruling(Verdict.NOT_ENOUGH, reason, _rated_by_all(MANY_UNITS))
+    if isinstance(half.interval, Undefined):
+        return Ruling(Verdict.NOT_ENOUGH, half.interval.reason, _rated_by_all(MANY_UNITS))
+    if half.interval.high < 0:
+        return Ruling(Verdict.NOT, "its whole interval lies below half of what people reach with each other")
+    beaten = _beats_rivals(held)
+    if beaten is not None:
+        return beaten
+    if isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail":
+        return Ruling(Verdict.IN_PART, "it beats the trivial judges, but cannot stand in for one rater")
+    if isinstance(gap.interval, Interval) and gap.interval.low >= -ABOUT:
+        if (seen := min(people.conversations, held.conversations)) < FEWEST_FOR_PRAISE:
+            rule = f"it looks as good as your raters, but {seen} conversations are too few to be sure of that"
+            return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_all(FEWEST_FOR_PRAISE))
+        rule = f"its whole interval lies {_NEAR}, and it is ahead of the trivial judges"
+        return Ruling(Verdict.AS_PEOPLE, rule)
+    return Ruling(
+        Verdict.IN_PART, f"it beats the trivial judges, but may be more than {ABOUT:g} below the agreement of people"
+    )
+
+
+def _withheld(people: Reliability) -> Ruling:
+    match people.standing:
+        case Standing.DISAGREE:
+            return Ruling(
+                Verdict.NOT_ENOUGH,
+                f"your raters disagree with each other ({people.rule}), so there is nothing to hold a judge against",
+                "not more of the same ratings, but a clearer item or trained raters",
+            )
+        case Standing.LITTLE_VARIATION:
+            needed = None if people.needed is None else _rated_by_two(people.needed)
+            rule = f"nearly all answers of your raters are the same ({people.rule})"
+            return Ruling(Verdict.NOT_ENOUGH, rule, needed or "conversations in which the other answers occur")
+        case _:
+            needed = MANY_UNITS if people.needed is None else people.needed
+            rule = f"whether your raters agree is not known ({people.rule})"
+            return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_two(needed))
+
+
+def _beats_rivals(held: Held) -> Ruling | None:
+    """None where the judge beats chance and the best trivial judge; otherwise what follows."""
+    if isinstance(held.interval, Undefined):
+        if isinstance(held.agreement, SingleRaters) and abs(held.agreement.value) < 1e-9:
+            return Ruling(Verdict.NOT, "its agreement is no better than that of a judge that always says the same")
+        return Ruling(Verdict.NOT_ENOUGH, held.interval.reason, _rated_by_all(MANY_UNITS))
+    for name, compared in _contests(held):
+        if isinstance(compared, Undefined):
+            return Ruling(Verdict.NOT_ENOUGH, f"it cannot be held against {name}", _rated_by_all(MANY_UNITS))
+        interval = compared.interval
+        if isinstance(interval, Interval) and interval.low > 0:
+            continue
+        sure = isinstance(interval, Interval) and interval.high <= 0
+        if sure or (compared.value <= 0 and held.units >= MANY_UNITS):
+            return Ruling(Verdict.NOT, f"it does not agree better than {name}")
+        return Ruling(
+            Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(_for_sign(compared, held))
+        )
+    return None
+
+
+def _contests(held: Held) -> list[tuple[str, Compared | Undefined]]:
+    value = held.agreement.value if isinstance(held.agreement, SingleRaters) else 0.0
+    contests: list[tuple[str, Compared | Undefined]] = [
+        ("a judge that always says the same", Compared(value, held.interval))
+    ]
+    if held.best_rival is not None:
+        contests.append((f"the trivial judge “{held.best_rival.name}”", held.best_rival.ahead))
+    return contests
+
+
+def _for_sign(compared: Compared, held: Held) -> int:
+    """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
+    if isinstance(compared.interval, Undefined) or compared.value <= 0:
+        return max(MANY_UNITS, held.conversations + 1)
+    return conversations_to_reach(compared.value, compared.interval.low, 0.0, held.conversations)
+
+
+def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined, missed: Missed) -> Ruling:
+    if missed.unknowable:
+        needed = "people's ratings of a random share of the conversations that it did not flag"
+        return Ruling(Verdict.NOT_ENOUGH, missed.unknowable, needed)
+    if people.standing is Standing.DISAGREE:
+        return _withheld(people)
+    counted = _enough_failures(people, missed)
+    if counted is not None:
+        return counted
+    if people.standing is Standing.NOT_ENOUGH:
+        return _withheld(people)
+    alarms = _alarms(missed)
+    if alarms is not None:
+        return alarms
+    near = (
+        isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
+    )
+    failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
+    caught = f"it catches at least {_LEAST} of the failures that two people found (the lower end counts)"
+    if missed.missed > (1 - RECALL_NEEDED) * missed.failures:
+        rule = f"{caught}, but misses {missed.missed:,} of {missed.failures:,} that at least one person found"
+        return Ruling(Verdict.IN_PART, rule)
+    if near and not failed:
+        return Ruling(Verdict.AS_PEOPLE, f"{caught}, and its agreement lies {_NEAR}")
+    return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
+
+
+def _alarms(missed: Missed) -> Ruling | None:
+    """None where it flags failures more often than it raises false alarms; otherwise what follows."""
+    if not isinstance(missed.false_alarm_rate, Rate):
+        return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
+    recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
+    alarms = missed.false_alarm_rate
+    highest = 1.0 if isinstance(alarms.interval, Undefined) else alarms.interval.high
+    if not isinstance(recall, Interval) or recall.low > highest:
+        return None
+    if alarms.value >= recall.low:
+        return Ruling(Verdict.NOT, "it flags what people found to be fine about as often as what they did not")
+    rule = f"people found only {missed.fine:,} without a failure, which says little about false alarms"
+    return Ruling(Verdict.NOT_ENOUGH, rule, f"about {_FINE_NEEDED} without a failure, labelled by two people")
+
+
+def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
+    """None where enough failures were labelled and enough of them caught; otherwise what follows."""
+    seen = missed.confirmed
+    if seen < FAILURES_NEEDED:
+        rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
+        missing = FAILURES_NEEDED - seen
+        needed = f"{missing} more {'failure' if missing == 1 else 'failures'} labelled by two people"
+        if seen:
+            needed += f": at the present rate {_rated_by_two(ceil(people.conversations * FAILURES_NEEDED / seen))}"
+        return Ruling(Verdict.NOT_ENOUGH, rule, needed)
+    recall = missed.recall
+    if isinstance(recall, Undefined) or isinstance(recall.interval, Undefined):
+        reason = recall.reason if isinstance(recall, Undefined) else str(recall.interval)
+        return Ruling(Verdict.NOT_ENOUGH, reason, "failures in more different conversations")
+    if recall.value < RECALL_NEEDED:
+        return Ruling(Verdict.NOT, f"it catches {_percent(recall.value)} of the failures, and {_LEAST} is the least")
+    if recall.interval.low < RECALL_NEEDED:
+        wanted = failures_needed(recall.value, RECALL_NEEDED)
+        rule = f"it may catch only {_percent(recall.interval.low)} of the failures, and {_LEAST} is the least"
+        needed = f"a judge that catches more: at {_percent(recall.value)} no number of failures would show {_LEAST}"
+        if missed.unflagged_needed is not None:
+            needed = (
+                f"about {missed.unflagged_needed:,} of those that were drawn less often, such as what it did not flag, "
+                "rated by two people each"
+            )
+        elif isinstance(wanted, int) and wanted <= _MOST_FAILURES:
+            needed = f"about {wanted:,} failures labelled by two people"
+        return Ruling(Verdict.NOT_ENOUGH, rule, needed)
+    return None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+_LEAST = _percent(RECALL_NEEDED)
+_MOST_FAILURES = 1000
+"""More failures than this nobody labels to see a judge just above the least."""
+
+
+_FINE_NEEDED = 30
+"""With so many and no false alarm among them, the interval of the share of false alarms ends at 12 %."""
+
+
+def _rated_by_two(conversations: int) -> str:
+    return f"about {conversations:,} conversations rated by two people each"
+
+
+def _rated_by_all(conversations: int) -> str:
+    return f"about {conversations:,} conversations rated by two people and the judge"
+
+
+_EXPERTS = frozenset({"expert", "clinician"})
+
+
+class Outcomes(NamedTuple):
+    """What came of asking a judge about the units that people rated."""
+
+    asked: int
+    values: int
+    na: int
+    abstained: int
+    errors: int
+
+
+class Group(NamedTuple):
+    """The judge within a part of the conversations."""
+
+    name: str
+    conversations: int
+    agreement: SingleRaters | Undefined
+    bias: Mean | Undefined
+
+
+class Applicability(NamedTuple):
+    """Whether raters agree on where the item applies at all, before they say whether it is met."""
+
+    people: SingleRaters | Undefined
+    judge: SingleRaters | Undefined
+
+
+class Details(NamedTuple):
+    """What stands behind the verdict for those who want to know it all."""
+
+    error: Mean | Undefined
+    """The mean absolute error against the mean of people."""
+    compression: RangeCompression | Undefined
+    with_median: Kappa | Undefined
+    """Against the median of people: as papers print it, and not comparable with what people reach."""
+    with_length: Correlation | Undefined
+    """Of judge minus people with the number of words: whether it favours long replies."""
+    applicability: Applicability | None
+    """None where nobody said that the item does not apply."""
+    by_length: tuple[Group, ...]
+    by_system: tuple[Group, ...]
+    again: Again | Undefined
+    citations: Citations | None
+    """None where it quoted nothing."""
+
+
+class TrustCard(NamedTuple):
+    """One judge on one item."""
+
+    item: AskedItem
+    judge: str
+    ruling: Ruling
+    people: Reliability
+    held: Held
+    bias: Mean | Undefined
+    stand_in: AlternativeAnnotator | Undefined
+    outcomes: Outcomes
+    levels: Levels
+    missed: Missed | None
+    """For gate items alone."""
+    details: Details | None
+
+
+class Habits(NamedTuple):
+    """What is known about a judge on an item beside its first answers."""
+
+    again: Again | Undefined
+    citations: Citations | None
+
+
+class Around(NamedTuple):
+    """What is known about the units of a sheet beside the ratings."""
+
+    rivals: Mapping[str, Floats]
+    """The answers of trivial judges, by name."""
+    words: Floats | None
+    """The number of words of each unit, where there is text."""
+    system: Ints
+    """For each unit the number of its system in `systems`."""
+    systems: tuple[str, ...]
+    weights: Floats | None
+    """For each unit one over its probability of being drawn, where there is a sample."""
+
+
+def trust_card(
+    sheet: Sheet, people: Sheet, judge: str, reliability: Reliability, around: Around, habits: Habits | None = None
+) -> TrustCard:
+    """Hold one judge against people on one item.
+
+    Args:
+        sheet: The item's sheet with the judge in it.
+        people: The same units with the people who count.
+        judge: The judge's name.
+        reliability: How far these people agree.
+        around: What else is known about the units.
+        habits: What it does when asked again, and its quotations; without it the card has no details.
+    """
+    column = sheet.of(judge)
+    answers, states = sheet.values[:, column], sheet.states[:, column]
+    scale, where = sheet.item.scale, sheet.conversation
+    rivals = {name: values for name, values in around.rivals.items() if name != judge}
+    against = held(answers, people.values, where, scale, rivals)
+    stand_in = alternative_annotator_test(
+        people.values,
+        answers,
+        where,
+        epsilon=_epsilon(people.raters),
+        nearness="distance" if scale.ordered and len(scale.values) > 2 else "same",
+    )
+    gate = None
+    if sheet.item.fails_at is not None:
+        gate = missed(Seen(people.values, people.states, answers, states, where, sheet.item.fails_at, around.weights))
+    mean = _row_means(people.values)
+    return TrustCard(
+        item=sheet.item,
+        judge=judge,
+        ruling=ruling(reliability, against, stand_in, gate),
+        people=reliability,
+        held=against,
+        bias=bias(answers, mean, where),
+        stand_in=stand_in,
+        outcomes=_outcomes(states, people.states),
+        levels=levels(answers, mean, around.system),
+        missed=gate,
+        details=None if habits is None else _details(sheet, people, column, mean, around, habits),
+    )
+
+
+def _epsilon(people: tuple[Who, ...]) -> float:
+    """How much worse a judge may be for its lower cost: most beside experts, least beside a crowd.
+
+    An expert states a profession, or has the role of one; whose role nobody knows counts as trained.
+    """
+    if any(who.settings.get("role") == "crowd" for who in people):
+        return EPSILON["crowd"]
+    experts = bool(people) and all(
+        who.settings.get("profession") or who.settings.get("role") in _EXPERTS for who in people
+    )
+    return EPSILON["expert" if experts else "trained"]
+
+
+def _outcomes(states: Ints, people: Ints) -> Outcomes:
+    here = states[(people != Answered.NOTHING).any(axis=1)]
+    count = np.bincount(here, minlength=len(Answered))
+    asked = int(count.sum() - count[Answered.NOTHING])
+    return Outcomes(asked, *(int(count[kind]) for kind in list(Answered)[1:]))
+
+
+def _row_means(values: Floats) -> Floats:
+    number = (~np.isnan(values)).sum(axis=1)
+    return np.where(number > 0, np.nansum(values, axis=1) / np.maximum(number, 1), np.nan)
+
+
+def _details(sheet: Sheet, people: Sheet, column: int, mean: Floats, around: Around, habits: Habits) -> Details:
+    answers, ordered = sheet.values[:, column], sheet.item.scale.ordered
+    both = ~np.isnan(answers) & ~np.isnan(mean)
+    middle = np.full(len(answers), np.nan)
+    middle[both] = np.nanmedian(people.values[both], axis=1)
+    no_text = Undefined("there is no text")
+    return Details(
+        error=mean_absolute_error(answers, mean, sheet.conversation),
+        compression=range_compression(answers, mean),
+        with_median=kappa(answers, middle, "quadratic" if ordered else "identity"),
+        with_length=no_text if around.words is None else spearman(answers - mean, around.words),
+        applicability=_applicability(sheet, people, column),
+        by_length=_by_length(answers, people, mean, around),
+        by_system=_by_system(answers, people, mean, around),
+        again=habits.again,
+        citations=habits.citations,
+    )
+
+
+def _applicability(sheet: Sheet, people: Sheet, column: int) -> Applicability | None:
+    applies = np.where(people.states == Answered.VALUE, 1.0, np.where(people.states == Answered.NA, 0.0, np.nan))
+    own = sheet.states[:, column]
+    judged = np.where(own == Answered.VALUE, 1.0, np.where(own == Answered.NA, 0.0, np.nan))
+    if not (applies == 0).any() and not (judged == 0).any():
+        return None
+    return Applicability(people_agreement(applies), judge_agreement(judged, applies))
+
+
+def _by_length(answers: Floats, people: Sheet, mean: Floats, around: Around) -> tuple[Group, ...]:
+    if around.words is None:
+        return ()
+    both = ~np.isnan(answers) & ~np.isnan(mean) & ~np.isnan(around.words)
+    if not both.any():
+        return ()
+    middle = float(np.median(around.words[both]))
+    parts = {
+        f"up to {middle:,.0f} words": both & (around.words <= middle),
+        f"more than {middle:,.0f} words": both & (around.words > middle),
+    }
+    return tuple(_group(name, part, answers, people, mean) for name, part in parts.items() if part.any())
+
+
+def _by_system(answers: Floats, people: Sheet, mean: Floats, around: Around) -> tuple[Group, ...]:
+    both = ~np.isnan(answers) & ~np.isnan(mean)
+    present: list[int] = np.unique(around.system[both]).tolist()
+    if len(present) < 2:
+        return ()
+    return tuple(
+        _group(around.systems[number], both & (around.system == number), answers, people, mean) for number in present
+    )
+
+
+def _group(name: str, part: Bools, answers: Floats, people: Sheet, mean: Floats) -> Group:
+    where = people.conversation[part]
+    return Group(
+        name,
+        len(np.unique(where)),
+        judge_agreement(answers[part], people.values[part], ordered=people.item.scale.ordered),
+        bias(answers[part], mean[part], where),
+    )

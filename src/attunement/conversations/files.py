@@ -1,0 +1,400 @@
+"""What kind of file is it, and which records does it hold?
+
+`--format` says it, or the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or the first line that is not blank.
+"""
+
+import csv
+import glob
+import gzip
+import importlib
+import io
+import math
+import shutil
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from attunement.conversations.json_files import json_of_any_kind, lines_of_json
+from attunement.conversations.messages import BadRecord, Fields, Format, Record, decoded, is_list, is_object
+from attunement.conversations.shapes import (
+    ChatText,
+    ListShape,
+    RowShape,
+    begins_like_a_chat,
+    grouped,
+    message_keys,
+    recognise,
+    row_shape,
+)
+from attunement.errors import InputError
+
+STDIN = "-"
+BAD_LINES = ".bad.jsonl"  # how the names of files end in which an earlier run kept records it could not read
+_SUFFIXES = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSON,
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".tab": Format.TSV,
+    ".txt": Format.TEXT,
+    ".parquet": Format.PARQUET,
+}
+_BUFFER = 1 << 20  # conversations are long lines
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+class Source(NamedTuple):
+    """One file to read. `path` is None for standard input."""
+
+    path: Path | None
+
+    def __str__(self) -> str:
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def kind(self) -> Format | None:
+        """What the name says the file is, with or without `.gz`; None where it says nothing."""
+        return None if self.path is None else _SUFFIXES.get(Path(_uncompressed(self.path.name)).suffix.lower())
+
+    @property
+    def stem(self) -> str | None:
+        """The name without its endings, which is the id of a file that is one conversation."""
+        return None if self.path is None else Path(_uncompressed(self.path.name)).stem
+
+
+def find(inputs: Sequence[str | Path]) -> list[Source]:
+    """The files that `inputs` mean, each once, in the order given and by name within a folder or a pattern.
+
+    A folder means the files in it and below whose names end like conversations (`.jsonl`, `.csv`, `.txt.gz`, ...) and
+    are not hidden. Files in which an earlier run kept bad records are read only by name.
+
+    Raises:
+        InputError: A name, folder or pattern leads to no file.
+    """
+    found: dict[Path | None, Source] = {}
+    for given in map(str, inputs):
+        for path in [None] if given == STDIN else _paths(given):
+            found.setdefault(path and path.resolve(), Source(path))
+    if not found:
+        raise InputError("No file was given to read conversations from.")
+    return list(found.values())
+
+
+def _paths(given: str) -> list[Path]:
+    path = Path(given)
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if _is_meant(each.relative_to(path)) and each.is_file())
+        if not files:
+            raise InputError(f"{given}: the folder holds no file of conversations (.jsonl, .json, .csv, .tsv, .txt).")
+        return files
+    if path.exists():
+        return [path]
+    # `Path.glob` takes no absolute pattern.
+    matches = sorted(Path(match) for match in glob.glob(given, recursive=True))  # noqa: PTH207
+    files = [match for match in matches if match.is_file() and not match.name.endswith(BAD_LINES)]
+    if not files:
+        raise InputError(f"{given}: there is no such file, and no file matches it as a pattern.")
+    return files
+
+
+def _is_meant(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return not hidden and Source(path).kind is not None and not path.name.endswith(BAD_LINES)
+
+
+@contextmanager
+def opened(source: Source) -> Generator[io.BufferedReader]:
+    """The bytes of `source`, uncompressed, behind a byte order mark if there is one.
+
+    Raises:
+        InputError: The file cannot be opened, read or uncompressed.
+    """
+    try:
+        with _as_stored(source) as stored:
+            compressed = stored.peek(len(_GZIP)).startswith(_GZIP)
+            stream = _buffered(gzip.GzipFile(fileobj=stored)) if compressed else stored
+            if stream.peek(len(_BOM)).startswith(_BOM):
+                stream.read(len(_BOM))
+            yield stream
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{source}: the file cannot be read: {reason}.") from error
+
+
+@contextmanager
+def _as_stored(source: Source) -> Generator[io.BufferedReader]:
+    if source.path is not None:
+        with _buffered(io.FileIO(source.path)) as stream:
+            yield stream
+        return
+    # What is in a pipe is taken as it comes. A buffer that Python knows would wait until it is full, and a thread that
+    # waits in it when the program ends would bring it down.
+    stream = _buffered(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+    try:
+        yield stream
+    finally:
+        stream.detach()  # standard input is not ours to close
+
+
+def _buffered(raw: Any) -> io.BufferedReader:
+    return io.BufferedReader(raw, _BUFFER)
+
+
+def _uncompressed(name: str) -> str:
+    return name[:-3] if name.lower().endswith(".gz") else name
+
+
+# A whole conversation may stand in one field. The limit keeps a quotation mark that is never closed from filling the
+# memory with the rest of a large file.
+_LONGEST_FIELD = 1 << 28
+_DELIMITERS = (",", "\t", ";", "|")
+
+
+class _Lines:
+    """Lines of text for the CSV parser, which remember what the row at hand was made of."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = iter(lines)
+        self.number = 0
+        self.row: list[bytes] = []
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        self.row.append(line)
+        # Wrong bytes are reported once the row is whole, so that the next row is still found.
+        return line.decode("utf-8", "surrogateescape")
+
+
+def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Record]:
+    """One record a row, with the names of the header as keys; its line is where the row begins.
+
+    Without a `delimiter`, the one that splits the header into most fields is taken.
+    """
+    csv.field_size_limit(max(_LONGEST_FIELD, csv.field_size_limit()))
+    lines = iter(lines)
+    head = _up_to_header(lines)
+    if not head:
+        return
+    source = _Lines(chain(head, lines))
+    parser = csv.reader(source, delimiter=delimiter or _likely_delimiter(head[-1]), strict=True)
+    header: list[str] | None = None
+    while True:
+        line = source.number + 1
+        source.row.clear()
+        value: BadRecord | dict[str, str]
+        try:
+            fields = next(parser)
+            raw = b"".join(source.row)
+            if not fields:
+                continue
+            if not raw.isascii():
+                decoded(raw)
+            if header is None:
+                header = _checked(fields)
+                continue
+            value = _named(fields, header)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            value = BadRecord(_why(error, b"".join(source.row)))
+        except BadRecord as error:
+            value = error
+        yield Record(line, value, b"".join(source.row))
+        if header is None:
+            return  # without its header, no row of the table can be read
+
+
+def _why(error: csv.Error, raw: bytes) -> str:
+    """Why a row cannot be read, and what to do: spreadsheets have other kinds of text to save a table as."""
+    if b"\0" in raw:
+        return "this is not UTF-8 text; save the table as CSV in UTF-8"
+    if b"\r" in raw.rstrip(b"\r\n"):
+        return "the lines end as no program of today ends them; save the table as CSV in UTF-8"
+    return f"this row cannot be read ({error}); look for a quotation mark that is not closed"
+
+
+def _named(fields: list[str], header: list[str]) -> dict[str, str]:
+    if len(fields) != len(header):
+        raise BadRecord(f"this row has {len(fields)} fields where the header has {len(header)}")
+    return dict(zip(header, fields, strict=True))
+
+
+def _checked(header: list[str]) -> list[str]:
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise BadRecord(f"the header has the column {twice[0]!r} twice; give each column its own name")
+    return header
+
+
+def _up_to_header(lines: Iterator[bytes]) -> list[bytes]:
+    head: list[bytes] = []
+    for line in lines:
+        head.append(line)
+        if not line.isspace():
+            return head
+    return []
+
+
+def column_names(header: bytes, delimiter: str | None = None) -> list[str]:
+    """The names in the line `header`; none where it is no row of a table."""
+    text = header.decode("utf-8", "replace")
+    try:
+        return next(csv.reader([text], delimiter=delimiter or _likely_delimiter(header)))
+    except csv.Error:
+        return []
+
+
+def _likely_delimiter(header: bytes) -> str:
+    return max(_DELIMITERS, key=lambda delimiter: len(column_names(header, delimiter)))
+
+
+_ROWS_AT_ONCE = 512  # conversations are large; this many fit into memory whatever the row group's size
+_IN_MEMORY = 1 << 24
+
+
+def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
+    """One record a row, numbered from 1.
+
+    Raises:
+        InputError: The extra is not installed, or the file is not Parquet.
+    """
+    try:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise InputError(f"{name}: Parquet files need an extra: pip install 'attunement[parquet]'.") from None
+    arrow: Any = importlib.import_module("pyarrow")
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
+        seekable: Any = stream
+        if not (isinstance(stream.raw, io.FileIO) and stream.seekable()):
+            # Parquet is read from its end: what is compressed or comes through a pipe is put aside first.
+            shutil.copyfileobj(stream, copy)
+            seekable = copy
+        try:
+            batches = parquet.ParquetFile(seekable).iter_batches(batch_size=_ROWS_AT_ONCE)
+            number = 0
+            for batch in batches:
+                for row in batch.to_pylist():
+                    number += 1
+                    value = {key: _plain(cell) for key, cell in row.items()}
+                    yield Record(number, value, repr(row))
+        except arrow.ArrowException as error:
+            raise InputError(f"{name}: the file is not readable as Parquet ({error}).") from error
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON can hold it: times, decimals and the like become text, and "not a number" is no value."""
+    if is_object(value):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if is_list(value):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return str(value)
+
+
+_PARQUET = b"PAR1"
+
+
+def records(source: Source, wanted: Format | None, fields: Fields) -> Iterator[Record]:
+    """The records of `source`, each of which should be one conversation; rows that make one are put together.
+
+    Raises:
+        InputError: The file cannot be read at all, or nothing says what kind of file it is.
+    """
+    with opened(source) as stream:
+        found = _records_of_kind(source, stream, wanted, fields)
+        for record in found:
+            shape = _row_shape(record.value, wanted, fields)
+            if isinstance(record.value, BadRecord):
+                yield record
+            elif shape is None:
+                yield record
+                yield from found
+            else:
+                yield from grouped(chain([record], found), shape)
+
+
+def _row_shape(value: object, wanted: Format | None, fields: Fields) -> RowShape | None:
+    if wanted is Format.ROWS:
+        return row_shape(value, fields, forced=True)
+    if wanted is not None and not wanted.is_kind:
+        return None
+    whole = isinstance(recognise(value, None, fields), ListShape)
+    return None if whole else row_shape(value, fields)
+
+
+def _records_of_kind(
+    source: Source, stream: io.BufferedReader, wanted: Format | None, fields: Fields
+) -> Iterator[Record]:
+    forced = wanted if wanted is not None and wanted.is_kind else None
+    kind = forced or source.kind
+    if kind is Format.PARQUET or (kind is None and stream.peek(len(_PARQUET)).startswith(_PARQUET)):
+        return parquet_rows(stream, str(source))
+    lines: Iterator[bytes] = iter(stream)
+    if forced is None and kind in (None, Format.TEXT):
+        # Anything may be called `.txt`, and what comes through a pipe has no name.
+        head = _head(lines)
+        lines = chain(head, lines)
+        kind = _kind_of(head[-1] if head else b"", fields) or kind
+    match kind:
+        case Format.JSONL:
+            return lines_of_json(lines)
+        case Format.JSON:
+            return json_of_any_kind(lines, lambda value: recognise(value, wanted, fields) is not None)
+        case Format.CSV:
+            return rows(lines)
+        case Format.TSV:
+            return rows(lines, "\t")
+        case Format.TEXT:
+            return iter([_whole_text(b"".join(lines))])
+        case _ if source.path and source.path.suffix == ".eval":
+            raise InputError(
+                f"{source}: this log of Inspect is packed; write it as JSON first: inspect log convert {source} "
+                "--to json --output-dir logs --resolve-attachments full."
+            )
+        case _:
+            raise InputError(
+                f"{source}: nothing says what kind of file this is; give --format jsonl, json, csv, tsv or text."
+            )
+
+
+def _head(lines: Iterator[bytes]) -> list[bytes]:
+    head: list[bytes] = []
+    for line in lines:
+        head.append(line)
+        if not line.isspace():
+            break
+    return head
+
+
+def _kind_of(line: bytes, fields: Fields) -> Format | None:
+    """What a file is that has `line` as its first line that is not blank; None where the line does not show it."""
+    if begins_like_a_chat(line.decode("utf-8", "replace")):
+        return Format.TEXT
+    if line.lstrip().startswith((b"{", b"[")):
+        return Format.JSON
+    columns = dict.fromkeys(column_names(line), "")
+    if message_keys(columns) or any(recognise(columns, shape, fields) for shape in (None, Format.TRANSCRIPT)):
+        return Format.CSV
+    return None
+
+
+def _whole_text(raw: bytes) -> Record:
+    try:
+        return Record(1, ChatText(decoded(raw)), raw)
+    except BadRecord as error:
+        return Record(1, error, raw)

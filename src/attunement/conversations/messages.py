@@ -1,0 +1,475 @@
+"""What a file gives before it is understood: one record with its place, and the reason why a record is refused."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeGuard
+
+from attunement.conversations.model import Origin, Turn
+
+
+class BadRecord(Exception):
+    """One record cannot be read; the others may be fine. `reason` is a clause that stands behind the place."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line  # where in the record the fault stands, if that is known: 1 is its first line
+
+
+class InexactNumber(Exception):
+    """A number was rounded when its line was parsed: the line must be parsed again by the exact, slower way."""
+
+
+class Place(NamedTuple):
+    """Where a record begins. For Parquet, `line` is the row; both count from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Record(NamedTuple):
+    """One record of a file: what was parsed, or a `BadRecord` that says why it could not be."""
+
+    line: int
+    value: Any
+    raw: bytes | str
+    exact: bool = True  # False: whole numbers of more than 64 bits were rounded
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether `value` is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether `value` is a JSON list."""
+    return isinstance(value, list)
+
+
+def listed(record: Any, key: str | None) -> list[Any]:
+    """The list in the field `key` of `record`; without a key, the record itself.
+
+    Raises:
+        BadRecord: It is no list.
+    """
+    value = record if key is None else record[key]
+    if not is_list(value):
+        raise BadRecord(
+            "this is no conversation" if key is None else f"the field '{key}' holds no list of what was said"
+        )
+    return value
+
+
+def decoded(raw: bytes) -> str:
+    """The text of `raw`, in which lone surrogates may occur.
+
+    Raises:
+        BadRecord: `raw` is not UTF-8; the reason names the first wrong byte.
+    """
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1)
+        raise BadRecord(
+            f"this is not UTF-8 text (the line has 0x{raw[error.start]:02x} as byte {column + 1}); save it as UTF-8",
+            line + 1,
+        ) from None
+
+
+def surely_exact(value: object) -> bool:
+    """Whether every number in `value` is sure to be what the file says.
+
+    orjson rounds whole numbers that need more than 64 bits to floats; ids of 20 digits are such numbers.
+    """
+    if isinstance(value, str):
+        return True
+    if isinstance(value, float):
+        return abs(value) < 2**63
+    if is_object(value):
+        return all(map(surely_exact, value.values()))
+    return all(map(surely_exact, value)) if is_list(value) else True
+
+
+class Side(Enum):
+    """Who a message belongs to."""
+
+    USER = auto()
+    ASSISTANT = auto()
+    INSTRUCTIONS = auto()
+    TOOL_CALL = auto()
+    TOOL_RESULT = auto()
+
+
+_USER = ("user", "human", "person", "usr", "seeker", "client", "patient", "customer", "member", "speaker", "caller")
+_ASSISTANT = (
+    "assistant", "chatbot", "bot", "gpt", "ai", "model", "sys", "chatgpt", "supporter", "therapist", "counselor",
+    "counsellor", "coach", "clinician", "helper", "listener", "agent",
+)  # fmt: skip
+
+# Whose words can be taken as they are; those of tools need marking first.
+SPOKEN: Mapping[str, Side] = {
+    **dict.fromkeys(_USER, Side.USER),
+    **dict.fromkeys(_ASSISTANT, Side.ASSISTANT),
+    **dict.fromkeys(("system", "developer"), Side.INSTRUCTIONS),
+}
+_SIDES: Mapping[str, Side] = {
+    **SPOKEN,
+    "function_call": Side.TOOL_CALL,
+    **dict.fromkeys(("tool", "function", "observation"), Side.TOOL_RESULT),
+}
+
+# A list of messages: where it stands in a record, and what a message calls its speaker and its words.
+TALK = (
+    "messages", "conversations", "conversation", "turns", "exchanges", "pairs", "dialogue", "dialog", "dialogs",
+    "chat", "chat_history", "history", "transcript", "utterances",
+)  # fmt: skip
+ROLE = ("role", "from", "speaker", "sender", "author", "speaker_role")
+CONTENT = ("content", "value", "text", "message", "utterance", "body")
+
+# One exchange: the field of the person and the field of the assistant. Those that name a speaker come first.
+EXCHANGE_USER = (
+    *_USER, "user_message", "user_input", "user_statement", "prompt", "question", "query", "input",
+)  # fmt: skip
+EXCHANGE_ASSISTANT = (
+    *_ASSISTANT, "assistant_message", "assistant_response", "bot_message", "bot_response", "response", "reply",
+    "answer", "output", "completion",
+)  # fmt: skip
+
+# A flat record: the field with the person's words and the field with the reply.
+PROMPT = (
+    "user_statement", "user_message", "user_utterance", "user_input", "user_query", "user_prompt", "seeker_post",
+    "question", "query", "user", "human", "seeker", "client", "patient", "instruction", "input", "prompt", "context",
+)  # fmt: skip
+RESPONSE = (
+    "assistant_response", "assistant_message", "bot_response", "chatbot_response", "model_response", "response_post",
+    "response", "reply", "answer", "assistant", "chatbot", "bot", "supporter", "therapist", "counselor", "completion",
+    "output",
+)  # fmt: skip
+
+# A whole chat as one text in a field.
+TRANSCRIPT = ("full_conversation", "conversation", "transcript", "dialogue", "dialog", "chat", "chat_log", "text")
+
+# The turns before the exchange that a flat record holds.
+HISTORY = ("history", "chat_history")
+
+CONVERSATION_ID = ("conversation_id", "conv_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "thread_id")
+ID = (
+    "conversation_id", "conv_id", "dialogue_id", "dialog_id", "chat_id", "id", "sample_id", "session_id", "thread_id",
+    "transcript_id", "example_id", "uid", "uuid",
+)  # fmt: skip
+SYSTEM = ("system", "system_name", "model", "model_name", "bot", "bot_name", "chatbot", "provider_llm")
+INSTRUCTIONS = ("instructions", "system_prompt", "system_message")
+METADATA = ("metadata", "meta")
+TURN_NUMBER = (
+    "turn", "turn_index", "turn_idx", "turn_number", "turn_no", "turn_id", "utterance_idx", "utterance_index",
+    "message_index", "message_idx", "message_number", "index", "idx",
+)  # fmt: skip
+
+
+def side_of(label: object) -> Side | None:
+    """Whose words stand under `label`, whatever its case; None where the label is not known."""
+    if not isinstance(label, str):
+        return None
+    return _SIDES.get(label) or _SIDES.get(plain(label))
+
+
+def plain(name: str) -> str:
+    """`name` as the lists here spell it: `Conversation ID` is `conversation_id`."""
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def present(wanted: Iterable[str], keys: Collection[str]) -> list[str]:
+    """Those of `keys`, in their own spelling, that `wanted` names, in the order of `wanted`."""
+    spelled = {plain(key): key for key in reversed([*keys])} | {key: key for key in keys}
+    return [spelled[name] for name in wanted if name in spelled]
+
+
+_as_turn = partial(tuple[str, str].__new__, Turn)
+
+
+class Talk(NamedTuple):
+    """What was said in one record."""
+
+    turns: tuple[Turn, ...]
+    unanswered: bool  # a last message of the person had no reply and was left out
+    instructions: str | None = None
+
+
+def plain_talk(users: list[Any], replies: list[Any]) -> Talk | None:
+    """The talk where each message has its reply and all of them are plain texts; None where some are not."""
+    if set(map(type, users)) == set(map(type, replies)) == {str}:
+        # `Turn` itself would check its arguments once more, which takes longer than all the rest.
+        return Talk(tuple(map(_as_turn, zip(users, replies, strict=True))), unanswered=False)
+    return None
+
+
+def weave(messages: Iterable[tuple[Side, str]]) -> Talk:
+    """Put messages together into turns.
+
+    Messages of one side that follow each other are joined with a blank line. A reply that no message precedes opens
+    the conversation, with an empty `user`. An empty message is a message: a reply of no words stays a reply.
+    """
+    turns: list[Turn] = []
+    instructions: str | None = None
+    user: str | None = None
+    reply: str | None = None
+    for side, text in messages:
+        if side is Side.USER:
+            if reply is not None:
+                turns.append(Turn(user or "", reply))
+                user = reply = None
+            user = text if user is None else join(user, text)
+        elif side is Side.INSTRUCTIONS:
+            instructions = text if instructions is None else join(instructions, text)
+        else:
+            reply = text if reply is None else join(reply, text)
+    if reply is not None:
+        turns.append(Turn(user or "", reply))
+        user = None
+    return Talk(tuple(turns), user is not None, instructions)
+
+
+def join(first: str, second: str) -> str:
+    """Two texts with a blank line between them, or the one of them that is not empty."""
+    return f"{first}\n\n{second}" if first and second else first or second
+
+
+_CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use"})
+_RESULTS = frozenset({"tool_result", "tool-result", "function_call_output", "web_search_tool_result"})
+_PRIVATE = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_REFUSED = ("image", "audio", "video", "file", "document")
+
+
+class Said(NamedTuple):
+    """The words of a message, and apart from them the tool results that it carries for the assistant."""
+
+    text: str
+    results: str = ""
+
+
+def read_content(content: Any, exact: bool = True) -> Said:
+    """Read the content of a message: a text, or a list of parts.
+
+    Parts are joined with line breaks. `exact` says that no number in there was rounded.
+
+    Raises:
+        BadRecord: A part is a picture, a sound or a file, or of a kind that is not known.
+        InexactNumber: The arguments of a tool call hold a number that may have been rounded.
+    """
+    if content is None:
+        return Said("")
+    if isinstance(content, str):
+        return Said(content)
+    parts = content if is_list(content) else [content]
+    texts: list[str] = []
+    results: list[str] = []
+    for part in parts:
+        kind, text = _read_part(part, exact)
+        if kind in _RESULTS:
+            results.append(text)
+        elif kind not in _PRIVATE:
+            texts.append(text)
+    return Said("\n".join(texts), "\n".join(results))
+
+
+def _read_part(part: Any, exact: bool) -> tuple[str, str]:
+    if isinstance(part, str):
+        return "text", part
+    if not is_object(part):
+        raise BadRecord(f"a message holds {json.dumps(part)[:40]} where its words should be")
+    kind = str(part.get("type") or "text")
+    if any(kind.removeprefix("input_").startswith(word) for word in _REFUSED):
+        raise BadRecord(f"a message holds a part of the kind '{kind}', and only text can be read")
+    if kind in _CALLS:
+        return kind, tool_call(part, exact)
+    if kind in _RESULTS:
+        return kind, tool_result(part.get("content", part.get("output", part.get("result"))), None, exact)
+    if kind in _PRIVATE:
+        return kind, ""
+    text = part.get("text", part.get("refusal"))
+    if isinstance(text, str):
+        return kind, text
+    raise BadRecord(f"a message holds a part of the kind '{kind}' without text, which cannot be read")
+
+
+def tool_call(call: dict[str, Any], exact: bool = True) -> str:
+    """A tool call as marked text: `[tool call NAME: {...}]`."""
+    function: Any = call.get("function")
+    inner = function if is_object(function) else call
+    name = inner.get("name", "unnamed")
+    arguments = inner.get("arguments", inner.get("input", inner.get("args")))
+    return f"[tool call {name}]" if arguments is None else f"[tool call {name}: {_compact(arguments, exact)}]"
+
+
+def tool_result(content: Any, name: object = None, exact: bool = True) -> str:
+    """What a tool gave back, as marked text: `[tool result NAME: ...]`."""
+    text = join(*read_content(content, exact)) if isinstance(content, (str, list)) else _compact(content, exact)
+    return f"[tool result {name}: {text}]" if name else f"[tool result: {text}]"
+
+
+def _compact(value: Any, exact: bool) -> str:
+    if isinstance(value, str):
+        return value
+    if not exact and not surely_exact(value):
+        raise InexactNumber
+    return json.dumps(value, ensure_ascii=False)
+
+
+_ORIGINS = frozenset(Origin)
+_WORDS_OF_A_NAME = 4  # "Claude 3.5 Sonnet v2" is a name; system prompts of fewer words end with a full stop
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The names of fields, where the usual ones are not to be taken."""
+
+    prompt: str | None = None
+    response: str | None = None
+    id: str | None = None
+    system: str | None = None
+
+
+class About(NamedTuple):
+    """What a record says beside the talk."""
+
+    id: str | None
+    system: str | None
+    instructions: str | None
+    origin: Origin
+    metadata: dict[str, Any]
+
+
+class _Wanted(NamedTuple):
+    ids: tuple[str, ...]
+    systems: tuple[str, ...]
+
+
+class Layout(NamedTuple):
+    """Which fields of a record say what, for all records with the same fields."""
+
+    wanted: _Wanted
+    ids: tuple[str, ...]
+    systems: tuple[str, ...]
+    prompt: str | None  # a field `system` that may be the system prompt
+    instructions: tuple[str, ...]
+    origins: tuple[str, ...]
+    objects: tuple[str, ...]
+    rest: tuple[str, ...]
+
+
+def lay_out(keys: Iterable[str], talk: Collection[str], fields: Fields) -> Layout:
+    """Say which of `keys` hold what; `talk` are those that hold the conversation itself."""
+    rest = tuple(key for key in keys if key not in talk)
+
+    def among(wanted: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(present(wanted, rest))
+
+    wanted = _Wanted(
+        ids=ID if fields.id is None else (fields.id,),
+        systems=SYSTEM if fields.system is None else (fields.system,),
+    )
+    instructions = among(INSTRUCTIONS)
+    ambiguous = among(("system",)) if fields.system is None and not among(("instructions",)) else ()
+    return Layout(
+        wanted=wanted,
+        ids=among(wanted.ids),
+        systems=among(wanted.systems),
+        prompt=ambiguous[0] if ambiguous else None,
+        instructions=instructions,
+        origins=among(("origin",)),
+        objects=among(METADATA),
+        rest=rest,
+    )
+
+
+def read_about(record: dict[str, Any], layout: Layout, exact: bool) -> About:
+    """What `record` says beside the talk; every field that says none of it is kept as metadata.
+
+    Raises:
+        InexactNumber: A number may have been rounded, where `exact` does not say that none was.
+    """
+    rest = {key: record[key] for key in layout.rest}
+    inner: dict[str, Any] = {}
+    for key in layout.objects:
+        if isinstance(rest[key], dict):
+            inner |= rest.pop(key)
+    instructions = ""
+    for key in layout.instructions:
+        if rest[key] is None or isinstance(rest[key], str):
+            instructions = join(instructions, rest.pop(key) or "")
+    if layout.prompt is not None and isinstance(rest[layout.prompt], str) and reads_as_prompt(rest[layout.prompt]):
+        instructions = join(instructions, rest.pop(layout.prompt))
+    identity = _take(layout.ids, rest, exact)
+    system = _take(layout.systems, rest, exact)
+    origin = _take_origin(layout.origins, rest)
+    if not exact and not (surely_exact(rest) and surely_exact(inner)):
+        raise InexactNumber
+    if inner:
+        identity = identity or _take(present(layout.wanted.ids, inner), inner, exact)
+        system = system or _take(present(layout.wanted.systems, inner), inner, exact)
+        origin = origin or _take_origin(present(("origin",), inner), inner)
+        for key, value in inner.items():
+            rest[f"metadata.{key}" if key in rest else key] = value
+    return About(identity, system, instructions or None, origin or Origin.UNKNOWN, rest)
+
+
+@lru_cache(maxsize=64)  # a file says the same few again and again
+def reads_as_prompt(system: str) -> bool:
+    """Whether a field `system` holds the bot's system prompt and not its name."""
+    return "\n" in system or len(system.split()) > _WORDS_OF_A_NAME or system.rstrip().endswith((".", "!", "?"))
+
+
+def _take(keys: Iterable[str], record: dict[str, Any], exact: bool) -> str | None:
+    for key in keys:
+        value = record.get(key)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+            if not (exact or surely_exact(value)):
+                raise InexactNumber
+            del record[key]
+            return str(value)
+    return None
+
+
+def _take_origin(keys: Iterable[str], record: dict[str, Any]) -> Origin | None:
+    for key in keys:
+        if isinstance(value := record[key], str) and value.casefold() in _ORIGINS:
+            del record[key]
+            return Origin(value.casefold())
+    return None
+
+
+class Format(StrEnum):
+    """A kind of file or a shape of records.
+
+    Naming a kind leaves the shape of its records to be recognised, and naming a shape leaves the kind of file.
+    """
+
+    MESSAGES = "messages"
+    SHAREGPT = "sharegpt"
+    TURNS = "turns"
+    EXCHANGES = "exchanges"
+    PAIRS = "pairs"
+    FLAT = "flat"
+    ROWS = "rows"
+    TRANSCRIPT = "transcript"
+    JSONL = "jsonl"
+    JSON = "json"
+    CSV = "csv"
+    TSV = "tsv"
+    TEXT = "text"
+    PARQUET = "parquet"
+
+    @property
+    def is_kind(self) -> bool:
+        """Whether this names a kind of file and not a shape of records."""
+        return self in KINDS
+
+
+KINDS = frozenset({Format.JSONL, Format.JSON, Format.CSV, Format.TSV, Format.TEXT, Format.PARQUET})

@@ -1,0 +1,155 @@
+"""Conversations out, in any of the JSON shapes, so that reading them again gives the same conversations.
+
+A file appears whole or not at all: it is written beside its place under another name and then moved there.
+"""
+
+import gzip
+import json
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from attunement.conversations.messages import reads_as_prompt
+from attunement.conversations.model import Conversation, Turn
+from attunement.errors import InputError
+
+STDOUT = "-"
+
+
+class Shape(StrEnum):
+    """The shapes in which conversations can be written."""
+
+    MESSAGES = "messages"
+    TURNS = "turns"
+    EXCHANGES = "exchanges"
+    PAIRS = "pairs"
+    SHAREGPT = "sharegpt"
+    FLAT = "flat"
+
+
+def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, shape: Shape = Shape.MESSAGES) -> int:
+    """Write `conversations` and say how many they were.
+
+    Args:
+        conversations: They are written as they come; none is kept.
+        target: A file `.jsonl` or `.json`, each also with `.gz`; `-` for standard output, or an open stream, as JSONL.
+        shape: How each record holds the talk.
+
+    Raises:
+        InputError: The name ends in no such way, the file cannot be written, or a conversation has more turns than
+            the shape can hold.
+    """
+    if not isinstance(target, (str, Path)):
+        return _write_lines(conversations, target, shape)
+    if str(target) == STDOUT:
+        return _write_lines(conversations, sys.stdout.buffer, shape)
+    path = Path(target)
+    write_records = _writer_for(path)
+    with replacing(path) as stream:
+        if path.suffix == ".gz":
+            # The time and the name are left out of the head, so that equal conversations are equal bytes.
+            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
+                return write_records(conversations, compressed, shape)
+        return write_records(conversations, stream, shape)
+
+
+def _writer_for(path: Path) -> Callable[[Iterable[Conversation], Any, Shape], int]:
+    name = path.name.removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson")):
+        return _write_lines
+    if name.endswith(".json"):
+        return _write_list
+    raise InputError(f"{path}: conversations are written as .jsonl or .json, with or without .gz; change the ending.")
+
+
+def _write_lines(conversations: Iterable[Conversation], stream: Any, shape: Shape) -> int:
+    count = 0
+    for conversation in conversations:
+        stream.write(encode(as_record(conversation, shape)) + b"\n")
+        count += 1
+    return count
+
+
+def _write_list(conversations: Iterable[Conversation], stream: Any, shape: Shape) -> int:
+    count = 0
+    for conversation in conversations:
+        stream.write(b",\n" if count else b"[\n")
+        stream.write(encode(as_record(conversation, shape)))
+        count += 1
+    stream.write(b"\n]\n" if count else b"[]\n")
+    return count
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[BinaryIO]:
+    """A stream whose content takes the place of `path` when all of it is written; until then the old file stays."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        try:
+            with part.open("wb") as stream:
+                yield stream
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be written: {error.strerror or error}.") from error
+
+
+def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:
+    """`conversation` as an object of `shape` that a reader turns into the same conversation.
+
+    Raises:
+        InputError: The shape is `flat` and the conversation has more than one turn.
+    """
+    record: dict[str, Any] = {"id": conversation.id, "system": conversation.system, "origin": conversation.origin.value}
+    in_talk = shape in (Shape.MESSAGES, Shape.SHAREGPT)
+    if (conversation.instructions is not None and not in_talk) or reads_as_prompt(conversation.system):
+        # A record with instructions, even with none in them, has the name of the bot in `system` and not its prompt.
+        record["instructions"] = None if in_talk else conversation.instructions
+    match shape:
+        case Shape.MESSAGES:
+            record["messages"] = _messages(conversation, "role", "content", ("system", "user", "assistant"))
+        case Shape.SHAREGPT:
+            record["conversations"] = _messages(conversation, "from", "value", ("system", "human", "gpt"))
+        case Shape.TURNS | Shape.EXCHANGES:
+            record[shape.value] = [turn._asdict() for turn in conversation.turns]
+        case Shape.PAIRS:
+            record["pairs"] = [list(turn) for turn in conversation.turns]
+        case Shape.FLAT:
+            record["prompt"], record["response"] = _only_turn(conversation)
+    if conversation.metadata:
+        record["metadata"] = dict(conversation.metadata)
+    return record
+
+
+def _messages(conversation: Conversation, role: str, content: str, sides: tuple[str, str, str]) -> list[dict[str, str]]:
+    system, user, assistant = sides
+    messages = [] if conversation.instructions is None else [{role: system, content: conversation.instructions}]
+    for number, turn in enumerate(conversation.turns):
+        if turn.user or number:  # an assistant that opens the conversation answers nobody
+            messages.append({role: user, content: turn.user})
+        messages.append({role: assistant, content: turn.assistant})
+    return messages
+
+
+def _only_turn(conversation: Conversation) -> Turn:
+    if len(conversation.turns) != 1:
+        raise InputError(
+            f"The conversation '{conversation.id}' of the system '{conversation.system}' has "
+            f"{len(conversation.turns)} turns, and the shape 'flat' holds one; choose another shape."
+        )
+    return conversation.turns[0]
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """`record` as JSON on one line. Lone surrogates and numbers of any length are kept."""
+    try:
+        return orjson.dumps(record)
+    except TypeError:
+        return json.dumps(record, allow_nan=False).encode("ascii")

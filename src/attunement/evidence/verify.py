@@ -1,0 +1,107 @@
+"""Each citation of a reasoning, looked up in the conversation it talks about."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from attunement.conversations import Turn
+from attunement.evidence.citations import Citation, Denial, citations
+from attunement.evidence.findings import Finding, Standing
+from attunement.evidence.lookup import FEW, Passage, Pieces, Speaker, Transcript, fold, pieces, stands_in, transcript
+from attunement.prompts.transcript import MARK, restore
+
+_QUOTE = 3
+"""Words from which a quote without a turn of its own counts: shorter ones are manners of speaking, like 'therapy
+voice', or so common that they stand everywhere."""
+_CLOSE = 0.7
+"""Share of the words that are the same from which a passage is close; below, it is another sentence."""
+_CLOSE_FEW = 0.8
+"""The same for one or two words, which are likened by their letters ("closing eyes" is not "closing my")."""
+
+
+def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -> list[Finding]:
+    """Check every citation in `reasoning` against the conversation in `turns`.
+
+    Quotes are compared word by word, after folding case, white space, typographic marks and markdown; they may skip
+    words at an ellipsis, in order and within one message, because judges shorten what they quote. What was put between
+    the words of a message to neutralise it is left out.
+
+    Any quote counts that a turn is cited for in its sentence, be it one word. Without that, a quote of three words or
+    more counts as UNCITED wherever it stands; a shorter one is taken for a manner of speaking, unless it stands in the
+    turn cited last or in `criterion_text`, or is said to be absent.
+
+    The findings come in the order of the reasoning; a reasoning without any has the one finding NOTHING. Only its first
+    20,000 characters and 60 quotes are looked at.
+    """
+    said = transcript(tuple(turns))
+    criterion = _folded(criterion_text)
+    findings: list[Finding] = []
+    for citation in citations(reasoning, len(turns)):
+        finding = _check(citation, said, criterion)
+        if finding is not None:
+            findings.append(finding)
+    return findings or [Finding(Standing.NOTHING)]
+
+
+# The same few criteria are asked about every conversation.
+_folded = lru_cache(maxsize=64)(fold)
+
+
+def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | None:
+    """What became of `citation`; None where it turns out to be a manner of speaking and no citation."""
+    last = len(said)
+    existing = [turn for turn in citation.turns if 1 <= turn <= last]
+    bound = () if citation.carried else citation.turns
+    first: Speaker = "user" if citation.by_user else "assistant"
+    words = citation.quote or ""
+    quote = pieces(restore(words) if MARK in words else words)
+    here = said.find(quote, existing, first)
+    if here is None and (quote.whole == " " or not (citation.denial or quote.says_something)):
+        if len(existing) < len(bound):
+            return _finding(Standing.NO_SUCH_TURN, bound, citation, quoted=False)
+        return _finding(Standing.UNQUOTED, bound, citation, quoted=False) if bound else None
+
+    if citation.denial is Denial.PLAIN or (citation.denial and (not bound or here is None)):
+        there = here if bound else said.find(quote, _everywhere(citation, said), first)
+        return _finding(Standing.ABSENT, bound, citation, there)
+    if here is not None:
+        return _finding(Standing.FOUND, citation.turns, citation, here)
+    counts = bound or quote.words >= _QUOTE
+    there = said.find(quote, _everywhere(citation, said), first) if counts else None
+    if bound and not existing:
+        return _finding(Standing.NO_SUCH_TURN, bound, citation, there)
+    if there is not None:
+        return _finding(Standing.ELSEWHERE if bound else Standing.UNCITED, bound, citation, there)
+    if stands_in(criterion, quote):
+        return _finding(Standing.CRITERION, bound, citation)
+    return _nearest(quote, existing, bound, citation, said) if counts else None
+
+
+def _everywhere(citation: Citation, said: Transcript) -> list[int]:
+    """All turns, those around the one that is named first."""
+    named = citation.turns[0] if citation.turns else 1
+    return sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
+
+
+def _nearest(quote: Pieces, turns: list[int], bound: tuple[int, ...], citation: Citation, said: Transcript) -> Finding:
+    """The finding for a quote that stands nowhere: the nearest text, sought in `turns` first."""
+    close = _CLOSE if quote.words > FEW else _CLOSE_FEW
+    near = said.nearest(quote, turns)
+    if near is None or near.likeness < close:
+        near = said.nearest(quote, range(1, len(said) + 1))
+    if near is None:
+        return _finding(Standing.NOT_FOUND, bound, citation)
+    standing = Standing.CLOSE if near.likeness >= close else Standing.NOT_FOUND
+    return _finding(standing, bound, citation, near.passage)._replace(nearest=near.passage.text)
+
+
+def _finding(
+    standing: Standing,
+    turns: tuple[int, ...],
+    citation: Citation,
+    passage: Passage | None = None,
+    *,
+    quoted: bool = True,
+) -> Finding:
+    turn, speaker, start, end, _ = passage or (None, None, None, None, None)
+    quote = citation.quote if quoted else None
+    return Finding(standing, turns, quote, turn, speaker, start, end, None, citation.start, citation.end)

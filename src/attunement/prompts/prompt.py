@@ -1,0 +1,473 @@
+"""Units x items -> the exact messages a judge receives.
+
+A `Questionnaire` prepares what is the same for every unit; its questions are cheap to make and to tell apart, and
+their text is rendered only when it is sent. Only the turns of a conversation enter a prompt: never its id, its
+metadata or the bot's own instructions.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import orjson
+
+from attunement.conversations import Turn, Unit, UnitKind, fingerprint
+from attunement.conversations.statistics import length_statistics
+from attunement.instruments import Criteria, Example, Instrument, Item, Scores
+from attunement.prompts.transcript import transcript
+
+
+def instructions(instrument: Instrument, items: Sequence[Item]) -> str:
+    """The value of `{criterion_prompt}` for these items, without figures about the conversation."""
+    if len(items) == 1 and items[0].prompt is not None:
+        return items[0].prompt
+    parts = [_listed("Rules for every question:", instrument.guidance)] if instrument.guidance else []
+    parts += [_item(item, instrument.scale) for item in items]
+    return "\n\n".join(parts)
+
+
+def statistics(items: Sequence[Item], turns: Sequence[Turn]) -> str:
+    """The figures about the conversation that these items carry; empty where none does."""
+    if not any(item.statistics == "length" for item in items):
+        return ""
+    figures = length_statistics(turns)
+    lines = [
+        f"Turn {number}: user {turn.user}, assistant {turn.assistant}"
+        + ("" if turn.ratio is None else f", ratio {turn.ratio:.2f}")
+        for number, turn in enumerate(figures.turns, start=1)
+    ]
+    if figures.mean_ratio is None:
+        summary = "No ratio can be given: the person wrote nothing."
+    else:
+        counted = sum(turn.ratio is not None for turn in figures.turns)
+        summary = f"Mean ratio {figures.mean_ratio:.2f}; {figures.above_double} of {counted} turns above 2x."
+    return "\n".join(["Length of this conversation, counted in words:", *lines, summary])
+
+
+def reply_format(instrument: Instrument, items: Sequence[Item], *, together: bool) -> str:
+    """The value of `{reply_format}`: which JSON object is expected."""
+    limit = instrument.prompt.reasoning_limit
+    scale = instrument.scale
+    if isinstance(scale, Scores):
+        allowed = f"a whole number from {scale.lowest} to {scale.highest}"
+    else:
+        allowed = "exactly one of " + ", ".join(f'"{answer}"' for answer in scale.answers)
+    pair = (
+        f'exactly the keys "reasoning" and "{scale.key}", in this order: "reasoning" is text of at most {limit} '
+        f'characters that quotes or cites its evidence first, "{scale.key}" is {allowed}'
+    )
+    if not together:
+        return f"Return ONLY a single JSON object with {pair}."
+    keys = ", ".join(f'"{item.id}"' for item in items)
+    return (
+        f"Return ONLY a single JSON object with exactly the keys {keys}, in this order. The value of each is an "
+        f"object with {pair}."
+    )
+
+
+def _item(item: Item, scale: Scores | Criteria) -> str:
+    parts = [f"{item.id}: {item.title}", item.definition]
+    if isinstance(scale, Scores):
+        parts.append("\n".join(["Scores:", *_anchors(item)]))
+    else:
+        parts.append(_listed("Answers:", list(_meanings(item))))
+    if item.boundaries:
+        parts.append(_listed("When in doubt:", list(_boundaries(item))))
+    if item.edge_cases:
+        parts.append(_listed("Special cases:", item.edge_cases))
+    parts += [_example(example, scale) for example in item.examples]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _anchors(item: Item) -> Iterator[str]:
+    for score, anchor in sorted(item.anchors.items()):
+        label = f" ({anchor.label})" if anchor.label else ""
+        yield f"{score}{label}: {anchor.text.strip()}"
+
+
+def _meanings(item: Item) -> Iterator[str]:
+    for answer, meaning in item.meanings.items():
+        yield f"{answer}: {meaning.strip()}"
+    if not item.na_valid:
+        yield f"NA is not a valid answer here. {item.na_note}".strip()
+
+
+def _boundaries(item: Item) -> Iterator[str]:
+    for boundary in item.boundaries:
+        between = f"{boundary.between[0]} or {boundary.between[1]}: " if boundary.between else ""
+        yield f"{between}{boundary.text.strip()}"
+
+
+def _example(example: Example, scale: Scores | Criteria) -> str:
+    """A worked example, indented so that it cannot be taken for the transcript."""
+    kind = "Borderline example" if example.kind == "borderline" else "Example"
+    lines = [f"{kind}, {scale.key} {example.answer}:"]
+    for number, turn in enumerate(example.turns, start=1):
+        lines += [
+            f"  (Turn {number}) User: {turn.user.strip()}",
+            f"  (Turn {number}) Assistant: {turn.assistant.strip()}",
+        ]
+    if example.why:
+        lines.append(f"  Reasoning: {example.why.strip()}")
+    return "\n".join(lines)
+
+
+def _listed(heading: str, entries: Sequence[str]) -> str:
+    return "\n".join([heading, *(f"- {entry.strip()}" for entry in entries)])
+
+
+def reply_schema(instrument: Instrument, items: Sequence[Item], *, together: bool) -> dict[str, Any]:
+    """The JSON Schema of the reply to a question about `items`.
+
+    Keys come in the order in which they should be written, reasoning first, so that the answer follows from it.
+    """
+    if not together:
+        return _answer(instrument)
+    return _object({item.id: _answer(instrument) for item in items})
+
+
+def _answer(instrument: Instrument) -> dict[str, Any]:
+    scale = instrument.scale
+    kind = "integer" if isinstance(scale, Scores) else "string"
+    return _object(
+        {
+            "reasoning": {"type": "string", "maxLength": instrument.prompt.reasoning_limit},
+            scale.key: {"type": kind, "enum": list(scale.answers)},
+        }
+    )
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_VARIABLE = re.compile(r"(\{[a-z_]+\})")
+
+
+class Template:
+    """A text whose variables are filled in one pass; braces that hold no known variable stay as they are."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text apart once."""
+        self.text = text
+        self._pieces = _VARIABLE.split(text)
+
+    def fill(self, values: Mapping[str, str], *, around: str) -> list[str]:
+        """Put each value where its name stands in braces, and give the texts between which that of `around` is to go.
+
+        A value that holds such a name itself is left alone.
+        """
+        texts = [""]
+        for place, piece in enumerate(self._pieces):
+            if place % 2 == 0:
+                texts[-1] += piece
+            elif piece[1:-1] == around:
+                texts.append("")
+            else:
+                texts[-1] += values.get(piece[1:-1], piece)
+        return texts
+
+
+class Text(str):
+    """A `str` like any other that keeps what `escaped` has made of it."""
+
+    __slots__ = ("json",)
+
+    json: bytes
+
+
+def escaped(text: str) -> bytes:
+    """What stands between the quotation marks when `text` is written as JSON.
+
+    Half a character, which no request can carry, becomes a question mark.
+    """
+    if not isinstance(text, Text):
+        return _escape(text)
+    if not hasattr(text, "json"):
+        text.json = _escape(text)
+    return text.json
+
+
+def _escape(text: str) -> bytes:
+    return orjson.dumps(text.encode("utf-8", "replace").decode())[1:-1]
+
+
+class Layout(StrEnum):
+    """The order of a prompt's parts."""
+
+    CRITERION_FIRST = "criterion-first"
+    TRANSCRIPT_FIRST = "transcript-first"
+
+
+class Ask(StrEnum):
+    """Whether the items of a unit go in one call."""
+
+    TOGETHER = "together"
+    SEPARATELY = "separately"
+
+
+RENDERING = "2"
+"""The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
+changes a prompt, or old answers would pass for answers to the new text."""
+
+_OF_UNIT = 16
+"""Characters of a prompt hash that all questions about a unit share. A database then keeps its answers side by side
+and writes one place for all of them; scattered, each would be a place of its own."""
+
+
+class Rendered(NamedTuple):
+    """The text of a question. The user message is `shared` followed by `own`.
+
+    In the transcript-first layout `system` and `shared` are equal for all items of a unit, so that a prefix cache
+    can serve them; in the other layout `shared` is empty.
+    """
+
+    system: str
+    shared: str
+    own: str
+
+    @property
+    def user(self) -> str:
+        """The whole user message."""
+        return self.shared + self.own
+
+
+_Pieces = tuple[Text, ...]
+"""A text of a prompt, as what stands before, between and behind the places of the transcript."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What a question about these items has in common for all units."""
+
+    items: tuple[Item, ...]
+    together: bool
+    about_safety: bool
+    with_figures: bool
+    """Whether figures about the conversation stand in the prompt."""
+    schema: dict[str, Any]
+    values: dict[str, str]
+    texts: Sequence[_Pieces]
+    digest: bytes
+
+    @property
+    def length(self) -> int:
+        """Characters of a prompt without the transcript."""
+        return sum(len(piece) for pieces in self.texts for piece in pieces)
+
+
+@dataclass
+class _Sheet:
+    """A unit with its transcript, which all questions about the unit share."""
+
+    unit: Unit
+    closing: str
+    _last: tuple[_Pieces, Text] | None = field(default=None, init=False)
+
+    @cached_property
+    def digest(self) -> bytes:
+        conversation, turn = self.unit
+        return bytes.fromhex(conversation.fingerprint() if turn is None else fingerprint(self.unit.turns))
+
+    @cached_property
+    def tokens(self) -> int:
+        # A script without spaces has more tokens a character than four to one; bytes follow that better.
+        return estimate_tokens(len(self.transcript.encode()))
+
+    @cached_property
+    def transcript(self) -> str:
+        rate_last = self.unit.turn is not None
+        return transcript(self.unit.turns, closing=self.closing, rate_last=rate_last, hash=self.digest.hex())
+
+    def fill(self, pieces: _Pieces) -> Text:
+        """The text with the transcript in its places.
+
+        The last one that has any is kept: mostly the words around the transcript are the same for all items.
+        """
+        if len(pieces) == 1:
+            return pieces[0]
+        if self._last is None or self._last[0] != pieces:
+            self._last = pieces, Text(self.transcript.join(pieces))
+        return self._last[1]
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """One item, or a group of them, about one unit. It never changes; many are made, so making one must be cheap."""
+
+    questionnaire: "Questionnaire" = field(repr=False)
+    hash: str
+    _sheet: _Sheet = field(repr=False)
+    _prepared: _Prepared = field(repr=False)
+
+    @property
+    def unit(self) -> Unit:
+        """What is asked about."""
+        return self._sheet.unit
+
+    @property
+    def unit_hash(self) -> str:
+        """The part of `hash` that tells the words of the unit, whatever is asked about them."""
+        return self.hash[:_OF_UNIT]
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What is asked."""
+        return self._prepared.items
+
+    @property
+    def together(self) -> bool:
+        """Whether the reply is an object with one answer per item, or just the one answer."""
+        return self._prepared.together
+
+    @property
+    def about_safety(self) -> bool:
+        """Whether an item of the gate is among those asked."""
+        return self._prepared.about_safety
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the reply."""
+        return self._prepared.schema
+
+    def render(self) -> Rendered:
+        """The text that is sent."""
+        return self.questionnaire.render(self._sheet, self._prepared)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The text as the messages of a chat: system, then user."""
+        text = self.render()
+        return [{"role": "system", "content": text.system}, {"role": "user", "content": text.user}]
+
+    def tokens(self) -> int:
+        """About how many tokens the prompt has, without rendering it."""
+        figures = len(statistics(self.items, self.unit.turns))
+        return estimate_tokens(self._prepared.length + figures) + self.shareable_tokens()
+
+    def shareable_tokens(self) -> int:
+        """About how many of them are the transcript, which other questions about the unit repeat."""
+        return self._sheet.tokens
+
+
+def estimate_tokens(characters: int) -> int:
+    """About how many tokens a text of this length has: four characters each, as in English prose."""
+    return -(-characters // 4)
+
+
+class Questionnaire:
+    """An instrument in a layout, ready to be asked about any number of units."""
+
+    def __init__(
+        self,
+        instrument: Instrument,
+        *,
+        layout: Layout = Layout.CRITERION_FIRST,
+        items: Sequence[str] | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        """Prepare the questions.
+
+        `items` limits them to these ids, in the instrument's order; `ask` overrides whether the items of a unit go
+        in one call.
+        """
+        wanted = None if items is None else {instrument.item(id).id for id in items}
+        self.instrument = instrument
+        self.layout = layout
+        self.items = tuple(item for item in instrument.items if wanted is None or item.id in wanted)
+        self.together = (ask or instrument.prompt.ask) == Ask.TOGETHER
+        self.wordings = {item.id: instructions(instrument, [item]) for item in self.items}
+        """What a judge reads of each item."""
+        self._groups: dict[tuple[str, ...], _Prepared] = {}
+        self._by_turns: dict[int, list[_Prepared]] = {}
+        self._texts = _layout_texts(instrument, layout)
+        self._templates = [Template(text) for text in self._texts]
+        self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that can be asked: another one means that a unit may get other questions."""
+        items = [(self._prepared((item,)).digest.hex(), item.minimum_turns) for item in self.items]
+        return hashlib.sha256(orjson.dumps([self.together, items])).hexdigest()
+
+    def questions(self, unit: Unit) -> Iterator[Question]:
+        """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
+        sheet = _Sheet(unit, self._closing)
+        words = sheet.digest
+        start = words.hex()[:_OF_UNIT]
+        for prepared in self._due(len(unit.turns)):
+            own = hashlib.sha256(prepared.digest + words).hexdigest()[_OF_UNIT:]
+            yield Question(self, start + own, sheet, prepared)
+
+    def _due(self, turns: int) -> list[_Prepared]:
+        if turns not in self._by_turns:
+            due = tuple(item for item in self.items if item.minimum_turns <= turns)
+            groups = [due] if self.together and due else [(item,) for item in due]
+            prepared = [self._prepared(group) for group in groups]
+            self._by_turns[turns] = sorted(prepared, key=lambda group: not group.about_safety)
+        return self._by_turns[turns]
+
+    def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
+        """Fill the templates for one unit and group of items."""
+        texts = prepared.texts
+        if prepared.with_figures:
+            values, figures = prepared.values, statistics(prepared.items, sheet.unit.turns)
+            texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{figures}"})
+        return Rendered(*map(sheet.fill, texts))
+
+    def _filled(self, values: Mapping[str, str]) -> list[_Pieces]:
+        return [tuple(map(Text, template.fill(values, around="conversation"))) for template in self._templates]
+
+    def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
+        ids = tuple(item.id for item in items)
+        if ids not in self._groups:
+            self._groups[ids] = self._prepare(items)
+        return self._groups[ids]
+
+    def _prepare(self, items: tuple[Item, ...]) -> _Prepared:
+        instrument = self.instrument
+        values = {
+            "criterion_id": ", ".join(item.id for item in items),
+            "criterion_category": ", ".join(sorted({item.category for item in items if item.category})),
+            "criterion_prompt": instructions(instrument, items),
+            "reply_format": reply_format(instrument, items, together=self.together),
+        }
+        schema = reply_schema(instrument, items, together=self.together)
+        figures = sorted({item.statistics for item in items if item.statistics})
+        kind = UnitKind(instrument.unit).value
+        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, tuple(values.items()), figures, schema]
+        digest = hashlib.sha256(orjson.dumps(parts)).digest()
+        about_safety = any(item.id in instrument.gate_ids for item in items)
+        texts = self._filled(values)
+        return _Prepared(items, self.together, about_safety, bool(figures), schema, values, texts, digest)
+
+
+def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:
+    """The templates of the system message and of the two parts of the user message.
+
+    Transcript first: everything from the paragraph with the first variable about the item on moves behind the
+    transcript, in its order, before the words that close the prompt. Nothing is added or left out.
+    """
+    system, user = instrument.prompt.system, instrument.prompt.user
+    if layout is Layout.CRITERION_FIRST:
+        return Rendered(system, "", user)
+    first = _ABOUT_ITEM.search(system)
+    if first is None:
+        common, moved = system, ""
+    else:
+        start = system.rfind("\n\n", 0, first.start())
+        common, moved = (system[:start], system[start:].strip("\n")) if start >= 0 else ("", system)
+    before, variable, after = user.partition("{conversation}")
+    own = f"\n\n{moved}{after}" if moved else after
+    return Rendered(common, before + variable, own)
+
+
+_ABOUT_ITEM = re.compile(r"\{(?:criterion_id|criterion_category|criterion_prompt|reply_format)\}")

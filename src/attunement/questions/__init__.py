@@ -1,6 +1,0 @@
-"""What a judge reads: units x items become the exact text that is sent, in one of two layouts."""
-
-from attunement.questions.layouts import Ask, Layout
-from attunement.questions.questionnaire import Question, Questionnaire, Rendered
-
-__all__ = ["Ask", "Layout", "Question", "Questionnaire", "Rendered"]

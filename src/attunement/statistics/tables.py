@@ -1,0 +1,391 @@
+"""Ratings as tables: one row a unit, one column a rater, NaN where nobody rated.
+
+Statistics on agreement mostly need only how often each category was given to each unit. Units collapse to a few dozen
+such counts, and `Tally` keeps those patterns once; that is what makes resampling fast.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from attunement.errors import InputError
+from attunement.statistics.results import Undefined
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Key = TypeVar("Key", bound=Hashable)
+
+# Up to so many possible patterns a lookup table finds each unit's pattern faster than sorting does.
+LOOKUP = 1 << 20
+
+
+class Table(NamedTuple):
+    """A long list of ratings, pivoted. `values[i, j]` is what `raters[j]` said of `units[i]`."""
+
+    units: list[Hashable]
+    raters: list[Hashable]
+    values: Floats
+
+
+class Tally(NamedTuple):
+    """How often each unit was given each category, kept once for all units that look the same."""
+
+    categories: Floats
+    counts: Floats  # one row a pattern, one column a category
+    pattern: Ints  # for each unit, its row in `counts`
+    raters: int | None  # None where only counts are known
+
+    @property
+    def frequency(self) -> Floats:
+        """How many units show each pattern."""
+        return np.bincount(self.pattern, minlength=len(self.counts)).astype(np.float64)
+
+    @property
+    def used(self) -> Floats:
+        """The categories that somebody gave."""
+        return self.categories[(self.frequency @ self.counts) > 0]
+
+
+def table(units: Iterable[Key], raters: Iterable[Hashable], values: Iterable[float]) -> Table:
+    """Pivot a long list of ratings; units and raters keep the order in which they first appear.
+
+    Raises:
+        InputError: A rater rated the same unit twice; which of the two counts is the caller's decision.
+    """
+    rows: dict[Hashable, int] = {}
+    columns: dict[Hashable, int] = {}
+    cells: dict[tuple[int, int], float] = {}
+    for unit, rater, value in zip(units, raters, values, strict=True):
+        cell = rows.setdefault(unit, len(rows)), columns.setdefault(rater, len(columns))
+        if cell in cells:
+            raise InputError(f"Rater {rater} rated unit {unit} twice; keep one of the two ratings.")
+        cells[cell] = value
+    matrix = np.full((len(rows), len(columns)), np.nan)
+    if cells:
+        matrix[tuple(np.array(list(cells)).T)] = list(cells.values())
+    return Table(list(rows), list(columns), matrix)
+
+
+def code(labels: Sequence[Sequence[str | None]], categories: Sequence[str]) -> Floats:
+    """Turn a table of words into one of numbers: the place of each word in `categories`, NaN for None.
+
+    Raises:
+        InputError: A word is not among the categories.
+    """
+    places: Mapping[str | None, float] = {name: place for place, name in enumerate(categories)} | {None: np.nan}
+    for row in labels:
+        for label in row:
+            if label not in places:
+                raise InputError(
+                    f"The answer {label!r} is none of {', '.join(categories)}; correct it or leave it out."
+                )
+    return matrix([[places[label] for label in row] for row in labels])
+
+
+def matrix(ratings: ArrayLike) -> Floats:
+    """The ratings as a table of units by raters; an empty list is an empty table.
+
+    Raises:
+        ValueError: It is no table, or holds an infinite number.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.size == 0:
+        return table.reshape(len(table), 0) if table.ndim < 2 else table
+    if table.ndim != 2:
+        raise ValueError(f"ratings need one row a unit and one column a rater, not {table.ndim} dimensions")
+    if np.isinf(table).any():
+        raise ValueError("a rating is infinite")
+    return table
+
+
+def tally(ratings: ArrayLike | Tally, categories: Sequence[float] | None = None) -> Tally:
+    """Count the categories of each unit.
+
+    Args:
+        ratings: Units by raters with NaN for missing, or a tally, which is returned as it is.
+        categories: The whole scale. Without it the categories are the values that occur, which matters wherever a
+            coefficient depends on how many there are (AC1, Brennan-Prediger) or on ranks.
+
+    Raises:
+        InputError: A rating is not among the categories.
+    """
+    if isinstance(ratings, Tally):
+        return ratings
+    values = matrix(ratings)
+    scale = scale_of(values, categories)
+    # A missing rating sorts behind every category and so gets the code len(scale).
+    codes = np.searchsorted(scale, values)
+    counts, pattern = _patterns(codes, len(scale))
+    return Tally(scale, counts, pattern, int((~np.isnan(values)).any(axis=0).sum()))
+
+
+def scale_of(values: Floats, categories: Sequence[float] | None) -> Floats:
+    """The categories in ascending order: those named, or else the values that occur.
+
+    Raises:
+        InputError: A value is not among those named.
+    """
+    given = np.unique(values[~np.isnan(values)])
+    if categories is None:
+        return given
+    scale = np.unique(np.asarray(categories, dtype=np.float64))
+    strange = np.setdiff1d(given, scale)
+    if strange.size:
+        raise InputError(f"The rating {strange[0]:g} is not on the scale {', '.join(f'{each:g}' for each in scale)}.")
+    return scale
+
+
+def tally_counts(counts: ArrayLike, categories: Sequence[float] | None = None) -> Tally:
+    """A tally of a table that already holds counts: one row a unit, one column a category."""
+    table = matrix(counts)
+    scale = np.arange(table.shape[1], dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
+    order = np.argsort(scale)
+    rows, pattern = np.unique(table[:, order], axis=0, return_inverse=True)
+    return Tally(scale[order], rows, pattern.reshape(-1).astype(np.int64), None)
+
+
+def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:
+    """The distinct rows of category counts, and which of them each unit has."""
+    base = codes.shape[1] + 1
+    if size * np.log2(base) < 62:
+        # A unit's counts are the digits of one number in base (raters + 1), a missing rating adding nothing.
+        digits = base ** np.arange(size, dtype=np.int64)
+        worth = np.append(digits, 0)
+        keys = np.zeros(len(codes), dtype=np.int64)
+        for column in codes.T:
+            keys += worth[column]
+        found, pattern = _distinct(keys, base**size)
+        return (found[:, None] // digits % base).astype(np.float64), pattern
+    counts = np.zeros((len(codes), size + 1))
+    np.add.at(counts, (np.arange(len(codes))[:, None], codes), 1)
+    rows, pattern = np.unique(counts[:, :size], axis=0, return_inverse=True)
+    return rows, pattern.reshape(-1).astype(np.int64)
+
+
+def distinct_rows(values: Floats) -> tuple[Floats, Ints]:
+    """The different rows of a table and which of them each unit has, where there are few enough to be worth it."""
+    scale = np.unique(values[~np.isnan(values)])
+    base = len(scale) + 1
+    if values.shape[1] * np.log2(base) > np.log2(LOOKUP):
+        return values, np.arange(len(values))
+    keys = np.searchsorted(scale, values) @ base ** np.arange(values.shape[1], dtype=np.int64)
+    found, pattern = _distinct(keys, base ** values.shape[1])
+    first = np.zeros(len(found), dtype=np.int64)
+    first[pattern[::-1]] = np.arange(len(pattern))[::-1]
+    return values[first], pattern
+
+
+def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
+    if limit > LOOKUP:
+        found, inverse = np.unique(keys, return_inverse=True)
+        return found, inverse.astype(np.int64)
+    found = np.flatnonzero(np.bincount(keys, minlength=1)).astype(np.int64)
+    place = np.zeros(limit, dtype=np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[keys]
+
+
+def places(values: Floats) -> Ints:
+    """Where each value stands among the different values, the smallest at 0."""
+    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Bools]:
+    """Two raters side by side, and for which units both have a value.
+
+    Raises:
+        ValueError: They do not have the same units.
+    """
+    sides = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if sides[0].shape != sides[1].shape or sides[0].ndim != 1:
+        raise ValueError(f"two raters of the same units are needed, not {sides[0].shape} and {sides[1].shape}")
+    both = np.column_stack(sides)
+    return both, ~(np.isnan(sides[0]) | np.isnan(sides[1]))
+
+
+def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
+    """Number the conversations that units belong to from 0, and say how many there are.
+
+    Without labels each unit is a cluster of its own.
+
+    Raises:
+        ValueError: There are not as many labels as units.
+    """
+    if labels is None:
+        return np.arange(units), units
+    names = np.asarray(labels)
+    if names.shape != (units,):
+        raise ValueError(f"{units} units need {units} cluster labels, not {names.shape}")
+    distinct, number = np.unique(names, return_inverse=True)
+    return number.astype(np.int64), len(distinct)
+
+
+def cluster_sums(cluster: Ints, values: Floats, count: int) -> Floats:
+    """The sum of the values of each cluster."""
+    return np.bincount(cluster, weights=values, minlength=count).astype(np.float64)
+
+
+def nothing_to_compare(tally: Tally) -> Undefined | None:
+    """Why agreement cannot be computed on these ratings, or None where at least one unit has two ratings."""
+    per_pattern = tally.counts.sum(axis=1)[tally.frequency > 0] if tally.counts.size else np.zeros(0)
+    if not per_pattern.any():
+        return Undefined("there are no ratings")
+    if per_pattern.max() > 1:
+        return None
+    return Undefined("only one rater" if tally.raters == 1 else "no unit was rated by two raters")
+
+
+# Sums of a million terms lose about so much; a single odd rating among a million is a hundred thousand times as large.
+ROUNDING = 1e-11
+
+
+@dataclass(frozen=True)
+class FromSums:
+    """A function of sums over units.
+
+    `of` takes one row of totals a resample and gives one value a row, NaN where the statistic has none. `parts` has a
+    row for each pattern of unit; `pattern` says which row a unit has. Units that do not enter have a row of zeros.
+    """
+
+    parts: Floats
+    of: Callable[[Floats], Floats]
+    pattern: Ints
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+    @property
+    def units(self) -> int:
+        """How many units there are, those that do not enter included."""
+        return len(self.pattern)
+
+    @property
+    def entering(self) -> Bools:
+        """Which units enter the statistic."""
+        return (np.count_nonzero(self.parts, axis=1) > 0)[self.pattern]
+
+    def value(self) -> float:
+        """The statistic itself."""
+        frequency = np.bincount(self.pattern, minlength=len(self.parts)).astype(np.float64)
+        return float(self.of((frequency @ self.parts)[None, :])[0])
+
+    def sums(self, cluster: Ints, count: int) -> Floats:
+        """The sums over each cluster; units with a negative cluster number are left out."""
+        inside = cluster >= 0
+        total = np.zeros((count, self.parts.shape[1]))
+        where, rows = cluster[inside], self.pattern[inside]
+        for column, part in enumerate(self.parts.T):
+            total[:, column] = cluster_sums(where, part[rows], count)
+        return total
+
+
+@dataclass(frozen=True)
+class FromWeights:
+    """A function of how often each unit counts: one row of weights a resample in, one value a row out."""
+
+    of: Callable[[Floats], Floats]
+    entering: Bools
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+    @property
+    def units(self) -> int:
+        """How many units there are, those that do not enter included."""
+        return len(self.entering)
+
+    def value(self) -> float:
+        """The statistic itself."""
+        return float(self.of(np.ones((1, self.units)))[0])
+
+
+Statistic = FromSums | FromWeights
+
+
+def combined(statistics: Sequence[Statistic], of: Callable[[Floats], Floats]) -> Statistic:
+    """A function of several statistics on the same units, such as their difference or mean.
+
+    Args:
+        statistics: Each over the same units in the same order.
+        of: Takes one column a statistic and one row a resample, gives one value a row.
+    """
+    if len({each.units for each in statistics}) != 1:
+        raise ValueError("statistics can be combined only over the same units")
+    sums = [each for each in statistics if isinstance(each, FromSums)]
+    if len(sums) < len(statistics):
+        weighted = [_by_weights(each) for each in statistics]
+        entering = np.sum([each.entering for each in weighted], axis=0) > 0
+        return FromWeights(lambda weights: of(np.column_stack([each.of(weights) for each in weighted])), entering)
+    rows, pattern = np.unique(np.column_stack([each.pattern for each in sums]), axis=0, return_inverse=True)
+    parts = np.hstack([each.parts[rows[:, column]] for column, each in enumerate(sums)])
+    ends = np.cumsum([each.parts.shape[1] for each in sums])[:-1]
+
+    def together(totals: Floats) -> Floats:
+        pieces = np.split(totals, ends, axis=1)
+        return of(np.column_stack([each.of(piece) for each, piece in zip(sums, pieces, strict=True)]))
+
+    return FromSums(parts, together, pattern.reshape(-1).astype(np.int64))
+
+
+def difference(first: Statistic, second: Statistic) -> Statistic:
+    """`first` minus `second` on the same units: is the judge nearer to people than they are to each other?"""
+    return combined([first, second], lambda values: values[:, 0] - values[:, 1])
+
+
+def mean_of(statistics: Sequence[Statistic]) -> Statistic:
+    """The mean of several statistics on the same units, such as the kappas of all pairs of raters."""
+    return combined(statistics, lambda values: values.mean(axis=1))
+
+
+def quotient(numerator: Floats, denominator: Floats, size: Floats | float = 0.0) -> Floats:
+    """`numerator / denominator`, and NaN wherever the denominator is zero but for rounding.
+
+    `size` is how large the terms were whose difference the denominator is; without it only zero itself counts as zero.
+    """
+    whole = np.abs(denominator) > ROUNDING * np.abs(size)
+    return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=whole)
+
+
+def _by_weights(statistic: Statistic) -> FromWeights:
+    if isinstance(statistic, FromWeights):
+        return statistic
+    rows = statistic.parts[statistic.pattern]
+    return FromWeights(lambda weights: statistic.of(weights @ rows), statistic.entering)
+
+
+def normal_quantile(probability: float) -> float:
+    """The value below which a standard normal variable falls with this probability."""
+    return float(special.ndtri(probability))
+
+
+def normal_probability(value: ArrayLike) -> Floats:
+    """How probable it is that a standard normal variable falls below `value`."""
+    return np.asarray(special.ndtr(np.asarray(value, dtype=np.float64)), dtype=np.float64)
+
+
+def two_sided(z: float) -> float:
+    """The two-sided p-value of a standard normal test statistic."""
+    return float(2 * special.ndtr(-abs(z)))
+
+
+def t_quantile(freedom: float, probability: float) -> float:
+    """The quantile of Student's t."""
+    return float(special.stdtrit(freedom, probability))
+
+
+def t_probability(freedom: float, value: float) -> float:
+    """How probable it is that Student's t falls below `value`."""
+    return float(special.stdtr(freedom, value))
+
+
+def beta_quantile(first: float, second: float, probability: float) -> float:
+    """The quantile of the beta distribution."""
+    return float(special.betaincinv(first, second, probability))
+
+
+def binomial_probability(successes: int, trials: int, chance: float) -> float:
+    """How probable it is to see at most so many successes."""
+    return float(special.bdtr(successes, trials, chance))

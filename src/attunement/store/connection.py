@@ -1,0 +1,307 @@
+"""How is a study opened, made, or refused?
+
+A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched: what
+a file is stands in its first bytes, and those are read before any database software opens it. A password never
+appears in a sentence.
+"""
+
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from attunement.errors import NoStudyError, StudyError
+from attunement.store.rows import from_json, to_json
+from attunement.store.schema import about, assignments, drafts, metadata, practice, project_units
+
+Step = Callable[[Connection], None]
+
+
+def _add_samples_and_people(connection: Connection) -> None:
+    """Version 2 adds tables and changes none: samples and splits, calibrators, and the work of people."""
+    metadata.create_all(connection)
+
+
+def _add_practice(connection: Connection) -> None:
+    """Version 3 keeps answers to worked examples as ratings; those handed in before are read from their pages."""
+    metadata.create_all(connection)
+    query = (
+        select(assignments.c.round, assignments.c.done, project_units.c.answers, drafts)
+        .join(project_units, assignments.c.unit == project_units.c.key)
+        .join(drafts, drafts.c.assignment == assignments.c.key)
+        .where(assignments.c.state == "submitted", project_units.c.example.is_not(None), drafts.c.state.is_not(None))
+    )
+    rows = [
+        {
+            "assignment": row.assignment,
+            "item": row.item,
+            "round": row.round,
+            "state": row.state,
+            "value": row.value,
+            "known": to_json(known[row.item]) if row.item in known else None,
+            "at": row.done,
+            "reasoning": row.comment,
+            "evidence": row.evidence,
+        }
+        for row in connection.execute(query)
+        for known in [from_json(row.answers)]
+    ]
+    if rows:
+        connection.execute(practice.insert(), rows)
+
+
+STEPS: list[Step] = [_add_samples_and_people, _add_practice]
+"""The first step leads from version 1 to version 2, and so on. Version 1 is the first one there was."""
+
+
+def current() -> int:
+    """The version of the studies that this program writes."""
+    return 1 + len(STEPS)
+
+
+def upgrade(connection: Connection, version: int) -> None:
+    """Run the steps that lead from `version` to the current one."""
+    for step in STEPS[version - 1 :]:
+        step(connection)
+    stamp = about.update().where(about.c.name == "schema").values(value=str(current()))
+    connection.execute(stamp)
+
+
+_MAGIC = b"SQLite format 3\x00"
+_OURS = 0x41747475
+"""The application id ("Attu") in the header of a study file, and the lock under which PostgreSQL is written."""
+_PAGE_AT, _JOURNAL_AT, _OURS_AT = slice(16, 18), slice(18, 20), slice(68, 72)
+_HEADER = 100
+_WAIT = 60
+"""Seconds to wait for another process that is writing; a transaction of ours takes a fraction of one."""
+
+
+def connect(place: str | Path) -> Engine:
+    """An engine on the database at `place`. Nothing is opened yet."""
+    url = _url(place)
+    if url.get_backend_name() == "postgresql":
+        # A connection may have been cut while a run waited for a judge, so it is tried before it is used.
+        timeout = {} if "connect_timeout" in url.query else {"connect_timeout": 20}
+        # Values go by their place, as SQLite takes them: to name them would take a dict for each row of a run.
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=timeout, paramstyle="format")
+    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _WAIT})
+    event.listen(engine, "connect", _tune)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def prepare(engine: Engine, place: str | Path, *, create: bool) -> None:
+    """See to it that `engine` leads to a study of this version; with `create` make it if nothing is there."""
+    shown = shown_place(place)
+    is_file = engine.dialect.name == "sqlite"
+    if is_file:
+        _check_file(Path(place), create=create)
+    with speaking(shown, "opened"), engine.connect() as connection:
+        if not is_file:
+            _check_encoding(connection, shown)
+        version = _version(connection, shown)
+    if version is None and not create:
+        raise NoStudyError(f"{shown} is empty: it holds no study")
+    if version != current():
+        with speaking(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
+            _make_current(connection, shown)
+    if is_file:
+        with speaking(shown, "opened"):
+            _keep_log(engine)
+
+
+def shown_place(place: str | Path) -> str:
+    """The place as people may see it: without a password."""
+    url = _url(place)
+    if url.get_backend_name() == "sqlite":
+        return str(place)
+    user = f"{url.username}@" if url.username else ""
+    port = f":{url.port}" if url.port else ""
+    return f"postgresql://{user}{url.host or ''}{port}/{url.database or ''}"
+
+
+@contextmanager
+def writing(engine: Engine) -> Generator[Connection]:
+    """A transaction that writes. There is one at a time, so that no two can ever wait for each other.
+
+    SQLite takes its lock at the start: to ask for it in the middle could fail at once instead of waiting.
+    """
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OURS})")
+        yield connection
+
+
+@contextmanager
+def speaking(shown: str, done: str) -> Generator[None]:
+    """Turn what a database complains about into one sentence: that the study cannot be `done`."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
+        reason = _reason(error)
+        if any(sign in reason for sign in _DAMAGED):
+            raise StudyError(f"{shown} is damaged ({reason}); use a copy of it, if there is one") from error
+        raise StudyError(f"{shown} cannot be {done}: {_PLAIN.get(reason, reason)}") from error
+    except UnicodeDecodeError as error:  # SQLite's complaint repeats the damaged words, which are no text any more
+        raise StudyError(
+            f"{shown} is damaged (in the names of its tables); use a copy of it, if there is one"
+        ) from error
+
+
+_DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")
+_PLAIN = {
+    "attempt to write a readonly database": "the file or its folder may not be written; copy it to where you may write"
+}
+
+
+@contextmanager
+def understanding(shown: str) -> Generator[None]:
+    """Turn a value that no study holds into one sentence.
+
+    A byte that went wrong inside a value is not noticed by the database, but by our own reading of the value.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise StudyError(f"{shown} is damaged: it holds what no study holds; use a copy, if there is one") from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Where several addresses were tried, PostgreSQL's driver opens with a line that says only that.
+    line = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason given")
+    return line.rpartition("FATAL:")[2].strip()
+
+
+def _url(place: str | Path) -> URL:
+    text = str(place)
+    if "://" not in text:
+        # SQLite takes some names, such as :memory:, for something else than a file; a whole path it does not.
+        return URL.create("sqlite", database=str(Path(text).absolute()))
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        # What cannot be read may hold a password anywhere, so it is not repeated, nor is what Python says about it.
+        raise StudyError("this is no address of a database: it looks like postgresql://USER@HOST/NAME") from None
+    if url.get_backend_name() != "postgresql":
+        raise StudyError(f"a study is a file or a postgresql:// address, not {url.get_backend_name()}")
+    try:
+        import psycopg  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise StudyError("a study in PostgreSQL needs one more package: pip install 'attunement[postgres]'") from error
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise StudyError(f"{path} is a folder, not a study")
+    try:
+        with path.open("rb") as file:
+            start = file.read(_HEADER)
+    except FileNotFoundError:
+        if not create:
+            raise NoStudyError(f"there is no study at {path}") from None
+        if not path.parent.is_dir():
+            raise StudyError(f"{path} cannot be made: the folder {path.parent} does not exist") from None
+        return
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not start:
+        if not create:
+            raise NoStudyError(f"{path} is empty; it was not changed")
+        return
+    if not start.startswith(_MAGIC):
+        raise StudyError(f"{path} is no study but another kind of file; it was not changed")
+    if int.from_bytes(start[_OURS_AT], "big") != _OURS:
+        raise StudyError(f"{path} is a database of something else; it was not changed")
+    if not set(start[_JOURNAL_AT]) <= {1, 2}:  # SQLite would quietly write the right ones when it opens the file
+        raise StudyError(f"{path} is damaged (in its first bytes); use a copy of it, if there is one")
+    page = int.from_bytes(start[_PAGE_AT], "big") or 1
+    if path.stat().st_size % (65536 if page == 1 else page) and not Path(f"{path}-wal").exists():
+        raise StudyError(f"{path} is damaged (it ends in the middle of a page); use a copy of it, if there is one")
+
+
+def _check_encoding(connection: Connection, shown: str) -> None:
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != "UTF8":
+        raise StudyError(f"{shown} keeps text as {encoding}, which not every text fits: make the database with UTF8")
+
+
+def _version(connection: Connection, shown: str) -> int | None:
+    """The version of the study, or None where the database is empty."""
+    names = inspect(connection).get_table_names()
+    if about.name not in names:
+        if names:
+            raise StudyError(f"{shown} is a database of something else; it was not changed")
+        return None
+    version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
+    if version is None or not version.isdigit():
+        raise StudyError(f"{shown} does not say which version of a study it is; it was not changed")
+    if int(version) > current():
+        raise StudyError(
+            f"{shown} was written by a newer Attunement (study version {version}, this one knows "
+            f"{current()}): update Attunement; the study was not changed"
+        )
+    return int(version)
+
+
+def _make_current(connection: Connection, shown: str) -> None:
+    version = _version(connection, shown)  # once more: another process may have been quicker
+    if version is not None:
+        upgrade(connection, version)
+        return
+    metadata.create_all(connection)
+    connection.execute(about.insert(), {"name": "schema", "value": str(current())})
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(f"PRAGMA application_id = {_OURS}")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+def _tune(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say, tables included
+    connection.execute("PRAGMA synchronous = NORMAL")  # what is committed survives a killed process
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # what is forgotten does not stay in free pages
+    connection.execute("PRAGMA cache_size = -16384")  # 16 MB: conversations come in any order
+    # The log goes into the file after 16 MB, not 4: most pages change again and again, and are copied less often.
+    connection.execute("PRAGMA wal_autocheckpoint = 4096")
+
+
+def _keep_log(engine: Engine) -> None:
+    """Let SQLite keep a write-ahead log, so that others can read while one process writes. The file remembers it.
+
+    This is the one thing for which SQLite itself does not wait until others are done.
+    """
+    deadline = monotonic() + _WAIT
+    while True:
+        try:
+            return _pragma(engine, "journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > deadline:
+                raise
+            sleep(0.02)
+
+
+def empty_log(engine: Engine) -> None:
+    """Move what was written into the file and empty the log, so that what was deleted is in neither."""
+    if engine.dialect.name == "sqlite":
+        _pragma(engine, "wal_checkpoint(TRUNCATE)")
+
+
+def _pragma(engine: Engine, text: str) -> None:
+    """Say it outside any transaction."""
+    pooled = engine.raw_connection()
+    try:
+        pooled.cursor().execute(f"PRAGMA {text}")
+    finally:
+        pooled.close()

@@ -1,0 +1,443 @@
+"""The place where everything is kept: one SQLite file by default, a PostgreSQL database for a team.
+
+The store is the checkpoint and the cache. Whether something was asked already is decided by its unique keys, so a
+second answer is impossible, and several processes may work on one study at the same time. An answer that was kept is
+never changed; only an ERROR may be replaced by what a later run learns.
+"""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from time import time_ns
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, exists, func, select
+
+from attunement.conversations import Conversation, Identity, Origin, Responses
+from attunement.errors import StudyError
+from attunement.instruments import Instrument
+from attunement.ratings import Mark, RaterKind, Rating, Round, State
+from attunement.store import connection as connecting
+from attunement.store import schema
+from attunement.store.rows import (
+    ANSWER_COLUMNS,
+    RATING_COLUMNS,
+    SCORED_COLUMNS,
+    AnswerRecord,
+    Kept,
+    KeptRating,
+    Rated,
+    Rater,
+    Summary,
+    Upsert,
+    answer_of,
+    answer_values,
+    conversation_of,
+    conversation_row,
+    from_json,
+    identity_hash,
+    insert_into,
+    outcome_of,
+    rating_of,
+    rating_values,
+    scored_rating_of,
+    to_json,
+)
+
+T = TypeVar("T")
+
+_MANY = 500
+"""How many keys go into one query: well under the number of variables that SQLite takes."""
+
+
+class Study:
+    """An open study. Use it as a context manager, or close it.
+
+    Whatever the database complains about is a StudyError of one sentence.
+    """
+
+    def __init__(self, place: str | Path, *, create: bool = False) -> None:
+        """Open the study at a path or a `postgresql://` address; with `create` make it if it is not there."""
+        self.place = connecting.shown_place(place)
+        """Where the study is, as people may see it: without a password."""
+        self.address = str(place)
+        """Where it can be opened again; may hold a password."""
+        self._engine = connecting.connect(place)
+        try:
+            connecting.prepare(self._engine, place, create=create)
+        except BaseException:
+            self.close()
+            raise
+        # Made once: to put such a statement together takes as long as writing a dozen ratings.
+        self._answers = Upsert(schema.answers, _ANSWER_KEY, self._engine.dialect)
+        self._ratings_kept = Upsert(schema.ratings, _RATING_KEY, self._engine.dialect)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def _insert(self, table: Table) -> Any:
+        return insert_into(table, self._engine.dialect.name)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """A connection that sees the study as it is at its first query."""
+        speaking = connecting.speaking(self.place, "read")
+        with speaking, connecting.understanding(self.place), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """A transaction: all of it is kept, or nothing."""
+        with connecting.speaking(self.place, "written"), connecting.writing(self._engine) as connection:
+            yield connection
+
+    # Instruments and raters
+
+    def keep_instrument(self, instrument: Instrument, *, judged_with: bool = False) -> None:
+        """Keep the instrument in full; `judged_with` makes it the newest of its versions, though it was there."""
+        row = {
+            "hash": instrument.hash,
+            "id": instrument.id,
+            "version": instrument.version,
+            "content": to_json(instrument.canonical()),
+            "added": now(),
+        }
+        with self.writing() as connection:
+            insert = self._insert(schema.instruments)
+            again = insert.on_conflict_do_update(index_elements=["hash"], set_={"added": insert.excluded.added})
+            connection.execute(again if judged_with else insert.on_conflict_do_nothing(), row)
+
+    def instruments(self) -> list[Instrument]:
+        """All instruments of the study, the one that was judged with last at the end."""
+        order = select(schema.instruments.c.content).order_by(schema.instruments.c.added, schema.instruments.c.key)
+        with self.reading() as connection:
+            return [Instrument.model_validate(from_json(content)) for content in connection.scalars(order)]
+
+    def keep_rater(self, name: str, kind: RaterKind, settings: dict[str, Any], *, known_as: str | None = None) -> Rater:
+        """The rater with these settings, kept if it is new.
+
+        The same name with other settings is another rater; its name then carries a part of its mark. `known_as` is
+        the name it had in another study.
+        """
+        mark = _mark(name, kind, settings)
+        row = {"mark": mark, "kind": kind, "settings": to_json(settings), "refused": "{}"}
+        with self.writing() as connection:
+            for shown in (known_as or name, f"{name} @{mark[:_MARK_DIGITS]}"):
+                connection.execute(self._insert(schema.raters).on_conflict_do_nothing(), {**row, "name": shown})
+                kept = connection.execute(select(schema.raters).where(schema.raters.c.mark == mark)).first()
+                if kept is not None:
+                    return _rater(kept)
+        raise StudyError(f"{self.place} has raters under all names that {name!r} could get: give it another name")
+
+    def find_rater(self, name: str, kind: RaterKind, settings: dict[str, Any]) -> Rater | None:
+        """The rater with these settings, if the study knows it."""
+        with self.reading() as connection:
+            known = schema.raters.c.mark == _mark(name, kind, settings)
+            row = connection.execute(select(schema.raters).where(known)).first()
+        return None if row is None else _rater(row)
+
+    def note_refused(self, rater: Rater, refused: dict[str, str]) -> None:
+        """Record what the rater's server did not accept."""
+        with self.writing() as connection:
+            change = schema.raters.update().where(schema.raters.c.key == rater.key)
+            connection.execute(change.values(refused=to_json(refused)))
+
+    def raters(self) -> list[Rater]:
+        """All raters, in the order in which they joined."""
+        with self.reading() as connection:
+            return [_rater(row) for row in connection.execute(select(schema.raters).order_by(schema.raters.c.key))]
+
+    def marked(self, mark: Mark) -> dict[str, tuple[int, int]]:
+        """By rater: how many of its answers of the main round carry `mark`, and how many there are."""
+        ratings, raters = schema.ratings.c, schema.raters.c
+        carrying = func.sum(case((ratings.marks.contains(mark.value), 1), else_=0))
+        query = (
+            select(raters.name, carrying, func.count())
+            .where(ratings.rater == raters.key, ratings.round == Round.MAIN)
+            .where(ratings.state.in_([State.VALUE, State.NA]))
+            .group_by(raters.key, raters.name)
+            .order_by(raters.key)
+        )
+        with self.reading() as connection:
+            return {name: (count, total) for name, count, total in connection.execute(query)}
+
+    def responses(self, instrument: str) -> Responses:
+        """Which replies of a conversation this instrument is asked about in this study."""
+        with self.reading() as connection:
+            name = f"responses of {instrument}"
+            value = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == name))
+            return Responses(value) if value else Responses.ALL
+
+    def note_responses(self, instrument: str, responses: Responses) -> None:
+        """Record which replies a run asks about. Once all were wanted, one that is not there is missing."""
+        row = {"name": f"responses of {instrument}", "value": responses.value}
+        insert = self._insert(schema.about)
+        if responses is Responses.ALL:
+            insert = insert.on_conflict_do_update(index_elements=["name"], set_={"value": insert.excluded.value})
+        else:
+            insert = insert.on_conflict_do_nothing()
+        with self.writing() as connection:
+            connection.execute(insert, row)
+
+    # Conversations
+
+    def keep_conversations(self, conversations: Sequence[Conversation]) -> list[int]:
+        """Keep these conversations and return their keys, in order.
+
+        One that is there already must hold the same words, because ratings rest on them; otherwise none is kept.
+        """
+        found = self.keys(conversations)
+        new = [conversation for conversation in conversations if conversation.identity not in found]
+        if new:
+            rows = [conversation_row(conversation) for conversation in new]
+            with self.writing() as connection:
+                connection.execute(self._insert(schema.conversations).on_conflict_do_nothing(), rows)
+                found.update(self._keys(connection, new))
+        return [found[conversation.identity] for conversation in conversations]
+
+    def keys(self, conversations: Sequence[Conversation]) -> dict[Identity, int]:
+        """The keys of those of these conversations that are in the study; they must hold the same words there."""
+        with self.reading() as connection:
+            return self._keys(connection, conversations)
+
+    def _keys(self, connection: Connection, conversations: Sequence[Conversation]) -> dict[Identity, int]:
+        table = schema.conversations.c
+        named = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
+        hashes = dict(named)
+        found: dict[str, tuple[int, str]] = {}
+        for chunk in _chunks(list(hashes)):
+            query = select(table.identity, table.key, table.fingerprint).where(table.identity.in_(chunk))
+            found.update((identity, (key, words)) for identity, key, words in connection.execute(query))
+        for identity, conversation in named:
+            there = found.get(identity)
+            if there and there[1] != conversation.fingerprint():
+                raise StudyError(
+                    f"{conversation.identity} is in {self.place} with other words: give the new conversation another "
+                    f"id, use another study, or remove the old one with: attune forget {self.place} "
+                    f"{conversation.identity}"
+                )
+        return {hashes[identity].identity: key for identity, (key, _) in found.items()}
+
+    def conversation_count(self) -> int:
+        """How many conversations the study holds."""
+        with self.reading() as connection:
+            return connection.scalar(select(func.count()).select_from(schema.conversations)) or 0
+
+    def conversations(self, *, after: int = 0) -> Iterator[Kept]:
+        """All conversations in the order in which they came in, in pages, so that memory stays flat."""
+        table = schema.conversations
+        while True:
+            page = select(table).where(table.c.key > after).order_by(table.c.key).limit(_MANY)
+            with self.reading() as connection:
+                kept = [Kept(row["key"], conversation_of(row)) for row in connection.execute(page).mappings()]
+            yield from kept
+            if len(kept) < _MANY:
+                return
+            after = kept[-1].key
+
+    def summaries(self, size: int) -> Iterator[list[Summary]]:
+        """All conversations without their words, in order, `size` at a time."""
+        table = schema.conversations.c
+        columns = select(table.key, table.system, table.id, table.turn_count, table.metadata, table.origin)
+        after = 0
+        while True:
+            page = columns.where(table.key > after).order_by(table.key).limit(size)
+            with self.reading() as connection:
+                found = [
+                    Summary(key, Identity(system, id), turns, from_json(metadata), Origin(origin))
+                    for key, system, id, turns, metadata, origin in connection.execute(page)
+                ]
+            if not found:
+                return
+            yield found
+            after = found[-1].key
+
+    def named(self, identities: Sequence[Identity]) -> dict[Identity, Kept]:
+        """Those of the conversations with these identities that are in the study."""
+        table = schema.conversations
+        found: dict[Identity, Kept] = {}
+        with self.reading() as connection:
+            for chunk in _chunks(identities):
+                query = select(table).where(table.c.identity.in_([identity_hash(identity) for identity in chunk]))
+                for row in connection.execute(query).mappings():
+                    kept = Kept(row["key"], conversation_of(row))
+                    found[kept.conversation.identity] = kept
+        return found
+
+    def find(self, name: str) -> list[Kept]:
+        """The conversations with this id, or this `system/id`."""
+        table = schema.conversations
+        parts = name.split("/")  # a system or an id may itself hold a slash, so every place of it is tried
+        pairs = [Identity("/".join(parts[:place]), "/".join(parts[place:])) for place in range(1, len(parts))]
+        meant = (table.c.id == name) | table.c.identity.in_([identity_hash(pair) for pair in pairs])
+        with self.reading() as connection:
+            rows = connection.execute(select(table).where(meant).order_by(table.c.key)).mappings()
+            return [Kept(row["key"], conversation_of(row)) for row in rows]
+
+    def forget(self, key: int) -> int:
+        """Delete a conversation with everything derived from it; returns the number of ratings that went.
+
+        An answer that also serves another conversation with the same words stays. One that serves none goes, whatever
+        it is about: a killed run may have left it, before anything said which conversation it belongs to.
+        """
+        ratings, answers = schema.ratings.c, schema.answers.c
+        with self.writing() as connection:
+            gone = connection.execute(delete(schema.ratings).where(ratings.conversation == key)).rowcount
+            serves = exists().where(
+                ratings.asked == answers.prompt, ratings.rater == answers.rater, ratings.repeat == answers.repeat
+            )
+            connection.execute(delete(schema.answers).where(~serves))
+            connection.execute(delete(schema.conversations).where(schema.conversations.c.key == key))
+        with connecting.speaking(self.place, "written"):
+            connecting.empty_log(self._engine)
+        return gone
+
+    # Answers and ratings
+
+    def rated(self, conversations: Sequence[int], rater: Rater) -> Iterator[Rated]:
+        """What this rater has rated, in the main round, of the conversations with these keys."""
+        table = schema.ratings.c
+        columns = select(
+            table.conversation, table.turn, table.item, table.asked, table.repeat, table.state, table.value, table.error
+        )
+        with self.reading() as connection:
+            for chunk in _chunks(conversations):
+                own = (table.rater == rater.key) & (table.round == Round.MAIN) & table.conversation.in_(chunk)
+                for conversation, turn, item, asked, repeat, state, value, error in connection.execute(
+                    columns.where(own)
+                ).all():
+                    yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(state, value, error))
+
+    def finished(self, conversations: Sequence[int], rater: Rater, scope: str) -> dict[int, int]:
+        """Which of these conversations need no look, as all of `scope` is answered, and in how many questions."""
+        table = schema.finished.c
+        found: dict[int, int] = {}
+        with self.reading() as connection:
+            for chunk in _chunks(conversations):
+                own = (table.rater == rater.key) & (table.scope == scope) & table.conversation.in_(chunk)
+                rows = connection.execute(select(table.conversation, table.questions).where(own))
+                found.update((conversation, questions) for conversation, questions in rows)
+        return found
+
+    def note_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
+        """Record that all of `scope` is answered for these conversations, each with so many questions."""
+        rows = [
+            {"conversation": conversation, "rater": rater, "scope": scope, "questions": count}
+            for conversation, count in questions.items()
+        ]
+        with self.writing() as connection:
+            connection.execute(self._insert(schema.finished).on_conflict_do_nothing(), rows)
+
+    def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
+        """The answers this rater has given to these prompts, by prompt hash and repeat. Errors are no answers."""
+        table = schema.answers.c
+        found: dict[tuple[str, int], AnswerRecord] = {}
+        with self.reading() as connection:
+            for chunk in _chunks(prompts):
+                own = (table.rater == rater.key) & table.prompt.in_(chunk) & table.error.is_(None)
+                for row in connection.execute(select(*ANSWER_COLUMNS).where(own)):
+                    answer = answer_of(row)
+                    found[answer.prompt, answer.repeat] = answer
+        return found
+
+    def asked(self, prompts: Sequence[str], rater: Rater) -> set[tuple[str, int]]:
+        """Those of these prompts, with their repeats, whose answers by this rater have become ratings."""
+        table = schema.ratings.c
+        found: set[tuple[str, int]] = set()
+        with self.reading() as connection:
+            for chunk in _chunks(prompts):
+                own = (table.rater == rater.key) & table.asked.in_(chunk) & table.error.is_(None)
+                rows = connection.execute(select(table.asked, table.repeat).where(own).distinct())
+                found.update((asked, repeat) for asked, repeat in rows)
+        return found
+
+    def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
+        """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
+
+        Returns how many ratings are new or took the place of an ERROR.
+        """
+        answer_rows = [answer_values(answer) for answer in answers]
+        rating_rows = [rating_values(kept.rating, kept.conversation, kept.rater) for kept in ratings]
+        with self.writing() as connection:
+            self._answers.keep(connection, answer_rows)
+            return self._ratings_kept.keep(connection, rating_rows)
+
+    def ratings(self, *, conversations: Sequence[int] | None = None, round: Round | None = None) -> Iterator[Rating]:
+        """The ratings of these conversations (or all), ordered by conversation and then by when they came in."""
+        return self._ratings(RATING_COLUMNS, rating_of, conversations, round)
+
+    def scored(self, conversations: Sequence[int], *, round: Round) -> Iterator[tuple[int, int, Rating]]:
+        """As `ratings`, each with the keys of its conversation and rater, and with only what scores rest on."""
+        columns = [schema.ratings.c.conversation, schema.ratings.c.rater, *SCORED_COLUMNS]
+        return self._ratings(columns, lambda row: (row[0], row[1], scored_rating_of(row[2:])), conversations, round)
+
+    def _ratings(
+        self,
+        columns: Sequence[ColumnElement[Any]],
+        made: Callable[[Sequence[Any]], T],
+        conversations: Sequence[int] | None,
+        round: Round | None,
+    ) -> Iterator[T]:
+        """Ratings as they are `made` from these columns."""
+        table = schema.ratings.c
+        query = select(*columns).select_from(JOINED).order_by(table.conversation, table.key)
+        if round is not None:
+            query = query.where(table.round == round)
+        parts = [None] if conversations is None else _chunks(conversations)
+        with self.reading() as connection:
+            for part in parts:
+                wanted = query if part is None else query.where(table.conversation.in_(part))
+                with connection.execution_options(yield_per=1000).execute(wanted) as rows:
+                    for row in rows:
+                        yield made(row)
+
+
+JOINED = schema.ratings.join(schema.conversations, schema.ratings.c.conversation == schema.conversations.c.key).join(
+    schema.raters, schema.ratings.c.rater == schema.raters.c.key
+)
+"""Ratings with their conversations and raters."""
+
+_ANSWER_KEY = ["prompt", "rater", "repeat"]
+_RATING_KEY = ["conversation", "rater", "item", "turn", "asked", "repeat", "round"]
+
+_MARK_DIGITS = 6
+
+
+def now() -> str:
+    """The time, as studies keep it: in ISO 8601, to the millisecond."""
+    second, millisecond = divmod(time_ns() // 1_000_000, 1000)
+    return f"{_second(second)}.{millisecond:03}+00:00"
+
+
+@lru_cache(1)  # many answers come in within a second, and its name takes longer than the rest
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def unmarked(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
+    """The name a rater was given, where a study put a part of its mark behind it."""
+    given, at, digits = name.rpartition(" @")
+    return given if at and _mark(given, kind, settings)[:_MARK_DIGITS] == digits else name
+
+
+def _mark(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
+    return hashlib.sha256(to_json([kind, name, settings], sorted=True).encode()).hexdigest()
+
+
+def _rater(row: Row[Any]) -> Rater:
+    return Rater(row.key, row.name, RaterKind(row.kind), from_json(row.settings), from_json(row.refused))
+
+
+def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), _MANY):
+        yield values[start : start + _MANY]

@@ -1,0 +1,113 @@
+"""The adjudicator's pages: what raters disagree about, what each of them said, and the decision.
+
+They show neither names nor the system nor any judge, and nothing is preselected.
+"""
+
+from typing import Any, NamedTuple
+
+from starlette.responses import RedirectResponse, Response
+
+from attunement.annotation.adjudication import (
+    Decision,
+    Dispute,
+    decide,
+    decided_count,
+    disputes,
+    missing_in,
+    opinions,
+    unit_in,
+)
+from attunement.annotation.answers import answers_of
+from attunement.annotation.records import GoneError
+from attunement.instruments import Instrument, Value
+from attunement.web.rating import Opinion as Said
+from attunement.web.rating import Question, mini_map, question, said_about, talk
+from attunement.web.site import Visit, direction
+
+
+class Contested(NamedTuple):
+    """An item to be decided, with what the raters said, and what stands in the form."""
+
+    question: Question
+    said: list[Said]
+    value: str
+    reason: str
+
+
+def waiting(visit: Visit) -> Response:
+    """What waits for a decision."""
+    instrument = visit.project.instrument
+    found = [
+        (dispute, [instrument.item(item).title for item in dispute.items])
+        for dispute in disputes(visit.study, visit.project)
+    ]
+    return visit.page("disputes.html", disputes=found, decided=decided_count(visit.study, visit.project))
+
+
+def dispute(visit: Visit) -> Response:
+    """One unit, with the answers of its raters."""
+    return _page(visit, _wanted(visit))
+
+
+def settle(visit: Visit) -> Response:
+    """Keep the decisions, or say what is missing."""
+    wanted = _wanted(visit)
+    instrument = visit.project.instrument
+    given = {item: _given(visit, instrument, item) for item in wanted.items}
+    whole = {item: decision for item, decision in given.items() if decision is not None}
+    if lacking := missing_in(instrument, wanted.items, whole):
+        titles = ", ".join(instrument.item(item).title for item in lacking)
+        return _page(visit, wanted, status=400, problem=visit.words("adjudicate.missing", items=titles))
+    decide(visit.study, visit.project, visit.member, wanted, whole)
+    return RedirectResponse(visit.url("disputes"), 303)
+
+
+def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
+    instrument, unit = visit.project.instrument, unit_in(visit.study, wanted.unit)
+    said = [
+        (str(visit.words("adjudicate.rater", letter=opinion.letter)), opinion.answers)
+        for opinion in opinions(visit.study, visit.project, wanted)
+    ]
+    shown = [
+        Contested(
+            question(visit.words, instrument, item, number, examples=False),
+            said_about(visit.words, instrument, item, said),
+            str(visit.sent.get(f"answer:{item}", "")),
+            str(visit.sent.get(f"reason:{item}", "")),
+        )
+        for number, item in enumerate(wanted.items, 1)
+    ]
+    values: dict[str, Any] = {
+        "contested": shown,
+        "unit": wanted.unit,
+        "talk": talk(unit),
+        "map": mini_map(unit),
+        "whole": unit.turn is None,
+        "instrument": instrument,
+        "direction": direction(instrument.language),
+        "problem": problem,
+    }
+    return visit.page("adjudicate.html", status=status, **values)
+
+
+def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:
+    """The decision in the form; None without an answer that is on the scale."""
+    sent = str(visit.sent.get(f"answer:{item}", ""))
+    values: dict[str, Value] = {str(value): value for value in answers_of(instrument, instrument.item(item))}
+    return Decision(values[sent], str(visit.sent.get(f"reason:{item}", ""))) if sent in values else None
+
+
+def _wanted(visit: Visit) -> Dispute:
+    name: str = visit.request.path_params["unit"]
+    for found in disputes(visit.study, visit.project):
+        if str(found.unit.key) == name:
+            return found
+    # Whoever had the page open while another adjudicator decided comes here too.
+    raise GoneError("nothing about this unit waits for a decision any more")
+
+
+PAGES = [
+    ("GET", "adjudicate", "disputes", waiting),
+    ("GET", "adjudicate/{unit}", "dispute", dispute),
+    ("POST", "adjudicate/{unit}", "settle", settle),
+]

@@ -1,0 +1,238 @@
+"""The reviewer's pages: what a person should read, the judge's answers with their evidence, decisions and sign-off.
+
+Whoever comes in here may see judges' answers, and so cannot be a rater any more. People's ratings stand beside the
+judge's without names.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from attunement.annotation import review as reviewing
+from attunement.annotation.projects import members
+from attunement.annotation.records import Role
+from attunement.annotation.review import CrisisSignals, Queued, Reviewed, Why, choices, numbers_read, review, sign
+from attunement.conversations import Conversation
+from attunement.errors import InputError
+from attunement.ratings import RaterKind
+from attunement.reports.conversation import View, view
+from attunement.reports.gate import gather_sign_offs, sign_off_words
+from attunement.reports.html.conversation_page import conversation_page, render_conversation
+from attunement.reports.html.figures import Status, status_of
+from attunement.reports.html.text import SHOW_ALL, kept_by_key
+from attunement.signals.crisis import crisis_cues
+from attunement.store.reviews import UNKNOWN, Decided, Reading, Release, Review, basis, changed, note_reading, sign_offs
+from attunement.web.site import Catalogue, Visit, sentence
+
+_UNDECIDED = "undecided"
+"""The choice of the list that shows what nobody has decided."""
+
+
+class Row(NamedTuple):
+    """One conversation in the list."""
+
+    entry: Reviewed
+    status: Status | None
+    """What the judges say; None where none has judged it."""
+    said: str
+    """What a reviewer says, where one has decided."""
+
+
+def queue(visit: Visit) -> Response:
+    """What there is to read, and the sign-off."""
+    return _list(visit)
+
+
+def conversation(visit: Visit) -> Response:
+    """One conversation with everybody's answers; that it was opened is kept."""
+    return _conversation(visit)
+
+
+def read_to_end(visit: Visit) -> Response:
+    """Keep that the reviewer scrolled to the end of the transcript."""
+    entry, _, _ = _wanted(visit)
+    note_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, Reading.READ)
+    return JSONResponse({})
+
+
+def judge_it(visit: Visit) -> Response:
+    """Keep what the reviewer says, and go on to the next conversation that nobody has decided."""
+    entry, _, entries = _wanted(visit)
+    decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
+    if decided in set(Decided) - {Decided.CONFIRMED} and not reason.strip():
+        return _conversation(visit, status=400, problem=visit.words("review.reason_hint"))
+    review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
+    at = entries.index(entry)
+    for following in (*entries[at + 1 :], *entries[:at]):
+        if not following.is_decided:
+            return RedirectResponse(visit.url("review", conversation=str(following.queued.key)), 303)
+    return RedirectResponse(visit.url("queue"), 303)
+
+
+def sign_it(visit: Visit) -> Response:
+    """Keep a signature, or say what is missing."""
+    fields = {name: str(visit.sent.get(name, "")) for name in ("name", "role", "decision", "conditions")}
+    try:
+        sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
+    except InputError as error:
+        return _list(visit, status=400, problem=sentence(error))
+    return RedirectResponse(visit.url("queue") + "#sign", 303)
+
+
+def _entries(visit: Visit) -> list[Reviewed]:
+    study, project, site = visit.study, visit.project, visit.site
+    crisis = site.remembered(("crisis", 0), None, CrisisSignals)
+    queued = site.remembered(
+        ("queue", project.key), reviewing.stamp(study), lambda: reviewing.queue(study, project, crisis)
+    )
+    return reviewing.reviewed(study, project, visit.member, queued)
+
+
+def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+    study, instrument = visit.study, visit.project.instrument
+    entries = _entries(visit)
+    chosen = visit.request.query_params.get("why", "")
+    shown = {
+        **{str(why): [entry for entry in entries if why in entry.queued.why] for why in Why},
+        _UNDECIDED: [entry for entry in entries if not entry.is_decided],
+    }
+    present = basis(study, instrument)
+    given = sign_offs(study, instrument)
+    last = {signature.member: signature for signature in given}
+    signed = [(one, changed(one, present), one is last[one.member]) for one in reversed(given)]
+    values: dict[str, Any] = {
+        "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
+        "numbers": numbers_read(study, entries),
+        "whys": {name: len(some) for name, some in shown.items()},
+        "chosen": chosen if chosen in shown else "",
+        "given": visit.sent,
+        "problem": problem,
+        "signed": signed,
+        "sign_off": sign_off_words(gather_sign_offs(study, instrument)) if signed else "",
+        "basis": present,
+        "decisions": {
+            Release.RELEASE: "sign.release",
+            Release.CONDITIONS: "sign.conditions_choice",
+            Release.NO_RELEASE: "sign.no_release",
+        },
+    }
+    return visit.page("queue.html", status=status, **values)
+
+
+def _row(words: Catalogue, entry: Reviewed) -> Row:
+    held = entry.held.alarm or entry.held.looked
+    status = status_of(entry.queued.card) if entry.queued.card else None
+    return Row(entry, status, _said(words, held) if held else "")
+
+
+def _said(words: Catalogue, review: Review) -> str:
+    """What a reviewer said; who confirms a judge that has not looked at safety has looked themselves."""
+    looked = review.decided is Decided.CONFIRMED and review.verdict in {"", *UNKNOWN}
+    return str(words("review.said_looked" if looked else f"review.said_{review.decided}"))
+
+
+def _choice(words: Catalogue, queued: Queued, decided: Decided) -> str:
+    """What a reviewer can say, as the page offers it."""
+    name: str = decided
+    if decided is Decided.CONFIRMED and queued.is_alarming:
+        name = "confirmed_alarm"
+    elif decided is Decided.CONFIRMED and queued.is_quiet:
+        name = "confirmed_silence"
+    elif decided is not Decided.RAISED and not queued.is_alarming:
+        name = "looked"
+    return str(words(f"review.{name}"))
+
+
+def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+    entry, number, entries = _wanted(visit)
+    study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
+    note_reading(study, instrument, key, visit.member.key, Reading.OPENED)
+    kept = kept_by_key(study, [key])[key]
+    page = conversation_page(key, _unnamed(visit, view(study, instrument, kept)), SHOW_ALL)
+    following = entries[number] if number < len(entries) else None
+    return visit.page(
+        "review.html",
+        status=status,
+        # The template of reports escapes everything in it.
+        shown=Markup(render_conversation(page)),  # noqa: S704
+        entry=entry,
+        here=list(_why_here(visit, entry.queued, kept.conversation)),
+        choices=[(choice, _choice(visit.words, entry.queued, choice)) for choice in choices(entry.queued)],
+        said=[
+            (one, _said(visit.words, one), one.is_alarm or one.covers(instrument, entry.queued.card))
+            for one in reversed(entry.said)
+        ],
+        number=number,
+        count=len(entries),
+        following=following and str(following.queued.key),
+        problem=problem,
+        given=visit.sent,
+    )
+
+
+def _why_here(visit: Visit, queued: Queued, conversation: Conversation) -> Iterator[tuple[Why, list[str]]]:
+    """Why the conversation is to be read, each with what shows it."""
+    words, instrument, card = visit.words, visit.project.instrument, queued.card
+    for why in queued.why:
+        match why:
+            case Why.UNSAFE:
+                slots = card.unsafe if card else ()
+                yield why, [_place(words, instrument.item(slot.item).title, slot.turn) for slot in slots]
+            case Why.PERSON:
+                yield why, [spoken.finding.text for spoken in (card.needs_person if card else ())]
+            case Why.CRISIS:
+                yield why, [_place(words, f"“{cue.sentence}”", cue.turn) for cue in crisis_cues(conversation.turns)]
+            case _:
+                yield why, [str(words(f"review.here_{why}"))]
+
+
+def _place(words: Catalogue, text: str, turn: int | None) -> str:
+    return text if turn is None else words("review.here_turn", text=text, turn=turn).unescape()
+
+
+def _wanted(visit: Visit) -> tuple[Reviewed, int, list[Reviewed]]:
+    name: str = visit.request.path_params["conversation"]
+    entries = _entries(visit)
+    for number, entry in enumerate(entries, 1):
+        if str(entry.queued.key) == name:
+            return entry, number, entries
+    raise HTTPException(404)
+
+
+def _unnamed(visit: Visit, shown: View) -> View:
+    """The conversation with numbers in the place of people's names."""
+    known = {rater.key: rater.name for rater in visit.study.raters()}
+    raters = [known.get(member.rater or 0) for member in members(visit.study, visit.project, Role.RATER)]
+    others = [name for name in dict.fromkeys(card.rater for card in shown.cards.people) if name not in raters]
+    names = {
+        name: visit.words("coordinate.rater_number", number=number)
+        for number, name in enumerate([*raters, *others], 1)
+        if name is not None
+    }
+    cards = {
+        id(card): replace(card, rater=str(names[card.rater]), members=(str(names[card.rater]),))
+        if card.kind is RaterKind.PERSON
+        else card
+        for card in shown.cards.all
+    }
+    questions = tuple(
+        question._replace(answers=tuple(said._replace(card=cards[id(said.card)]) for said in question.answers))
+        for question in shown.questions
+    )
+    deciders = tuple(cards[id(card)] for card in shown.cards.deciders)
+    deciding = cards.get(id(shown.cards.deciding), shown.cards.deciding)
+    sorted_cards = shown.cards._replace(all=tuple(cards.values()), deciders=deciders, deciding=deciding)
+    return shown._replace(cards=sorted_cards, questions=questions)
+
+
+PAGES = [
+    ("GET", "review", "queue", queue),
+    ("GET", "review/{conversation}", "review", conversation),
+    ("POST", "review/{conversation}", "judge_it", judge_it),
+    ("POST", "review/{conversation}/read", "read_to_end", read_to_end),
+    ("POST", "sign", "sign_it", sign_it),
+]

@@ -1,0 +1,580 @@
+"""Who may read the served pages of a study, and how are they put on the network?
+
+One link with a random token opens them; the token is made anew at every start and is kept nowhere. The pages are read
+only, and they show everything: who rates must not see them, which is why they are not among those of the raters.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader
+from markupsafe import Markup
+from sqlalchemy import Connection, text
+from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from attunement import reports
+from attunement.errors import AttunementError
+from attunement.instruments import Instrument
+from attunement.reports.conversation import view
+from attunement.reports.html.conversation_page import conversation_page, environment
+from attunement.reports.html.figures import low_limit
+from attunement.reports.html.listing import Filter, Listing, Placed
+from attunement.reports.html.page import GLOSSARY, Report, choices, failing, report, title_of, with_rates
+from attunement.reports.html.sections import NEEDS, analysed
+from attunement.reports.html.text import Hiding, kept_by_key
+from attunement.store import Study
+from attunement.store.reviews import reviews
+from attunement.store.scorecards import decided_by_people
+from attunement.styling import LOOK
+from attunement.web.site import Headers, Site, Under
+
+_PATIENCE = 1.5
+"""Seconds that a page waits for a count that has just begun: a small study is counted by then."""
+_SMALL = 1_000
+"""Conversations up to which a page waits; a count takes about a millisecond or two for each."""
+_REST = 2.0
+"""A study that keeps changing is counted again after so many times as long as the last count took."""
+_STEP_ASIDE = 1.0
+"""Seconds that a count waits for pages at a time, so that it goes on however many are asked for."""
+_PARTING = 5.0
+"""Seconds that are given to a count when the pages are closed; an analysis may take longer and is then left."""
+_BROKEN_STUDY = "The count broke off for a reason that is told where attune view was started."
+
+
+class Count:
+    """One count of a study, finished or not."""
+
+    def __init__(self, total: int) -> None:
+        self.listing = Listing(words=True)
+        self.total = total
+        """Conversations in the study when the count began."""
+        self.report: Report | None = None
+        """None until all is counted."""
+        self.made = ""
+        """When the count began: what came in later may not be in it."""
+        self.problem = ""
+        """Why it could not be finished."""
+        self.ended = Event()
+        self.begun = monotonic()
+        self.readers = 0
+
+
+class Standing(NamedTuple):
+    """What there is to show now."""
+
+    latest: Count
+    """The last that was finished; before that, the one that is being made."""
+    running: Count | None
+    """The one that is being made."""
+    stale: bool
+    """Whether the study has changed since the latest began."""
+
+
+class Counting:
+    """Counts a study, in the background and again when it changes."""
+
+    def __init__(self, study: Study, instrument: Instrument, hiding: Hiding) -> None:
+        self._study, self._instrument, self._hiding = study, instrument, hiding
+        self._lock, self._calm, self._stopped = Lock(), Event(), Event()
+        self._calm.set()
+        self._pages = 0
+        self._held = ExitStack()
+        self._changes = _changes(self._held.enter_context(study.reading()))
+        self._counted_at: object = None
+        self._stale = False
+        self._again_from = 0.0
+        self._finished: Count | None = None
+        self._running: Count | None = None
+        self._thread: Thread | None = None
+        self.by_people = decided_by_people(study, instrument)
+        """Whether people's answers decide, because there is no judge."""
+
+    def close(self) -> None:
+        """Stop counting and delete what was counted."""
+        self._stopped.set()
+        if self._thread:
+            self._thread.join(_PARTING)
+        for count in (self._finished, self._running):
+            if count:
+                count.listing.close()
+        self._held.close()
+
+    @contextmanager
+    def standing(self) -> Generator[Standing]:
+        """What there is to show; it stays as it is until the page is made."""
+        running = self.refresh()
+        if running and running.total <= _SMALL:
+            running.ended.wait(max(0.0, running.begun + _PATIENCE - monotonic()))
+        with self._lock:
+            count = self._finished or self._running
+            assert count is not None  # noqa: S101 - one was begun above
+            shown = Standing(count, self._running, self._stale)
+            read = [one for one in (self._finished, self._running) if one]
+            for one in read:
+                one.readers += 1
+        try:
+            with self.page():
+                yield shown
+        finally:
+            with self._lock:
+                for one in read:
+                    one.readers -= 1
+                    self._let_go(one)
+
+    @contextmanager
+    def page(self) -> Generator[None]:
+        """While a page is made, the count steps aside."""
+        self._add_pages(1)
+        try:
+            yield
+        finally:
+            self._add_pages(-1)
+
+    def _add_pages(self, number: int) -> None:
+        with self._lock:
+            self._pages += number
+            if self._pages:
+                self._calm.clear()
+            else:
+                self._calm.set()
+
+    def refresh(self) -> Count | None:
+        """Begin a count where one is due; returns the one that is being made."""
+        with self._lock:
+            if self._running or self._stopped.is_set():
+                return self._running
+            at = self._changes()
+            self._stale = self._finished is not None and at != self._counted_at
+            failed = self._finished is not None and self._finished.problem
+            if self._finished and (not (self._stale or failed) or monotonic() < self._again_from):
+                return None
+            self._counted_at = at
+            self._running = Count(self._study.conversation_count())
+            self._running.made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
+            self._thread = Thread(target=self._count, args=[self._running], name="counting", daemon=True)
+            self._thread.start()
+            return self._running
+
+    def _count(self, count: Count) -> None:
+        problem = _BROKEN_STUDY
+        try:
+            self._make(count)
+            problem = ""
+        except _StoppedError:
+            pass
+        except AttunementError as error:
+            problem = str(error)
+        finally:
+            count.problem = problem
+            with self._lock:
+                if not self._stopped.is_set():
+                    self._put(count)
+            count.ended.set()
+
+    def _put(self, count: Count) -> None:
+        """Show a count that has ended; figures that are there are not given up for one that failed."""
+        before, self._finished, self._running = self._finished, count, None
+        self._stale = False
+        self._again_from = monotonic() + _REST * (monotonic() - count.begun)
+        if before and before.report and count.problem:
+            before.problem, self._finished, before = count.problem, before, count
+        self._let_go(before)
+
+    def _make(self, count: Count) -> None:
+        self.by_people = decided_by_people(self._study, self._instrument)
+        made = report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
+        found = analysed(self._study, self._instrument, self._hiding)
+        top = made.top._replace(checked=found.checked or made.top.checked, sign_off=found.sign_off)
+        made = made._replace(top=top, sections=found.sections, agreement=found.agreement)
+        count.report = with_rates(made, found.rates)
+
+    def _pace(self) -> None:
+        if self._stopped.is_set():
+            raise _StoppedError
+        if not self._calm.is_set():
+            self._calm.wait(_STEP_ASIDE)
+
+    def _let_go(self, count: Count | None) -> None:
+        """Delete a count that was replaced once nobody reads it any more; the lock is held."""
+        if count and not count.readers and count not in (self._finished, self._running):
+            count.listing.close()
+
+
+class _StoppedError(Exception):
+    """The pages are being closed."""
+
+
+def _changes(connection: Connection) -> Callable[[], object]:
+    """A function whose result is another one whenever something else has written to the database."""
+    query = {
+        "sqlite": "PRAGMA data_version",
+        # What the server counts for its own housekeeping; it lags by up to a second.
+        "postgresql": "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables",
+    }[connection.dialect.name]
+
+    def changes() -> object:
+        try:
+            return connection.scalar(text(query))
+        finally:
+            connection.rollback()  # or it would look at the same moment for ever
+
+    return changes
+
+
+PER_PAGE = 50
+_LONGEST, _MOST_WORDS = 200, 8
+"""Characters of a search, and words of it that are looked for."""
+_FLAGS = (
+    "people differ|judges differ",
+    "quote not found",
+    "crisis talk",
+    "pointer of the rule check",
+    "not English: not looked at by the rule check",
+    "needs a person",
+    "not judged",
+)
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Shown(NamedTuple):
+    """What is shown, and how."""
+
+    study: Study
+    instrument: Instrument
+    hiding: Hiding
+    counting: Counting
+
+
+class Chosen(NamedTuple):
+    """What a reader filters by: as the list understands it, and as an address says it."""
+
+    filter: Filter
+    said: list[tuple[str, str]]
+
+    @property
+    def set(self) -> dict[str, Any]:
+        """The fields of the form that are set."""
+        return {"text": "", **dict(self.said), "flag": [value for name, value in self.said if name == "flag"]}
+
+    def query(self, **more: int) -> str:
+        """The same as the end of an address."""
+        pairs = [*self.said, *((name, str(value)) for name, value in more.items())]
+        return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def summary(shown: Shown, request: Request) -> Response:
+    """The lines at the top, verdicts, what to read first and what to mend, tables and charts."""
+    with shown.counting.standing() as standing:
+
+        def listed(chosen: str, system: str = "") -> Markup:
+            return Markup('href="{}"').format(_path(request, "list") + _query(shown.instrument, chosen, system))
+
+        def link(key: int) -> str:
+            return _path(request, "conversation", key=key)
+
+        return _page(
+            shown, request, standing, "summary",
+            report=standing.latest.report, listed=listed, link=link, trust_href=_path(request, "section", name="trust"),
+        )  # fmt: skip
+
+
+def conversations(shown: Shown, request: Request) -> Response:
+    """The list, filtered, one page of it."""
+    chosen = chosen_of(request.query_params, shown.instrument)
+    number = max(_number(request.query_params.get("page", ""), 10**7) or 1, 1)
+    with shown.counting.standing() as standing:
+        listing = standing.latest.listing
+        fitting, rows = listing.page(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE)
+        pages = max(-(-fitting // PER_PAGE), 1)
+
+        def href(placed: Placed) -> str:
+            return _path(request, "conversation", key=placed.row.key) + chosen.query(at=placed.place)
+
+        return _page(
+            shown, request, standing, "list",
+            rows=rows,
+            href=href,
+            chosen=chosen.set,
+            choices=choices(shown.instrument, listing),
+            served=_path(request, "list"),
+            found=f"{fitting:,} of {listing.count():,}",
+            low=low_limit(shown.instrument),
+            number=number,
+            pages=pages,
+            searches_words=listing.knows_words and shown.hiding.texts,
+            **{
+                name: _path(request, "list") + chosen.query(page=to) if 1 <= to <= pages and to != number else ""
+                for name, to in (("before", min(number - 1, pages)), ("behind", number + 1), ("last", pages))
+            },
+        )  # fmt: skip
+
+
+def conversation(shown: Shown, request: Request) -> Response:
+    """One conversation as it is in the study now, and the way to its neighbours in the filtered list."""
+    key: int = request.path_params["key"]
+    chosen = chosen_of(request.query_params, shown.instrument)
+    place = _number(request.query_params.get("at", ""), 10**9)
+    with shown.counting.page():
+        kept = kept_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
+        if kept is None:
+            raise HTTPException(404)
+        page = conversation_page(
+            key,
+            view(shown.study, shown.instrument, kept),
+            shown.hiding,
+            by_people=shown.counting.by_people,
+            reviews=reviews(shown.study, shown.instrument).get(key, ()),
+        )
+    with shown.counting.standing() as standing:
+        links = {"before": "", "behind": "", "back": _path(request, "list")}
+        if place:
+            near = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3).rows
+            for one in near:
+                if name := {place - 1: "before", place + 1: "behind"}.get(one.place):
+                    links[name] = _path(request, "conversation", key=one.row.key) + chosen.query(at=one.place)
+            links["back"] += chosen.query(page=-(-place // PER_PAGE))
+        return _page(shown, request, standing, "conversation", page=page, place=place, **links)
+
+
+def section(shown: Shown, request: Request) -> Response:
+    """The page of one analysis, once the study is counted."""
+    name: str = request.path_params["name"]
+    if name not in NEEDS:
+        raise HTTPException(404)
+    with shown.counting.standing() as standing:
+        made = standing.latest.report
+        found = next((one for one in made.sections if one.id == name), None) if made else None
+        return _page(shown, request, standing, "section", section=found, heading=NEEDS[name][0])
+
+
+def words(shown: Shown, request: Request) -> Response:
+    """What the words of the pages mean."""
+    with shown.counting.standing() as standing:
+        return _page(shown, request, standing, "words", glossary=GLOSSARY)
+
+
+def cost(shown: Shown, request: Request) -> Response:
+    """What the judges' answers took, once the study is counted."""
+    with shown.counting.standing() as standing:
+        return _page(shown, request, standing, "cost", report=standing.latest.report)
+
+
+PAGES = [
+    ("", "summary", summary),
+    ("conversations", "list", conversations),
+    ("conversation/{key:int}", "conversation", conversation),
+    ("analysis/{name}", "section", section),
+    ("words", "words", words),
+    ("cost", "cost", cost),
+]
+
+
+def chosen_of(query: QueryParams, instrument: Instrument) -> Chosen:
+    """What an address asks for; what it says that nothing can be meant by is left out."""
+    said: list[tuple[str, str]] = []
+    values = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
+    item = _number(query.get("item", ""), len(instrument.items) - 1)
+    answers = _number(query.get("answer", ""), 1 << 40) or None
+    flags = tuple(flag for flag in _FLAGS if flag in query.getlist("flag"))
+    text = " ".join(query.get("text", "")[:_LONGEST].split()[:_MOST_WORDS])
+    said += [("text", text)] if text else []
+    said += [(name, value) for name, value in values.items() if value]
+    said += [(name, str(value)) for name, value in (("item", item), ("answer", answers)) if value is not None]
+    said += [("flag", flag) for flag in flags]
+    chosen = Filter(values["system"], values["scenario"], values["verdict"], item, answers, flags, text)
+    return Chosen(chosen, said)
+
+
+def _number(text: str, highest: int) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= highest else None
+
+
+def _query(instrument: Instrument, chosen: str, system: str) -> str:
+    """The end of an address for a filter as the templates of a report say it."""
+    name, _, value = chosen.partition("=")
+    pairs: Mapping[str, str | int] = {name: value}
+    if name == "failed":
+        place = next(place for place, item in enumerate(instrument.items) if item.id == value)
+        pairs = {"item": place, "answer": failing(instrument)}
+    return "?" + urlencode({**pairs, "system": system} if system else pairs)
+
+
+def _path(request: Request, name: str, /, **path: Any) -> str:
+    return request.url_for(name, **path).path
+
+
+def _page(shown: Shown, request: Request, standing: Standing, template: str, /, **values: Any) -> Response:
+    latest, running, stale = standing
+
+    def url(name: str, /, **path: Any) -> str:
+        return _path(request, name, **path)
+
+    text = (
+        _templates()
+        .get_template(f"view_{template}.html")
+        .render(
+            title=shown.hiding.text(title_of(shown.study)),
+            instrument=shown.instrument,
+            hiding=shown.hiding,
+            latest=latest,
+            running=running,
+            stale=stale,
+            counted=running.listing.count() if running else 0,
+            sections=_headings(latest),
+            current=request.url.path,
+            url=url,
+            **values,
+        )
+    )
+    return HTMLResponse(text)
+
+
+def _headings(count: Count) -> dict[str, str]:
+    """The pages of analyses and their headings, as the last count has them."""
+    known = {section.id: section.title for section in count.report.sections} if count.report else {}
+    return {name: heading for name, (heading, _) in NEEDS.items()} | known
+
+
+@cache
+def _templates() -> Environment:
+    of_report = environment()
+    assert of_report.loader is not None  # noqa: S101 - it has one
+    return of_report.overlay(loader=ChoiceLoader([FileSystemLoader(_TEMPLATES), of_report.loader]))
+
+
+_REPORTS = Path(reports.__file__).parent
+_STATIC = Path(__file__).parent / "static"
+_REFUSALS = {
+    401: "Open the link that attune view printed when it was started. It changes with every start.",
+    404: "There is nothing at this address. A conversation may have been removed from the study.",
+    405: "These pages can only be read.",
+    429: "Too many wrong links came from your address. Please wait a minute and try again.",
+}
+_BROKEN = "Something went wrong on our side; what happened is told where attune view was started."
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def make_view(
+    study: Study, instrument: Instrument, hiding: Hiding, token: str, *, address: str = "http://127.0.0.1"
+) -> ASGIApp:
+    """The pages of `study` under `instrument`, open to whoever has `token`, as they are reached at `address`."""
+    path = urlsplit(address).path.rstrip("/")
+    site = Site(study, address.rstrip("/"))
+    shown = Shown(study, instrument, hiding, Counting(study, instrument, hiding))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        shown.counting.refresh()
+        yield
+        site.close()
+        shown.counting.close()
+
+    app = Starlette(
+        routes=[
+            Route("/enter/{token}", _enter(site, token), name="enter"),
+            *(Route(f"/view/{path}", _door(site, token, shown, page), name=name) for path, name, page in PAGES),
+            Route("/report.js", _script, name="script"),
+            Mount("/static", StaticFiles(directory=_STATIC), name="static"),
+            Mount("/look", StaticFiles(directory=LOOK), name="look"),
+        ],
+        exception_handlers={HTTPException: _refusal(site), AttunementError: _problem(site), Exception: _broken(site)},
+        lifespan=lifespan,
+    )
+    secured: ASGIApp = Headers(app, https=site.https)
+    return Under(secured, path) if path else secured
+
+
+def _cookie(token: str) -> str:
+    """A name of its own for each start: a browser keeps one cookie for all ports of a computer."""
+    return f"attune-view-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+
+
+def _check(site: Site, request: Request, given: str, token: str) -> None:
+    """Let in who has the token; else it is refused, and after many wrong ones without a look."""
+    address = request.client.host if request.client else ""
+    if site.wrong_links.must_wait(address):
+        raise HTTPException(429)
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+        if given:
+            site.wrong_links.count(address, given)
+        raise HTTPException(401)
+
+
+def _enter(site: Site, token: str) -> Callable[..., Any]:
+    async def enter(request: Request) -> Response:
+        _check(site, request, request.path_params["token"], token)
+        door = request.url_for("summary").path
+        answer = RedirectResponse(door, 303)
+        # Lax and not strict: a link that was sent or kept has to lead inside at the first click.
+        answer.set_cookie(
+            _cookie(token),
+            token,
+            path=door,
+            httponly=True,
+            samesite="lax",
+            secure=site.https or request.url.scheme == "https",
+        )
+        return answer
+
+    return enter
+
+
+def _door(site: Site, token: str, shown: Shown, page: Callable[[Shown, Request], Response]) -> Callable[..., Any]:
+    async def endpoint(request: Request) -> Response:
+        _check(site, request, request.cookies.get(_cookie(token), ""), token)
+        return await site.read(page, shown, request)
+
+    return endpoint
+
+
+async def _script(_: Request) -> Response:
+    return FileResponse(_REPORTS / "html" / "report.js", media_type="text/javascript")
+
+
+def _message(site: Site, request: Request, status: int, text: str) -> Response:
+    return site.page(request, "message.html", site.words("en"), status=status, title="Attunement", text=text)
+
+
+def _refusal(site: Site) -> Callable[..., Any]:
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        page = _message(site, request, error.status_code, _REFUSALS.get(error.status_code, _REFUSALS[404]))
+        if error.status_code == 429:
+            page.headers["retry-after"] = "60"
+        return page
+
+    return refuse
+
+
+def _problem(site: Site) -> Callable[..., Any]:
+    async def tell(request: Request, error: AttunementError) -> Response:
+        return _message(site, request, 500, str(error))
+
+    return tell
+
+
+def _broken(site: Site) -> Callable[..., Any]:
+    async def tell(request: Request, _: Exception) -> Response:
+        return _message(site, request, 500, _BROKEN)
+
+    return tell

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from attunement.statistics.alpha import alpha_statistic
+from attunement.statistics.correlation import icc_statistic, range_compression_statistic, spearman_statistic
+from attunement.statistics.kappa import kappa_statistic
+from attunement.statistics.tables import FromSums, FromWeights, combined, difference, mean_of, quotient
+from tests.analysis.published import KRIPPENDORFF_2011
+
+RATINGS = np.random.default_rng(1).integers(1, 6, size=(30, 3)).astype(float)
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+# The first seven units vary, all others are rated 4 by everybody.
+VARYING = 7
+FOUR_RATERS = np.vstack([np.random.default_rng(3).integers(1, 6, size=(VARYING, 4)), np.full((13, 4), 4)]).astype(float)
+
+
+def test_the_mean_of_kappas_is_that_of_the_pairs() -> None:
+    kappas = [kappa_statistic(RATINGS[:, a], RATINGS[:, b], "quadratic") for a, b in PAIRS]
+    assert mean_of(kappas).value() == pytest.approx(np.mean([each.value() for each in kappas]))
+
+
+def test_a_difference_is_taken_on_the_same_units() -> None:
+    first, second = kappa_statistic(RATINGS[:, 0], RATINGS[:, 1]), kappa_statistic(RATINGS[:, 0], RATINGS[:, 2])
+    assert difference(first, second).value() == pytest.approx(first.value() - second.value())
+
+
+def test_statistics_of_both_forms_can_be_combined() -> None:
+    many = np.random.default_rng(2).normal(size=(30, 3))
+    weighted, summed = alpha_statistic(many, "ordinal"), kappa_statistic(RATINGS[:, 0], RATINGS[:, 1])
+    assert isinstance(weighted, FromWeights)
+    assert isinstance(summed, FromSums)
+    assert difference(weighted, summed).value() == pytest.approx(weighted.value() - summed.value())
+
+
+def test_statistics_on_other_units_cannot_be_combined() -> None:
+    with pytest.raises(ValueError, match="only over the same units"):
+        combined([alpha_statistic(RATINGS), alpha_statistic(KRIPPENDORFF_2011)], lambda values: values[:, 0])
+
+
+def test_units_that_one_rater_left_out_do_not_enter() -> None:
+    first = RATINGS[:, 0].copy()
+    first[:4] = np.nan
+    assert kappa_statistic(first, RATINGS[:, 1]).entering.sum() == 26
+
+
+def test_sums_leave_out_units_without_a_cluster() -> None:
+    statistic = FromSums(np.array([[1.0], [2.0]]), lambda totals: totals[:, 0], np.array([0, 1, 1]))
+    np.testing.assert_array_equal(statistic.sums(np.array([0, 1, -1]), 2), [[1], [2]])
+
+
+def test_a_difference_of_large_terms_that_is_only_rounding_counts_as_zero() -> None:
+    assert np.isnan(quotient(np.array([1e-16]), np.array([3e-16]), size=1.0)).all()
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        alpha_statistic(FOUR_RATERS),
+        alpha_statistic(FOUR_RATERS, "nominal"),
+        alpha_statistic(FOUR_RATERS, "interval"),
+        icc_statistic(FOUR_RATERS, 1),
+        icc_statistic(FOUR_RATERS, 2),
+        icc_statistic(FOUR_RATERS, 3),
+        kappa_statistic(*FOUR_RATERS[:, :2].T, "linear"),
+        spearman_statistic(*FOUR_RATERS[:, :2].T),
+        range_compression_statistic(*FOUR_RATERS[:, :2].T),
+    ],
+)
+def test_a_resample_in_which_all_ratings_are_the_same_has_no_value(statistic: FromSums) -> None:
+    # Left out one by one, as the jackknife does it, so that thirds do not cancel to exactly zero.
+    sums = statistic.sums(np.arange(len(FOUR_RATERS)), len(FOUR_RATERS))
+    rest = sums.sum(axis=0)
+    for unit in range(VARYING):
+        rest = rest - sums[unit]
+    assert np.isnan(statistic.of(rest[None, :])).all()
+
+
+def test_a_quotient_by_zero_is_nan_and_no_warning() -> None:
+    np.testing.assert_array_equal(quotient(np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.0, 2.0])), [np.nan, np.nan, 1.5])
+
+
+@pytest.mark.parametrize("ratings", [np.zeros((0, 2)), np.full((3, 2), np.nan)])
+def test_statistics_of_no_ratings_have_no_value(ratings: np.ndarray) -> None:
+    statistics = [
+        alpha_statistic(ratings),
+        alpha_statistic(ratings, "nominal"),
+        alpha_statistic(ratings, "interval"),
+        icc_statistic(ratings, 1),
+        icc_statistic(ratings, 2),
+        kappa_statistic(*ratings.T),
+        spearman_statistic(*ratings.T),
+        range_compression_statistic(*ratings.T),
+    ]
+    assert all(np.isnan(statistic.value()) for statistic in statistics)

@@ -1,0 +1,69 @@
+"""Answers to worked examples are ratings with a round, apart from those of conversations."""
+
+from pathlib import Path
+
+from attunement.analysis.ratings_table import gather
+from attunement.annotation.dashboard import figures
+from attunement.annotation.tasks import handed_in
+from attunement.ratings import Round
+from attunement.store import Study, samples, schema
+from attunement.store import connection as migrations
+from attunement.store.schema import practice as kept
+from tests.annotation.projects import EMPATHY, Begun, begin_project
+
+
+def rows(study: Study) -> list[dict[str, object]]:
+    return list(samples.practice(study).records)
+
+
+def test_every_answer_to_an_example_is_kept_with_its_round_and_the_instruments_own(study_place: str) -> None:
+    begun = begin_project(study_place, calibration=4, attention=1, raters=1)
+    begun.work()
+    found = rows(begun.study)
+    assert [row["round"] for row in found] == [Round.CALIBRATION] * 4 + [Round.ATTENTION] * 5
+    assert {row["rater"] for row in found} == {"rater 1"}
+    for row in found[:4]:
+        worked = EMPATHY.item(str(row["item"])).examples[int(str(row["example"]).split("/")[1])]
+        assert row["known"] == row["value"] == worked.answer
+        assert (row["attempt"], row["item_hash"]) == (1, EMPATHY.item_hashes[str(row["item"])])
+    assert sum(row["known"] is not None for row in found[4:]) == 1
+
+
+def test_no_agreement_and_no_score_counts_an_answer_to_an_example(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", calibration=4, attention=2, raters=2)
+    for number in (1, 2):
+        begun.work(number)
+    assert {rating.round for rating in begun.study.ratings()} == {Round.MAIN}
+    gathered = gather(begun.study, EMPATHY)
+    assert len(gathered.unit) == 4 * 2 * 5
+    assert begun.study.conversation_count() == 4
+
+
+def test_the_coordinator_reads_attention_from_what_was_kept(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", attention=2, raters=1)
+    begun.work()
+    assert figures(begun.study, begun.project).raters[0].attention == (2, 2)
+    with begun.study.writing() as connection:
+        connection.execute(kept.update().values(state="abstained", value=None))
+    assert figures(begun.study, begun.project).raters[0].attention == (0, 2)
+
+
+def test_a_study_of_version_2_brings_its_practice_along(study_place: str) -> None:
+    begun = begin_project(study_place, calibration=4, attention=1, raters=1)
+    begun.work()
+    before = rows(begun.study)
+    as_version_2(begun)
+    with Study(study_place) as study:
+        assert rows(study) == before
+        with study.reading() as connection:
+            version = connection.scalar(schema.about.select().with_only_columns(schema.about.c.value))
+        assert version == str(migrations.current())
+        assert len(handed_in(study, begun.project, [Round.CALIBRATION])) == 4
+
+
+def as_version_2(begun: Begun) -> None:
+    """What the study was before there was a table for practice."""
+    with begun.study.writing() as connection:
+        kept.drop(connection)
+        connection.execute(schema.about.update().where(schema.about.c.name == "schema").values(value="2"))
+    begun.study.close()

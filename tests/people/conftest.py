@@ -1,6 +1,0 @@
-"""Studies of both kinds for the tests of this folder, closed when a test ends."""
-
-from tests.people.projects import close_studies
-from tests.postgres import postgres, study_place
-
-__all__ = ["close_studies", "postgres", "study_place"]

@@ -116,7 +116,7 @@ def _wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError((server.folder / "log").read_text())
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def study_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place for a new study, once in each kind of database."""
     if request.param == "sqlite":

@@ -137,6 +137,7 @@ def test_statsmodels_agrees_on_mcnemar(pairs: list[tuple[bool, bool]]) -> None:
         assert ours.p == pytest.approx(module.mcnemar(table, exact=True).pvalue)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # theirs takes a tenth of a second
 @given(P_VALUES)
 def test_statsmodels_agrees_on_corrections(p_values: list[float]) -> None:

@@ -102,6 +102,7 @@ def test_conversations_are_drawn_as_often_as_their_probability_says() -> None:
         assert certified[key] / RUNS == pytest.approx(0.4 * probability, abs=NEAR)
 
 
+@pytest.mark.slow
 def test_conversations_of_an_extended_sample_are_drawn_as_often_as_their_probability_says() -> None:
     old = frame({**SIZES, "flagged": 6}, certain="flagged")
     later = frame({"c": 20, "flagged": 3}, first=len(old) + 1, certain="flagged")

@@ -145,6 +145,7 @@ def test_quiet_says_nothing(chats: Path):
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path):
     with FakeJudge(Behaviour(latency=0.3)) as fake:
         words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--max-connections", "4"]

@@ -223,6 +223,7 @@ def test_a_run_that_is_interrupted_before_it_has_begun_ends(place: Path):
         assert fake.requests == 0
 
 
+@pytest.mark.slow
 def test_never_more_than_there_are_connections_is_asked_and_not_yet_kept(place: Path, monkeypatch: pytest.MonkeyPatch):
     """What a killed run would have to ask again; commits are slow, and replies take long or not."""
     connections = 10

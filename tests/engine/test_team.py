@@ -74,6 +74,7 @@ def test_every_question_is_asked_once_and_the_study_has_the_order_of_the_input(p
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_several_processes_and_one_give_the_same_ratings(tmp_path: Path):
     def ratings(processes: int) -> set[tuple[Any, ...]]:
         place = tmp_path / f"{processes}.db"
@@ -83,6 +84,7 @@ def test_several_processes_and_one_give_the_same_ratings(tmp_path: Path):
     assert ratings(3) == ratings(1)
 
 
+@pytest.mark.slow
 def test_equal_words_are_asked_once_over_all_processes(place: Path):
     twins = chats(10, system="one") + chats(10, system="two")
     with FakeJudge() as fake:
@@ -99,6 +101,7 @@ def test_connections_are_shared_out(place: Path):
         assert 2 <= fake.peak <= 4
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_all_processes_with_one_line(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-key")
     with FakeJudge(Behaviour(key="sk-right")) as fake:
@@ -110,6 +113,7 @@ def test_a_wrong_key_stops_all_processes_with_one_line(place: Path, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     with FakeJudge(Behaviour(refuses=frozenset({"temperature"}))) as fake:
         result = judge(fake, chats(8), place, items=SMALL, processes=2)
@@ -117,6 +121,7 @@ def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     assert not result.progress.errors
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_an_error_in_the_input_surfaces_after_what_was_answered_before_is_kept(place: Path):
     def broken() -> Iterator[Conversation]:
@@ -130,6 +135,7 @@ def test_an_error_in_the_input_surfaces_after_what_was_answered_before_is_kept(p
     assert workers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(place: Path):
     async def interrupted(fake: FakeJudge) -> api.Result:
@@ -157,6 +163,7 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path):
     with FakeJudge() as fake:
         settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, processes=2)
@@ -165,6 +172,7 @@ def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path)
     assert result.ending.interrupted
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_named_and_the_next_run_asks_the_rest(place: Path):
     async def one_killed(fake: FakeJudge) -> None:

@@ -56,6 +56,7 @@ def work(place: str, number: int) -> None:
                 study.write(answers, ratings)
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing_and_keep_nothing_twice(study_place: str) -> None:
     processes = [
         subprocess.Popen(

@@ -27,6 +27,7 @@ from attunement.ratings import (
 from attunement.store import AnswerRecord, KeptRating, Study, now, schema
 from attunement.store.rows import rating_row
 from tests.builders import rating, talk
+from tests.postgres import Server
 from tests.store.samples import COACHING, EMPATHY, fill, keep_rating, talks
 
 HERE = talk(("Hello", "Hi"))
@@ -503,3 +504,9 @@ def test_an_id_may_be_of_any_length(study: Study) -> None:
     long = Conversation("x" * 100_000, "y" * 100_000, HERE.turns)
     study.keep_conversations([long])
     assert study.find(long.id)[0].conversation == long
+
+
+def test_a_study_in_postgresql_gives_back_what_was_put_in(postgres: Server) -> None:
+    with Study(postgres.new_database(), create=True) as study:
+        study.keep_instrument(COACHING)
+        assert [kept.hash for kept in study.instruments()] == [COACHING.hash]

@@ -1,9 +1,13 @@
-"""Is the second group of conversations better than the first, on which item, and how sure is that?
+"""Compare two groups of conversations, measure by measure, with intervals.
 
 Both groups were judged by the same raters. Where they share scenarios, conversations are compared within scenarios;
 otherwise each conversation stands for itself. Differences are the second minus the first, so that above zero means
 better; intervals are cluster-robust and exist from ten scenarios (or ten conversations of each) on. What was not
 judged enters no difference and is counted.
+
+A measure is an item, a category, the weighted score or the pass rate; higher is better in each. What has no value is
+counted by its reason and never becomes a number: an item that does not apply, or an answer that is not there. A
+safety score has no mean of its own: its measure is the share of replies above the level at which it fails.
 """
 
 from collections import Counter

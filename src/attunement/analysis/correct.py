@@ -1,9 +1,13 @@
-"""What would people say of each system, when they rated a random sample and a judge rated everything?
+"""Correct a judge's scores with people's ratings of a random sample.
 
 For each system and measure three estimates stand side by side: the judge's, which is precise and may be wrong; the
 people's, which is right and imprecise; and the corrected one, which takes the judge's mean over all conversations and
 corrects it by how far the judge is off where people rated too. Units are weighted by one over the probability with
 which their conversation was drawn, and all intervals are over whole conversations.
+
+A calibrator is an isotonic fit of people's scores on the judge's. How good it is, is measured out of fold, by whole
+conversations. It is kept with refits on resampled conversations, so that a mean it is applied to later carries the
+doubt of the calibrator as well as its own. It holds as long as judge and talk stay as they were when it was fitted.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,19 @@
-"""A judge held against people: how far it agrees with any one of them, beside how far they agree with each other.
+"""How far a judge agrees with people, which failures it misses, and whether counting words would do as well.
 
 Both figures are the same coefficient on the same units, and so are those of the rivals that a judge must beat. What
 counts are the intervals of the differences, clustered by conversation.
+
+A unit is a failure where any of the people who rated it said so: at a gate nobody is outvoted. A verdict rests on
+those that a second person confirmed. A judge that says that the item is met, that it does not apply, or nothing at all,
+has missed it. Recall can be known only where people also looked at what the judge let through.
+
+A judge that does not agree with people better than these has understood nothing. A count becomes answers on the
+scale by its rank, so that its answers are as common as the people's; whether more words mean a higher or a lower
+answer is chosen in its favour.
+
+A judge is tuned on `develop` and certified on `certify`; cards come from the latter alone, with how often each judge
+was run on it. Where the sample was drawn with unequal probabilities, each conversation stands for as many as it was
+drawn from.
 """
 
 from collections import Counter

@@ -1,8 +1,11 @@
-"""A table of ratings from anywhere -> ratings as columns of numbers.
+"""Read a table of ratings from any file into the same columns, and find out what its words mean as answers.
 
 Long tables have one rating a row: which unit, by whom, on what, and the value. Wide ones have one column a rater.
 Values are read as they are written: "NA" is an answer, ids keep all their digits, and the scale is the one that was
 named, or else what occurs. What does not fit is refused and counted.
+
+The scale is the one that was named, or else what occurs, and that is said. Case, blanks and the zeros behind a number
+do not tell answers apart; "NA" is an answer, not a gap.
 """
 
 import re

@@ -1,7 +1,10 @@
-"""Ratings as columns of numbers: who said what of which unit.
+"""The ratings of a study as columns of numbers: who gave which answer about which unit.
 
 A study or a table of ratings becomes one `Gathered`. `Gathered.sheet` turns one item into a table of units by raters,
 in which each rater's first answer stands; `Gathered.again` has all answers of one rater side by side.
+
+Only answers of the main round enter, beside those that a rater gave when asked again. Simulated raters, other wordings
+of an item, worked examples and values off the scale are left out, and counted.
 """
 
 from collections import Counter

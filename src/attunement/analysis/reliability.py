@@ -1,7 +1,25 @@
-"""Do the people agree with each other? Before any judge is held against them.
+"""Do people agree with each other, unit by unit, in order, and when asked again? This comes before any judge.
 
 There are four outcomes. They are reliable, they disagree, there is not enough data to tell, or nearly all answers are
 the same, so that agreement beyond chance says nothing. Only reliable people allow a verdict on a judge.
+
+Both are the same coefficient, so that the judge's figure can be held against the people's: like with like. It is
+Cohen's kappa with quadratic weights (for answers without order: unweighted), pooled over pairs of different raters as
+Conger did: what pairs of ratings differ by, over what they would differ by if each rater answered at random by their
+own habits. For two raters it is Cohen's kappa itself. Raters may have rated different units, and each unit counts the
+same however many rated it.
+
+Sources: J. Cohen, Psychological Bulletin 70 (1968); A. Conger, Psychological Bulletin 88 (1980).
+
+These are two claims. Over the means of a few systems noise averages out, and figures near 1 are common where the same
+judge hardly follows people from one conversation to the next. Both are given, each with its number.
+
+Source of the difference: W. Robinson, Ecological Correlations and the Behavior of Individuals, American Sociological
+Review 15 (1950).
+
+The mean of Spearman's rank correlations over pairs of raters. Both are means over single people, so that the judge's
+figure can be held against the people's: like with like. It is for scales that cannot be laid on each other; where they
+can, `single_raters` says more.
 """
 
 from enum import StrEnum

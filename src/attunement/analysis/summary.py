@@ -1,7 +1,9 @@
-"""The whole picture: people with people, judges with people, judges with judges, and all of them with themselves.
+"""The whole analysis of a study or a table: people with people, judges with people, judges with judges.
 
 One `Agreement` holds what is known about every item. `summarise` makes it from gathered ratings; `parts` makes one for
 each value of a column, such as the language.
+
+`agreement_in` and `agreement_of` are what the command line, the reports and Python programs call.
 """
 
 from collections import Counter

@@ -1,7 +1,11 @@
-"""The trust card: how far can this judge be believed on this item?
+"""The trust card: how far a judge can be trusted on an item, with the verdict and the rule behind it.
 
 Everything that people's ratings can say about one judge and one item, with the verdict that follows. Figures are
 given always; where people do not agree, or too little is known, only the verdict is withheld.
+
+No verdict rests on people who do not agree with each other, on too few conversations, or on the alternative annotator
+test alone. A judge that says the same whatever it reads never gets more than "does not agree". For gate items the
+failures that were missed come first, whatever the agreement.
 """
 
 from collections.abc import Mapping

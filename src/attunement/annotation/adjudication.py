@@ -1,8 +1,10 @@
-"""Where do raters disagree, and what was decided?
+"""Where raters disagree, and what was decided.
 
 Once a unit has as many independent ratings as the project asks for, the items on which they disagree wait for an
 adjudicator, who sees the answers without names. The decision is a rating of its own round; the ratings it is about
 stay what they are, and agreement rests on them alone.
+
+Who could not judge has said nothing and disagrees with nobody.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

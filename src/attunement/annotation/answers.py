@@ -1,6 +1,10 @@
-"""Is what a rater sent an answer to what was asked, and what is still missing?
+"""Check what a rater sent, and find the words they marked.
 
 Nothing is taken on trust: an answer must stand on the item's scale, and marked words must stand in the transcript.
+
+A browser does not show every text as it was kept: line ends become one kind, and some characters cannot be sent at
+all. Raters therefore mark words in the text as it is shown, and what they marked is carried back to the text as kept.
+Positions count characters, as Python does.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""How does a project change while people work: more raters, more units, somebody who leaves?
+"""Change a running project: more raters, more units, somebody who leaves.
 
 Work that was begun is never taken away. What is given to somebody else stays in the first list as withdrawn, so that
 the trail is whole.

@@ -1,7 +1,10 @@
-"""How does the work of people go: how far is it, do they agree, and with whom should the coordinator talk?
+"""The state of a project for its coordinator: progress, agreement, severity, and who needs attention.
 
 Figures rest on what was handed in in this round, by its raters alone. Raters have numbers; only the coordinator knows
 the names behind them.
+
+Each answer is held against the mean of what the other raters said about the same item of the same unit. Scores are
+compared in levels of the scale; for criteria "met" is 1 and "not met" 0. The intervals rest on whole conversations.
 """
 
 from collections import Counter

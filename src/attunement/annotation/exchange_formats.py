@@ -1,7 +1,12 @@
-"""Label Studio: a labelling configuration, tasks, and the annotations that come back.
+"""The files of other tools: Label Studio, Argilla, and plain sheets.
 
 Answers are choices with the anchor texts as hints and a key each; words of the transcript can be marked as evidence
 for an item. The transcript is shown by Label Studio's Paragraphs, which shows whatever stands in it as text.
+
+The folder is one that `argilla.Dataset.from_disk` reads. The transcript is a chat field without Markdown, so that
+whatever stands in it is shown as text. Argilla marks words in plain text fields only, so there is no evidence here.
+
+A cell that a spreadsheet would take for a formula is written so that it stays text.
 """
 
 import codecs

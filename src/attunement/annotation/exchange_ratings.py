@@ -1,7 +1,12 @@
-"""What came back becomes ratings of the study: first everything is checked, then everything is kept, or nothing.
+"""Units that are rated elsewhere: what goes out, and how what comes back is checked and saved.
 
 A unit without any answer was not rated yet and is left out. A unit with some answers is incomplete, and that is said
 with its place. Answers to what was not asked are left out and counted. What the study holds already stands.
+
+Neither the system, the id of the conversation, its metadata nor any rating leaves the study.
+
+People never read a bare YES or NO: a criterion is met or not met. What they write is taken only where it can mean one
+thing; anything else is no answer.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""How many conversations and ratings does a wanted precision need?
+"""How many conversations and ratings a wanted precision needs, in numbers and in words.
 
 Three questions are answered from what a study holds so far, and from stated assumptions where it holds too little:
 how sure a mean or a pass rate would be, how sure the agreement of people would be, and how many conversations it takes

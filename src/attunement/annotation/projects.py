@@ -1,7 +1,14 @@
-"""How does a project of people begin, and what does the study know about it?
+"""Start a project of raters: members, units, practice examples, and who rates what in which order.
 
 A project belongs to one version of an instrument. Whoever changes the instrument starts a new round: the ratings of
 two wordings are never mixed. Every change is an event that is never taken back.
+
+Everything here is pure and follows from a seed: the same project is dealt out the same way on every machine. Each unit
+goes to as many raters as asked for, nobody gets more than one unit more than another, and every rater has an order of
+their own.
+
+An example has a known answer for one item. Those on a boundary teach the most, so they come first into the
+calibration; clear ones that are left over stand unmarked among a rater's units later.
 """
 
 import math

@@ -1,4 +1,10 @@
-"""What people's work is made of: projects, members, units and assignments, as the rest of the package reads them."""
+"""The records of people's work: projects, members, units, assignments, their settings and set-up files.
+
+Every setting has a default that a small study can live with. They are kept with the project, and a change is an event.
+
+It holds what the command line takes, and all that is too long for it: names of raters, known answers, the site's own
+steps for danger.
+"""
 
 from enum import StrEnum
 from pathlib import Path

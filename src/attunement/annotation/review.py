@@ -1,8 +1,14 @@
-"""Which conversations should a reviewer look at, and what have they said?
+"""The reviewers' queue, their decisions, and sign-off of a release.
 
 Everything that a judge or a rater holds to be unsafe, everything that needs a person, everything with crisis talk,
 the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing
 is found out.
+
+They are members of a project of their own, with the number 0, that has neither units nor raters. It follows the newest
+version of the instrument: what somebody said or signed keeps the version that it was said about.
+
+A sign-off names the person, their role, what they decided, and what had been read and decided until then. It is given
+for the instrument, the judges and the systems as they are now.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Which conversations do people rate? A seeded random sample by stratum, with the probability of each.
+"""Draw a seeded random sample of conversations for people to rate, by stratum, and extend it.
 
 Within a stratum every conversation has the same chance, so its probability is the number drawn over the number there.
 Each conversation gets a random number from the seed and its name, and the smallest numbers are drawn: the same seed
@@ -6,6 +6,9 @@ gives the same sample in whatever order the conversations came, and drawing more
 
 A sample is split into `develop`, for tuning a judge, and `certify`, for the figures that are reported. Every drawn
 conversation has exactly the same chance to come into `certify`, however small its stratum is.
+
+Strata are made of the system, the origin, a column of the metadata, or what the judges say: their verdict, and
+whether they flag the conversation. What people said never makes a stratum, because samples are drawn for them.
 """
 
 import hashlib

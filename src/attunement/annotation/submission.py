@@ -1,7 +1,10 @@
-"""What happens when a rater sets an answer, hands a unit in, leaves it out, or calls for help?
+"""What happens when a rater answers, submits, skips, raises an alarm or takes an answer back.
 
 Each answer is kept as it is set. What was handed in becomes ordinary ratings of the study in the same transaction;
 answers to a worked example go to a table of their own.
+
+The unit that was handed in last can be taken back until the next one is handed in. Its page is open again with
+everything on it; its ratings leave the study and stand in the trail in full, so that nothing is lost or overwritten.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which assignments are there, what are they about, and what stands on their pages?"""
+"""The assignments of raters, and what has been submitted."""
 
 from collections.abc import Collection
 from typing import NamedTuple

@@ -1,8 +1,11 @@
-"""Did a rater answer the worked examples as the instrument does?
+"""Practice on worked examples: which answers match the instrument's, and how they are saved.
 
 After the last example of an attempt the rater has passed, gets a second attempt, or is asked to talk to the
 coordinator. A score agrees with the known one when it is at most one level away, a criterion when it is the same:
 neighbouring levels are what boundary rules are for, and nobody learns a scale of five in one go.
+
+An example is no conversation of the study, so its answers stand in a table of their own, with their round. Agreement
+and scores never see them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What did everybody say about one unit?
+"""What everybody said about one unit, and raters' remarks.
 
 For the coordinator, who reads a unit because raters lie apart, somebody skipped or flagged it, or a person may be in
 danger. Raters are numbers here; the adjudicator's decision stands beside their answers.

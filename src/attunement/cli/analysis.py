@@ -1,4 +1,4 @@
-"""`attune agree`: how far people and judges agree, and how far each judge can be believed."""
+"""`attune agree`, `compare`, `correct` and `bench`."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`attune stats`: say what is in files of conversations, as a table with a small picture or as JSON."""
+"""`attune stats` and `attune convert`: files of conversations."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

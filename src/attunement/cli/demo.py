@@ -1,4 +1,4 @@
-"""`attune demo`: the main job on the bundled conversations, with the commands that do it."""
+"""`attune demo`, `examples` and `judge-info`."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`attune instrument`: look at instruments, check them, make and import new ones."""
+"""`attune instrument` and `attune prompt`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The options that commands which ask questions share: what is asked, of whom, about which conversations."""
+"""Options and input handling that several commands share."""
 
 from collections.abc import Iterator
 from itertools import islice

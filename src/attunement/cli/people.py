@@ -1,4 +1,4 @@
-"""`attune annotate`: open the pages where people rate."""
+"""`attune annotate`, `review`, `plan`, `hand-out` and `take-in`: the work of people."""
 
 import sys
 from collections.abc import Iterator

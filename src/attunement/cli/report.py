@@ -1,4 +1,4 @@
-"""`attune report`: a study as a page that can be read, shown and sent."""
+"""`attune report`, `gate`, `methods` and `view`."""
 
 import os
 import sys

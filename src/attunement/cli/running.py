@@ -1,4 +1,4 @@
-"""A run on the command line: what it will cost, how it goes, Ctrl-C, and what came of it in plain words."""
+"""Run judges from the command line: the estimate, the live display, Ctrl-C, and the summary at the end."""
 
 import asyncio
 import signal

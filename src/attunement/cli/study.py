@@ -1,4 +1,4 @@
-"""`attune show`: scorecards of a study, or one conversation with its reasons and evidence."""
+"""`attune show`, `add`, `forget`, `export` and `import`: look into a study, and get data in and out."""
 
 from collections.abc import Iterator
 from enum import StrEnum

@@ -1,7 +1,10 @@
-"""Which crisis lines are there, in which country, and how are they reached?
+"""The list of crisis lines by country, and how to find them in a text.
 
 The lines stand in a dated file beside this module; users add a file of their own. `crisis_mentions` finds them in a
 text: redaction leaves their numbers alone, and detectors tell a listed line from an invented one.
+
+Detectors and redaction ask this of every reply, so what a file of lines amounts to is prepared once. Short codes are
+the hard part: 988 is a crisis line and a number of days, and only the words around it tell which.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What kind of file is it, and which records does it hold?
+"""Open files of any kind (JSON, JSONL, CSV, Parquet, plain text, compressed or from standard input) as records.
 
 `--format` says it, or the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or the first line that is not blank.
 """

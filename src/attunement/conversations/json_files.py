@@ -1,8 +1,11 @@
-"""JSON in a file: one value a line, or a document that holds the records.
+"""Read JSON: one value per line, a document that holds the records, or a log of Inspect.
 
 Lines are parsed by orjson, which is quick and strict; what it refuses is tried again with the standard library, which
 takes lone surrogates and control characters and keeps numbers of any length. A document is read whole, but each
 record in it is parsed on its own, so that it has a line number and one that is of no use costs no other.
+
+A log says much about how it was made; of that only the model, the task, the sample and the epoch are kept. Texts that
+Inspect put aside as attachments are put back, and its tool calls are written as other files have them.
 """
 
 import json

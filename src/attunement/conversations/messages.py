@@ -1,4 +1,15 @@
-"""What a file gives before it is understood: one record with its place, and the reason why a record is refused."""
+"""What a record says: the words of a message, the roles, and the fields next to the conversation.
+
+Private reasoning that some files keep beside a reply (parts `thinking` and `reasoning`) was never said to the person
+and is left out.
+
+Every list is ordered: of several names that occur in one record, the first in the list is taken. The most specific
+names come first, because a field `prompt` may hold a template around the words that `user_statement` holds bare.
+
+A field `system` may name the bot or hold its system prompt. It is the prompt where it has a line break, more than
+four words or a full stop at its end; otherwise, and wherever the record has `instructions` of its own, it is the
+name. Where the record itself names no id or system, an object `metadata` or `meta` in it may.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Mapping

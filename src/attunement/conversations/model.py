@@ -1,4 +1,4 @@
-"""What is judged: a conversation between a person and an assistant.
+"""The model of a conversation, and the units that items are asked about.
 
 Readers turn every file shape into this one model; everything behind them knows no other. Identity is
 (system, id): the same scenario id may occur once for each system that answered it.

@@ -1,4 +1,4 @@
-"""Where in a text does a telephone number stand, and what else do its digits look like?
+"""Find telephone numbers and personal names in a text.
 
 A text is full of digits that are no telephone numbers: dates, times, amounts, ages, scores. This module cuts them into
 chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around them

@@ -1,7 +1,16 @@
-"""Every way in: files of any shape become conversations, one at a time, with what went wrong counted or told.
+"""Read conversations from files of any shape, one at a time, and count what went wrong.
 
 Memory does not grow with the number of conversations in JSONL, CSV, TSV and Parquet files; a JSON document and a text
 chat are read whole.
+
+`read` takes files, folders, patterns and standard input, recognises what is in them, and gives one conversation after
+the other. Each shape has its own module; what they all need is in `names`, `talk` and `fields`.
+
+The shape and the fields of a record are looked up once and remembered for all records with the same fields. Where a
+record does not fit what is remembered, it is recognised anew before it is called bad.
+
+The first identities are kept in a dictionary. Beyond that they go into a temporary SQLite database, which keeps a few
+megabytes in memory and the rest on disk, and is gone when it is closed.
 """
 
 import json

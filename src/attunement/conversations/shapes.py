@@ -1,7 +1,24 @@
-"""In which shape does a record hold its conversation?
+"""The shapes in which records hold a conversation: messages, exchanges, pairs, one row a message, plain chats.
 
 The shape is found from the names of the fields and the kind of their values, once for all records of a file that
 have the same fields. `--format` leaves only one family of shapes to look for.
+
+OpenAI's and TRL's `messages` (also with the last reply in a field of its own), ShareGPT's `conversations` with `from`
+and `value`, and lists of the same kind under other names. What a message carries beside its words, such as a time or
+a name, is not kept.
+
+Under the name `turns` or `exchanges`, or any other name that holds talk. Fields of an exchange beside these two, such
+as a number, are not kept; their order in the list is their order in time.
+
+Where Alpaca's `instruction` and `input` both stand, both are the person's message. A `history` beside them holds the
+turns that came before.
+
+Rows that belong together follow each other: they have the same conversation id and name no two systems. A column with
+a turn number puts them in order. A table of messages without a conversation id is one conversation.
+
+A message goes on until the next label. Only the two labels that a chat begins with count as labels, so that a reply
+which quotes a play ("Therapist: ...") in a chat between `user:` and `chatbot:` stays one reply. With turn headers,
+each turn has one message of the person and one reply, and only the next number in order is a header.
 """
 
 import re

@@ -1,8 +1,10 @@
-"""How long is what each side says, and how long are the replies beside the messages they answer?
+"""How long messages and replies are, and what a set of conversations contains.
 
 Criterion CP2 carries these figures in its prompt and `attune stats` prints them. They follow the study that the
 coaching instrument comes from: words are what white space separates, and the mean ratio is the mean of the turns'
 ratios, not the ratio of the means.
+
+Conversations are added one by one and forgotten, so that a file of any size is counted in the same memory.
 """
 
 import re

@@ -1,6 +1,12 @@
-"""What a reader of a public data set gives: conversations, instruments, raters, their answers, and figures.
+"""What the readers of public data sets share: the record they return, folder checks, and their instruments.
 
 Everything is read and checked before anything is kept, so a folder that does not fit leaves no trace in a study.
+
+Cells stay text as they stand in the file: "NA" is an answer, not a gap, and an id of 20 digits keeps its digits.
+Columns are found by name, never by place. What does not fit is one sentence with the file and what was expected.
+
+They are short on purpose. A set's own rubric is other people's text; what a judge is asked here is the same thing in
+few words, so a low agreement can come from the wording, too. `about` says so in each of them.
 """
 
 import csv

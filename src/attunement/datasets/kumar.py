@@ -1,8 +1,12 @@
-"""Kumar et al. (2025): 200 supportive conversations in four sets, rated by three experts, a crowd and three LLMs.
+"""Kumar et al. (2025): 200 supportive conversations rated by experts, a crowd and LLMs, with the 126 published kappas.
 
 Each set has its own dimensions and its own scale, so each becomes a part with an instrument of its own. What the crowd
 said is loaded where single whole answers are in the folder; averages are no answers on a scale, and are only used for
 the published figures.
+
+They took numbers times a hundred, quadratic weights on the ranks of the values that occur, and for the p-value the
+standard error of kappa itself. Two of these choices matter: weights on values instead of ranks, and whether a judge is
+held against the median of the experts, which is steadier than any one of them, or against each, as they are.
 """
 
 import re

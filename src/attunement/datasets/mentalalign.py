@@ -1,8 +1,12 @@
-"""MentalAlign-70k: 1,000 contexts x 10 systems x 7 attributes, one human score and four LLM judges for each.
+"""MentalAlign-70k: 1,000 contexts, 10 systems, 7 attributes, with the published ICCs.
 
 The replies themselves are not in it, so ratings are loaded and no judge can be asked. Scores stand as JSON in the
 cells of workbooks: plain, in code fences, once with curly quotes, a few broken by a quotation mark in the explanation,
 some not at all. A score is read where its name stands once with a number behind it; nothing else is guessed.
+
+Published were intraclass correlations of ten or fewer pairs of numbers: each system's mean score by people and by the
+judge, the judge's own model left out. They say whether a judge ranks systems as people do. Whether it rates a single
+reply as they do is another question with another answer, and both stand here in one row.
 """
 
 import json

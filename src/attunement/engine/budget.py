@@ -1,4 +1,4 @@
-"""May another call be made, and what has been spent?
+"""Prices, what has been spent, and whether another call may be made.
 
 A call reserves what it will probably cost before it is made, so that calls under way together do not pass the limit
 one by one.

@@ -1,8 +1,11 @@
-"""One run in several processes.
+"""One run in several processes, and the messages they exchange.
 
 Python computes on one core at a time; judging with `signals`, checking evidence and writing can use more. This process
 reads the input and keeps the conversations, so that the study has them in their order; each of the others gets a share
 of them, asks, and writes the answers. Conversations with the same words go to the same process: they are asked once.
+
+Down go the orders, then conversations, then None, each as a pickle; the end of the stream says to stop. Up come words,
+each as a pickle behind its length. Both ends are ours and of one version, and nothing of it is kept.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is still to be asked? Conversations x items x repeats, minus what the study has.
+"""What is still to be asked: conversations x items x repeats, minus what the study has, for the chosen conversations.
 
 Nothing is materialised beyond a batch of conversations. Safety criteria come first; in the transcript-first layout
 one question opens a conversation so that the others find its prefix in the server's cache; with stop-on-gate the rest

@@ -1,7 +1,15 @@
-"""Ask everything that is missing, once, and keep what was answered.
+"""Run judges over conversations: read ahead, ask everything that is missing once, save what was answered.
 
 One thread reads the input, one plans and owns the database; the event loop holds a lane of workers for each judge.
 Nothing is materialised beyond the open conversations, so ten million questions cost no more memory than ten.
+
+Input may be slow or a pipe that never ends; waiting for it must hold up neither the answers that come back nor the
+end of the program. The thread is a daemon for that reason, and only this one touches the input.
+
+uvloop does what the loop of the standard library does, in about 7 % less of a run's time. There is none for Windows.
+
+Judging makes many small objects and next to no cycles; looking through them after every 700, as Python does by
+default, takes a seventh of the time. Memory stays flat, because almost everything is freed by its count.
 """
 
 import asyncio

@@ -1,4 +1,8 @@
-"""One judge's way through a run: a queue of tasks, a fixed pool of workers, a bounded number of open conversations."""
+"""One judge's queue of tasks and the fixed pool of workers that ask them.
+
+A queue and a semaphore would do the same; each worker would wait for both with every question, which takes longer than
+reading a reply, although there is nearly always a task and room for it.
+"""
 
 import asyncio
 from collections import Counter, deque

@@ -1,7 +1,13 @@
-"""Which turns does a judge's reasoning cite, and which words does it quote from them?
+"""Find what a judge's reasoning cites: turns, quoted words, and words it says do not occur.
 
 Judges write freely: `Turn 3: '...'`, `Turn 12 ("...")`, `'...' (Turns 4, 5 and 9)`, `In Turn 5 the user says '...'`.
 This module decides which turns each quote belongs to. It knows how many turns there are, not what was said in them.
+
+Most judges quote in single straight marks, which are also apostrophes: `'I'm not the users' friend'` is one quote. This
+module finds the quotes of a text without looking at what they are quoted from.
+
+"It never says 'at least'" quotes as surely as "it says 'at least'", and means the opposite. This module reads the words
+before a quote for that.
 """
 
 import re

@@ -1,4 +1,8 @@
-"""Where in a conversation do quoted words stand, and if nowhere, what comes nearest?"""
+"""Find quoted words in a conversation, or the nearest text. Case, white space and typographic marks are folded.
+
+Judges change case, quotes, dashes, line breaks and markdown when they quote, and leave words out at an ellipsis.
+Folding keeps the words of a text and nothing else, so that these differences vanish and a changed word does not.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

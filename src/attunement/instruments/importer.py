@@ -1,7 +1,36 @@
-"""Markdown documents -> instruments: a rubric with scores, or a prompt template with criteria.
+"""Make an instrument from a Markdown document: a rubric with scores, or a prompt template with criteria.
 
 Wording is kept to the character. What has no place in an instrument is listed with its line, and what the document
 does not say but an instrument needs is filled in and said in a remark: nothing is dropped or added silently.
+
+What goes where, word for word (inline marks such as ** stay as they are):
+
+- `## Dimension 1: Title (`id`)` opens an item, `## Overall Score (`overall`)` the holistic one;
+- `**Definition**:`, or the paragraphs above the table of the holistic item, are its definition;
+- a table of Score, Label (may be absent) and Description is its anchors;
+- the bullets of `### Boundary guidance` are its boundaries; `**1 vs 2**:` becomes `between: [1, 2]`;
+- `### Score 5 example` is an example; `(boundary)` makes it a borderline one, other words in brackets are its `why`.
+  Quotation marks that enclose a whole message are not part of it; all between them is kept;
+- in the quote below the title, Purpose becomes `about`, Scope becomes `guidance`, Scale sets the scale and is a note,
+  everything else is a note; so is the version history.
+
+A rubric says nothing about how a judge is asked, so the prompt is that of the built-in `empathy-v2`.
+
+What goes where, word for word:
+
+- the fenced blocks below System Prompt and User Prompt are the prompt, to the character;
+- the paragraphs below the title are `about`;
+- Answer Types, the reasoning pattern and the usage notes are `guidance`, which every question carries;
+- Template Variables, Conversation Format, what follows from an invalid NA and from the gate, and the version history
+  are `notes`, which no question carries: a judge that knows what its NO causes softens;
+- the table of NA-Invalid Criteria says which items must not be answered NA and why; the criteria that Safety Gate
+  names are the gate, and its exception says when NA is right.
+
+A template names criteria but does not define them. They can be taken from another instrument; then the document
+decides about NA and the gate, and every difference is a remark.
+
+Text of several lines, and long text, stands in block literals without escapes or folding, so that a sentence can be
+found and compared as it is. Keys come in the order of the model, and what equals the defaults is left out.
 """
 
 import re

@@ -1,8 +1,12 @@
-"""Is an instrument complete, and does it hang together?
+"""Check an instrument: what is missing or contradictory, and wording that makes a rater's task harder.
 
 The models only refuse what cannot be read, so that an unfinished file can be opened. This module says what is missing
 or contradictory in it (an error: nobody should be judged with it) and what its author should look at again (a
 warning). `checked` is the door for every command that judges with an instrument.
+
+Three traps can be seen in the text alone: levels that repeat each other, a criterion that asks two things without
+saying how they combine, and text that tells a judge what its answer leads to (judges soften when they know). The last
+two are found by phrases, so they are warnings: the author decides.
 """
 
 import math

@@ -1,4 +1,8 @@
-"""Where instruments come from: the built-in ones, a folder of the user's, or any file by its path."""
+"""Load instruments: built in, from a folder of the user's, or from a file; with the JSON Schema and the starter file.
+
+The first line of an instrument file names it, and an editor with a YAML language server then completes keys, shows
+what each is for and marks what is not allowed. The schema is made from the models, so the two cannot differ.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How does an instrument look on paper and in a browser? One HTML file that carries its style and needs no network."""
+"""Show an instrument as HTML, as Markdown, and on a terminal."""
 
 import re
 from collections.abc import Iterator

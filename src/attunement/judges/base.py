@@ -1,8 +1,11 @@
-"""What every judge offers: a question in, an answer out, or a typed failure.
+"""What every judge offers: a question in, an answer or a typed failure out. Also options and model families.
 
 A judge sends one request and says what came back. It does not retry, does not parse verdicts and knows nothing of
 studies: asking again, reading replies and keeping them is the engine's work. A judge that reads the conversation
 itself needs no request: it is given the question, and answers or abstains.
+
+A judge of the same family as the system it judges favours that system, and a name without a date may mean another
+model next month. Names are all we have; a name that says nothing gives None or False.
 """
 
 import ipaddress

@@ -1,7 +1,13 @@
-"""What the judges behind an HTTP service have in common: sending, negotiating, and telling answers from faults.
+"""What judges behind an HTTP service share: sending requests, and leaving out parameters that a server refuses.
 
 How a request and a reply look is the business of each adapter. Sending again here only ever serves to find out what
 the server accepts; asking again after a fault is the engine's work.
+
+A request starts with everything we would like: a schema with a limit of length, a temperature, a seed, logprobs. Each
+of these is a lever with weaker and weaker settings. A server that refuses one gets the next weaker, and that is
+remembered. Levers only ever go one way, so requests that are refused at the same time concede the same thing once.
+Once the server has answered with the present terms its words are doubted: an error may quote a conversation that
+speaks of a temperature. But a router may really refuse later what another provider behind it took before.
 """
 
 import asyncio

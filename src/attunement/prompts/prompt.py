@@ -1,8 +1,15 @@
-"""Units x items -> the exact messages a judge receives.
+"""Make the exact messages a judge receives from units and items, with the JSON schema of the reply.
 
 A `Questionnaire` prepares what is the same for every unit; its questions are cheap to make and to tell apart, and
 their text is rendered only when it is sent. Only the turns of a conversation enter a prompt: never its id, its
 metadata or the bot's own instructions.
+
+The text a judge reads of an item is made from the parts of the instrument file, in a fixed order: general rules,
+title, definition, answers, boundaries, edge cases, examples. Weights, thresholds and gates are no part of it.
+
+Most of a prompt stands in many others: the transcript in all questions about a conversation, the words about an item
+in those about all conversations. Writing it as JSON for each request anew would take longer than making the rest of
+the request, so each text is written once.
 """
 
 import hashlib

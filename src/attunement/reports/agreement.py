@@ -1,7 +1,10 @@
-"""The table of agreement: one row an item, and below it one for each judge and for the best of the trivial ones.
+"""The table of agreement on a terminal, as Markdown and as plain data.
 
 Seven columns say what a reader needs first. The judge's figure stands beside the one that people reach with each
 other on the same conversations: like with like.
+
+The names are those of the results in `attunement.agreement`. A figure that does not exist is `{"undefined": why}`,
+never null and never NaN.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

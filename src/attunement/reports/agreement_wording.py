@@ -1,4 +1,7 @@
-"""The words of agreement: figures, verdicts and the sentence of a trust card, for people who are no statisticians."""
+"""The words and the picture of agreement and of a trust card.
+
+Judges are ink and told apart by shape; green is for people alone.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How does a comparison look on a terminal? Sentences first, then who fails the gate, then the numbers."""
+"""A comparison on a terminal, as Markdown and as plain data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

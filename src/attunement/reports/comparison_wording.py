@@ -1,7 +1,14 @@
-"""What does a comparison say in plain words? Sentences and cells that the terminal, Markdown and pages share.
+"""A comparison in words, the decision against a baseline, and which conversations got worse.
 
 Shares are conversations (or replies) in a hundred, means are points of the scale. A difference without an interval
 says why it has none, and a difference that was not shown comes with the smallest one that would have been.
+
+It fails closed, like the gate: a conversation that is unsafe now and was not before stops it (exit code 1) whatever
+the score; so does a score that could be worse by more than the margin, where the end of the interval counts and not
+the point. What cannot be decided, because there are too few conversations or something was not judged, is 3.
+
+A conversation is held against its counterpart in the baseline: the one of the same scenario and id, or the only one of
+the same scenario. Where there is none, or where several could be it, the counts must speak.
 """
 
 from collections import Counter

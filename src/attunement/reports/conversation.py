@@ -1,7 +1,10 @@
-"""One conversation with its answers: which words of it do the raters quote, and what did each of them say?
+"""One conversation with its answers, the quoted words, and what speaks against it.
 
 The words that a citation really leads to are regions of a message; where several items quote the same words, one
 region names them all. What was quoted but does not stand in the conversation is no region.
+
+An objection is an item that failed, one that nobody answered, or a rating that a person must confirm.
+Where several judges answered, the reason is that of the first who says so.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

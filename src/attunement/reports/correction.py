@@ -1,4 +1,9 @@
-"""How does a correction read: the judge alone, people alone, and both together, for each system?"""
+"""A corrected score: which conversations it rests on, and how it reads.
+
+Without a sample that was drawn at random nothing can be corrected: people who choose what they rate choose what they
+find. Where the sample is split, only `certify` counts, because a judge that was tuned on `develop` is better there
+than elsewhere.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,11 @@
-"""Everything that the forms of a report for other programs and colleagues rest on, made once."""
+"""What all forms of a report rest on, computed once: scores by system, and the gate's decision per conversation.
+
+The forms of a report for other programs all begin here, so that no two of them can disagree. A decision that
+`attune gate --json` printed can be read back: then a summary shows what the gate really decided, limits and all.
+
+Pass rates and shares of conversations have exact intervals, means have cluster-robust ones over conversations; below
+ten conversations there is none. A safety score has no mean: what counts is the share of low ones.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,13 @@
-"""May this go on? The gate's decision over the scorecards of a study, as data.
+"""The gate's decision over the scorecards of a study, with reviews, sign-offs and what it does not show.
 
 It fails closed: what failed or is unsafe stops (exit code 1), what nobody knows leaves it undecided (3), and only
 where nothing stands against it does it let the conversations through (0). 1 wins over 3. `unsafe` and `safety not
 judged` are counted, tolerated and named apart.
+
+A review stands beside the judges' verdict: "unsafe by judge, cleared by NAME". A signature holds only for the system,
+the judges and the instrument it was given for.
+
+What was never tested, and how much a count of zero still allows, is said with every decision.
 """
 
 from collections import Counter

@@ -1,8 +1,16 @@
-"""A report as JSON with a documented schema, for other programs.
+"""A study for other programs: JSON with a schema, JUnit, and scores for Inspect.
 
 The schema is in `schemas/report.json` beside this module, and `FORMAT` is its version: a field is only ever added; one
 that goes or changes its meaning makes a new version. Numbers that do not exist are null, with the reason beside them
 where there is one.
+
+What failed is a failure with the judge's reason and the words it rests on. What nobody judged, what is incomplete, only
+not judged or needs a person is an error, because most build servers take a skipped test for a good one. Only what does
+not apply, or what a conversation is too short for, is skipped.
+
+Each line is a record for Inspect's scorer `precomputed_scores`: the sample, the value, and why. The value is that of
+the gate for the conversation alone: C (nothing stands against it), I (it failed or is unsafe), N (something is not
+known). N counts as wrong in Inspect's accuracy, so what was not judged is never taken for good.
 """
 
 import json

@@ -1,6 +1,10 @@
-"""How was this study made? A methods section in sentences, and what the study cannot know said as such.
+"""A methods section about a study, and the checklist for agreement studies.
 
 Names of people never stand in it, only how many they were and what they said about themselves.
+
+The fifteen points are those of GRRAS, the guidelines for reporting reliability and agreement studies (J. Kottner and
+others, Journal of Clinical Epidemiology 64, 2011), in our own words. A point that only the authors can fill stays open
+and says what is needed.
 """
 
 import inspect

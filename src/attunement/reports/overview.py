@@ -1,7 +1,15 @@
-"""The scorecards of a study, a sheet for the panel and one for each rater and repeat.
+"""The scorecards of a study by rater, the counts, and cautions about the judges.
 
 One pass over the study counts everything; of the rows only the most serious ones are kept, so that a large study
 costs little memory.
+
+`unsafe` and `safety not judged` are counted apart, a conversation that nobody rated is counted as such, and what
+a person must confirm never counts as good.
+
+A judge of the same model family as the system it judges favours it; a hosted model without a date in its name may be
+another one next month; a judge that does not keep to what it was asked may not keep to the criterion either.
+
+Each is found in the study, or there is one sentence that names those that are there.
 """
 
 from collections import Counter

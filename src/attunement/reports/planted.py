@@ -1,4 +1,4 @@
-"""Which faults planted in the bundled conversations did a judge see, and did it leave the clean ones alone?
+"""Check a judge on the bundled conversations: which planted faults did it see?
 
 The intended outcome of each conversation stands in its metadata (see `examples/README.md`). A fault is seen if the
 judge gave the answer that shows it to any of the items that can show it; the reason is not read, so a lucky NO counts.

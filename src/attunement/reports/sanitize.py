@@ -1,8 +1,12 @@
-"""How is text that others wrote shown without letting it steer the terminal it is shown on?
+"""Show text that others wrote without letting it control a terminal or a Markdown page.
 
 Transcripts, reasons and names are untrusted. Their control characters are drawn as signs, and what could turn the
 direction of a line or pass for our own marks is replaced. Every character becomes one character, so that a place in
 the text stays the same place.
+
+Ids, reasons and quotations are untrusted: they may hold HTML, Markdown, formulas, mentions of people and links. Each
+sign that could mean something is escaped or written as an entity, so that a reader sees what was said and nothing else
+happens.
 """
 
 import re

@@ -1,7 +1,10 @@
-"""How do scorecards and the gate's decision look on a terminal? Drawn with rich, for 80 columns and more.
+"""Draw scorecards, one conversation and the gate's decision on a terminal.
 
 Sentences come first, then tables. Words always stand beside signs and colours, so that nothing is lost without them,
 and nothing in anybody's text is read as markup or as a command to the terminal.
+
+Quoted words stand underlined between ⟦ and ⟧, with the items that quote them behind, so that they can be found without
+colour as well. Below the turns stands each item with everybody's answer, reasons, and what became of each citation.
 """
 
 import sys

@@ -1,9 +1,17 @@
-"""Does a judge put units in the same order as people, how far off is it, and does it use the whole scale?
+"""Rank and linear correlation between raters, range compression, and the intraclass correlation.
 
 Order: Spearman's rho and Kendall's tau-b. Distance: the mean absolute error and the bias, which is positive where the
 judge is kinder than people. Range compression: the judge's spread as a share of the people's.
 
 Sources: C. Spearman, American Journal of Psychology 15 (1904); M. Kendall, Biometrika 33 (1945).
+
+Models 1, 2 and 3 follow Shrout and Fleiss: raters differ from unit to unit (1), are a sample of raters (2), or are
+the only ones of interest (3). Missing ratings are allowed: variance components come from fitting constants
+(Henderson's method III), which for complete tables is the classical analysis of variance to the last digit.
+
+Sources: P. Shrout and J. Fleiss, Psychological Bulletin 86 (1979); K. McGraw and S. Wong, Psychological Methods 1
+(1996); C. Henderson, Biometrics 9 (1953); for averages of unequal numbers of ratings, D. ten Hove, T. Jorgensen and
+L. van der Ark, Psychological Methods 29 (2024).
 """
 
 from typing import Literal, NamedTuple

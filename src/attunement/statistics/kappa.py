@@ -1,10 +1,27 @@
-"""Cohen's kappa: how far do two raters agree beyond what their own habits would give by chance?
+"""Agreement of two raters beyond chance: Cohen's kappa, Gwet's AC1 and AC2, and plain percent agreement.
 
 Weighted kappa gives part credit for near answers. The weights can follow the values of the scale or the ranks of the
 answers that occur; published figures use either, and they differ, so the result says which it is.
 
 Sources: J. Cohen, Educational and Psychological Measurement 20 (1960) and Psychological Bulletin 70 (1968); standard
 errors: J. Fleiss, J. Cohen and B. Everitt, Psychological Bulletin 72 (1969).
+
+Plain shares, without any correction for chance. The specific agreement is what remains readable where an answer is
+rare: of the times somebody gave it, how often did another rater of the same unit give it too?
+
+Sources: K. Gwet (2014), chapter 2; D. Cicchetti and A. Feinstein, Journal of Clinical Epidemiology 43 (1990).
+
+All three compare the same observed agreement with a different idea of chance, take missing ratings and any weights,
+and get their standard error from how much each unit pulls the coefficient.
+
+Source: K. Gwet, Handbook of Inter-Rater Reliability, 4th ed. (2014), chapters 2, 3 and 5.
+
+Kappa and alpha fall to nothing when one answer is very common, although raters agree on almost all units. AC1 takes
+chance agreement to be possible only where answers are spread out. AC2 is the same with part credit for near answers.
+Brennan and Prediger's coefficient, with chance the same for every category, stands beside them.
+
+Sources: K. Gwet, British Journal of Mathematical and Statistical Psychology 61 (2008); Handbook of Inter-Rater
+Reliability, 4th ed. (2014); R. Brennan and D. Prediger, Educational and Psychological Measurement 41 (1981).
 """
 
 from collections.abc import Callable, Sequence

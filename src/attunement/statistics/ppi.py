@@ -5,7 +5,7 @@ people rated too. How far the judge is trusted (lambda) is chosen from the data:
 useless judge costs nothing. The people's sample must be a random one of the same units.
 
 Sources: A. Angelopoulos et al., Science 382 (2023), and PPI++: Efficient Prediction-Powered Inference (2023). Standard
-errors over conversations: see `means`.
+errors over conversations: see `estimates.mean`.
 """
 
 from collections.abc import Sequence

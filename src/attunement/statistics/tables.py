@@ -1,7 +1,11 @@
-"""Ratings as tables: one row a unit, one column a rater, NaN where nobody rated.
+"""Ratings as tables (one row a unit, one column a rater, NaN where nobody rated), and statistics that can be resampled.
 
 Statistics on agreement mostly need only how often each category was given to each unit. Units collapse to a few dozen
 such counts, and `Tally` keeps those patterns once; that is what makes resampling fast.
+
+Nearly all coefficients are functions of sums over units (counts, coincidences, squares). Resampling units or whole
+conversations then only reweights those sums: one matrix product instead of a loop. The few that depend on ranks of
+many different values take the weights of the units themselves.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

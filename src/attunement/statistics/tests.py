@@ -1,10 +1,21 @@
-"""Is one system better than another, on the same scenarios or on different conversations?
+"""Tests of differences between systems: paired and unpaired, exact for shares, corrected for several comparisons.
 
 Differences of means are cluster-robust. Several items tested at once need Holm's correction; pass rates of pairs have
 McNemar's exact test.
 
 Sources: Q. McNemar, Psychometrika 12 (1947); S. Holm, Scandinavian Journal of Statistics 6 (1979); Y. Benjamini and
 D. Yekutieli, Annals of Statistics 29 (2001); B. Welch, Biometrika 34 (1947).
+
+Source: R. A. Fisher, Statistical Methods for Research Workers, 5th edition (1934); two-sided as the sum over all
+tables that are no more probable than the one that was found.
+
+Each person is left out in turn: is the judge as near to the remaining people as the person is, give or take epsilon?
+Epsilon is what the judge's lower cost is worth: it must be printed with every verdict. The test is never to stand
+alone: a judge that always gives the most common score passes it among noisy raters.
+
+Source: N. Calderon, R. Reichart and R. Dror, The Alternative Annotator Test for LLM-as-a-Judge, ACL 2025. Beyond the
+paper, units are clustered by conversation, and a judge fails only where the people are shown to be nearer; otherwise
+the test is undecided.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,12 @@
-"""How is a study opened, made, or refused?
+"""Open, create or refuse a study, and migrate one of an earlier version.
 
 A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched: what
 a file is stands in its first bytes, and those are read before any database software opens it. A password never
 appears in a sentence.
+
+Each step changes the tables of one version into those of the next. The version this program writes follows from the
+number of steps, so the two cannot disagree. A study is brought up to date when it is opened, in one transaction: a
+step that fails leaves it as it was.
 """
 
 import sqlite3

@@ -1,7 +1,9 @@
-"""A study as a table: one row a rating, or one row a scorecard, for other programs to read.
+"""Write ratings or scorecards of a study as JSONL, CSV or Parquet.
 
 The columns and their order are part of what users rely on: new ones are added at the end. `importing` reads ratings
 back.
+
+Rows are written as they come, so that memory stays flat, and a file appears whole or not at all.
 """
 
 import csv

@@ -1,4 +1,8 @@
-"""What does a row mean, given the conversations and instruments that are known?"""
+"""Read files of answers: rows, columns, our own exports, and what each row means.
+
+A long table has an item and an answer in each row. A score record has many answers in one row: in an object `scores`,
+and in fields that are called like an item. Nothing is guessed: what is not on the scale is no answer.
+"""
 
 import importlib
 from collections import Counter

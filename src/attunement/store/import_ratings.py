@@ -1,4 +1,4 @@
-"""Answers and ratings from files into a study: first everything is checked, then everything is kept.
+"""Import answers and ratings from files: everything is checked first, then everything is saved.
 
 Two kinds of files are read: ratings that Attunement exported, which come back as they were, and answers that were made
 elsewhere, whose evidence is checked and to which the instrument's rules are applied.

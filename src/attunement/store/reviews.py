@@ -1,8 +1,11 @@
-"""What do reviewers say about the judges' verdicts, and does it still hold?
+"""Reviewers' decisions and sign-offs: what was said, and whether it still holds.
 
 A review stands beside the verdict and never takes its place. It holds for what the reviewer saw: where a judge later
 holds something else against the conversation, or the instrument changes, the reviewer has not spoken about that. Where
 reviewers differ, whoever says "unsafe" counts.
+
+A sign-off is given for one instrument, the judges that were run with it and the systems in the study. When one of them
+changes it lapses; it stays in the study as it was given. Where several people signed, "do not release" counts.
 """
 
 import hashlib
@@ -226,7 +229,7 @@ class SignOff(NamedTuple):
     conditions: str
     basis: Basis
     numbers: dict[str, int]
-    """What had been read and decided: see `people.sign_off`."""
+    """What had been read and decided: see `annotation.review`."""
 
 
 def basis(study: Study, instrument: Instrument) -> Basis:

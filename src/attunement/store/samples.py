@@ -1,7 +1,15 @@
-"""Which conversations were drawn for people to rate, and with what probability?
+"""Samples, hand-outs, practice answers and calibrators of a study.
 
 A sample is written once and never changed: a larger one is a new sample that holds the old one. Where a conversation
 is forgotten, it leaves its samples; the probabilities of the others stay what they were.
+
+Files that leave a study to be rated elsewhere name neither a system nor a conversation. Each unit gets a word of chance
+that is kept here, with the version of the instrument that its raters read.
+
+The rows carry their round, as ratings do, and the instrument's own answer beside the rater's.
+
+A calibrator holds numbers over many conversations and nothing of a single one, so it stays when a conversation is
+forgotten. Saving under a name that is there makes the next version of it; no version is ever changed.
 """
 
 import secrets

@@ -5,6 +5,19 @@ a rating is what it means for one item of one conversation. Several ratings rest
 together or where two conversations hold exactly the same words.
 
 Long texts stand at the end of their table: SQLite reads a row from its start, so the short columns come without them.
+
+A random word stands for each unit, and only the study knows which conversation it is.
+
+What was submitted becomes ordinary ratings; these tables say how it came about. Everything that rests on the words of
+a conversation goes with it when it is forgotten.
+
+They are ratings of an instrument's own examples and of no conversation, so they stand apart from `ratings`: nothing
+that counts ratings can ever count them.
+
+Rows are only ever added. What a reviewer said about a conversation goes with it when it is forgotten.
+
+A sample keeps everybody it could have drawn, with the stratum they stood in at that time: verdicts change as judges
+are added, and a sample can be extended with right probabilities only within the strata it was drawn from.
 """
 
 import re

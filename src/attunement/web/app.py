@@ -1,4 +1,4 @@
-"""Which address leads to which page, and who may go there?
+"""The web application: addresses, who may open them, and serving.
 
 Every member has a door of their own: a link with a token sets a cookie that is valid below `/at/MEMBER/` only, so that
 a rater's and the coordinator's pages can be open in one browser. The token is looked up on every request.

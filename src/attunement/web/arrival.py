@@ -1,4 +1,4 @@
-"""How does a rater arrive: who they are, what to expect, and where they go on?"""
+"""The first pages of a rater, and the pages for a break and for support."""
 
 from starlette.responses import RedirectResponse, Response
 

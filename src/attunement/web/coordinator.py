@@ -1,6 +1,8 @@
-"""The coordinator's page: what needs them now, how the work goes, who may come in, and what changes while it runs.
+"""The coordinator's pages: progress, agreement, members, and changes.
 
 Only the coordinator sees names. In charts and lists raters are numbers, so that those can be shown around.
+
+Lengths across are per cent of a chart's width. Where there is too little to draw, the row says why.
 """
 
 import math

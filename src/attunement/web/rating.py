@@ -1,7 +1,9 @@
-"""The page where a rater rates: what it shows, and what it sends.
+"""The page where a rater rates: the transcript, the questions, and what it sends.
 
 The page knows the transcript, the instrument and the rater's own answers. It knows nothing of the system that wrote the
 reply, of other raters, of judges, or of the round that the unit belongs to.
+
+Every word about an item is the instrument's; the pages add only "met", "not met" and the like.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,8 +1,11 @@
-"""What the pages share: the study, the words, the templates, and the threads in which the database is asked.
+"""What all pages share: the study, the texts, templates, links, cookies and headers.
 
 A page is made in one of a few threads, so that no visitor waits for the event loop. Everything that writes goes through
 one thread: writes are short, and none ever waits for a lock of another. Raters are many, so of what they send only the
 writing itself is done there; what coordinators and reviewers send is done there as a whole.
+
+No page runs a script or loads a thing that is not ours, no form works without the secret of the visit, wrong links are
+counted, and what a proxy says about a visitor is believed only where somebody said so.
 """
 
 import asyncio

@@ -1,7 +1,14 @@
-"""Who may read the served pages of a study, and how are they put on the network?
+"""The report of a study, served page by page.
 
 One link with a random token opens them; the token is made anew at every start and is kept nowhere. The pages are read
 only, and they show everything: who rates must not see them, which is why they are not among those of the raters.
+
+A scorecard is made when it is read, so to count a large study takes minutes. It is counted in the background, into a
+scratch list that can be read while it grows, and is counted again when somebody asks for a page after the study has
+changed; until then the earlier figures stand. The count steps aside while a page is made.
+
+Each is made when it is asked for. Figures and list come from the last count of the study, one conversation always from
+the study itself. Nothing is written, and nothing needs a script.
 """
 
 import hashlib

@@ -183,6 +183,7 @@ def markdown(rubric: Written) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rubric=rubrics())
 def test_any_rubric_of_this_shape_comes_back_as_it_was(rubric: Written, folder: Path) -> None:

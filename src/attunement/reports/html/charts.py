@@ -1,7 +1,9 @@
-"""The charts of a report as places on a page: dots and cells, with the words that say the same.
+"""The charts of a report as positions on a page: dots, cells and bars, with the words that say the same.
 
 Lengths across are per cent of the width and lengths down are pixels, so that a chart fits any page and its type never
 shrinks. Systems are told apart by shape, answers by colour. A share of fewer than ten is said as two numbers.
+
+Lengths across are per cent of the width and lengths down are pixels, as in the other charts.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,14 @@
-"""One conversation as a page shows it: what was said, and beside it everybody's answers and reasons."""
+"""The page of one conversation: what was said, everybody's answers, and the citations between them.
+
+Words that are cited have a number, and so has each citation that leads to them, so that a click on the citation marks
+exactly them, also where two citations overlap.
+
+Citations may overlap. The message is cut wherever one begins or ends, and each part knows all citations that it belongs
+to, so that each of them can be marked on its own.
+
+Everything is escaped by the templates. The policy of a page names the hashes of our own style and script, so that
+nothing else can run or be loaded, whatever a transcript holds.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

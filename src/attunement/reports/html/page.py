@@ -1,6 +1,11 @@
-"""A report as a whole: the lines at its top, its tables and charts, ready for the templates.
+"""A report as a whole: the top lines, tables, charts, what to read first, and the glossary.
 
 Nothing is marked as resting on people's ratings unless there are some.
+
+Their order is fixed: what was read, safety, who checked the judge, and only then verdicts.
+
+For each item that fails often the clearest example is chosen: one in which a rater quotes the assistant word for word,
+best where people or all judges agree, with the shortest reason that says why.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

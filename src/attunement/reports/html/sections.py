@@ -1,7 +1,10 @@
-"""The parts of a report that rest on more than the judges' own answers: trust cards, comparisons, corrected scores.
+"""The parts of a report that rest on people's ratings: trust cards, comparisons, corrections.
 
 Each function takes the result of one analysis and returns a section, ready to stand in a report or to be served as a
 page of its own.
+
+Agreement needs people's ratings, a correction needs a random sample that people rated, a comparison needs two systems
+that the same judges rated. Where a study does not allow an analysis, its page says what is missing.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How does text that others wrote come onto a page: as text, without steering it, and without what must not be shown?
+"""Text that others wrote, made safe for a page, and conversations read by key.
 
 Transcripts, reasons and names are untrusted. The templates escape them; here their control characters become signs.
 Every character stays one character, so that a place in the text stays the same place. Where text is redacted, places

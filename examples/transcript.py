@@ -32,7 +32,7 @@ def transcript() -> str:
             check=True,
         )
     text = done.stdout.replace(folder, "attunement-demo")
-    text = re.sub(r"( in )[\d.]+( s[ .])", r"\1…\2", text)
+    text = re.sub(r"( in )[\d.]+( s\b)", r"\1…\2", text)
     text = re.sub(r"^\d+ of \d+ conversations · .*\n", "", text, flags=re.MULTILINE)
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 

@@ -43,6 +43,17 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, object], message: str)
         Settings(judges="openai:fake", **given)
 
 
+def test_the_judge_may_be_named_as_on_the_command_line(tmp_path: Path):
+    talks = [talk(("Hello.", "Hi."), id="c1")]
+    one = attunement.judge(talks, tmp_path / "one.db", judge="signals", items=["CQ9"])
+    more = attunement.judge(talks, tmp_path / "more.db", judges=["signals"], items=["CQ9"])
+    assert one.only_rule_check
+    assert one.progress.conversations == more.progress.conversations == 1
+    with pytest.raises(InputError, match="judge and judges mean the same: give only one of them"):
+        attunement.judge(talks, tmp_path / "two.db", judge="signals", judges="signals")
+    assert not (tmp_path / "two.db").exists()
+
+
 def test_settings_can_be_named_as_on_the_command_line():
     named = Settings(judges="signals", layout="transcript-first", ask="separately", responses="last").prepare()
     assert named.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST

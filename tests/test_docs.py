@@ -93,7 +93,7 @@ def commands() -> Iterator[tuple[str, Any, Any]]:
 
 def test_every_command_is_used_somewhere_in_the_documentation() -> None:
     run = " ".join(step.text for page in PAGES for step in steps(read(page)) if step.kind == "command")
-    groups = {"attune instrument"}
+    groups = {"attune instrument", "attune judges"}
     assert [path for path, _, _ in commands() if path not in groups and f"{path} " not in f"{run} "] == []
 
 
@@ -103,7 +103,7 @@ def test_every_example_of_the_help_is_understood_by_its_command() -> None:
     assert len(examples) > 20
     for example in examples:
         words = shlex.split(example)
-        length = 2 if words[0] == "instrument" else 1
+        length = 2 if words[0] in ("instrument", "judges") else 1
         command, _ = known[" ".join(["attune", *words[:length]])]
         command.make_context(words[length - 1], words[length:])
 
@@ -122,7 +122,7 @@ def test_the_schemas_of_the_site_are_schemas() -> None:
 def test_the_table_of_exit_codes_has_every_command() -> None:
     table = read("docs/reference/exit-codes.md")
     named = set(re.findall(r"`(attune [a-z -]+)`", table))
-    assert {path for path, _, _ in commands()} - {"attune instrument"} <= named
+    assert {path for path, _, _ in commands()} - {"attune instrument", "attune judges"} <= named
 
 
 def test_no_page_for_readers_uses_a_word_that_promises_too_much() -> None:

@@ -235,7 +235,7 @@ def judge(
         conversations: Conversations, or the file, folder or pattern they are read from.
         study: Where everything is kept; by default beside the file of conversations.
         system: The name of the system, for a file that does not say it.
-        **settings: The fields of `Settings`: `judges`, `instrument`, `repeats`, ...
+        **settings: The fields of `Settings`: `judges` (or `judge`), `instrument`, `repeats`, ...
 
     Returns:
         The counts, how it ended, and a way to the scorecards.
@@ -276,11 +276,20 @@ async def _judge(
     settings: dict[str, Any],
     watch: Callable[[Working], None] | None,
 ) -> Result:
-    prepared = Settings(**settings).prepare()
+    prepared = Settings(**_with_judges(settings)).prepare()
     place = study or default_study(conversations)
     if isinstance(conversations, str | Path):
         conversations = read([conversations], ReadOptions(system=system))
     return await run(conversations, place, prepared, watch=watch)
+
+
+def _with_judges(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with `judges`, which may be called `judge`, as on the command line."""
+    if "judge" not in settings:
+        return settings
+    if "judges" in settings:
+        raise InputError("judge and judges mean the same: give only one of them")
+    return {"judges" if name == "judge" else name: value for name, value in settings.items()}
 
 
 async def run(

@@ -66,11 +66,11 @@ def test_bad_records_are_kept_beside_the_output(run):
     with pytest.raises(AttunementError, match=r"a\.jsonl:1: this is not JSON"):
         run("a.jsonl", "b.jsonl")
     assert not Path("b.jsonl").exists()
-    outcome = run("a.jsonl", "b.jsonl", "--skip-bad", "--redact")
+    outcome = run("a.jsonl", "b.jsonl", "--skip-invalid", "--redact")
     assert outcome.stdout.splitlines()[:3] == [
         "Read 1 conversation from 1 file.",
         "Left out 1 last message without a reply.",
-        "Skipped 1 bad record; see b.jsonl.bad.jsonl.",
+        "Skipped 1 invalid record; see b.jsonl.bad.jsonl.",
     ]
     assert "not redacted" in outcome.stderr
     assert json.loads(Path("b.jsonl.bad.jsonl").read_text())["raw"] == "oops\n"

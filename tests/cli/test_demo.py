@@ -1,4 +1,4 @@
-"""`attune demo` and `attune examples`: the steps without a key, and what a judge sees of planted faults."""
+"""`attune demo` and `attune self-test`: the steps without a key, and what a judge sees of planted faults."""
 
 import json
 import re
@@ -34,8 +34,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def test_without_a_judge_the_demo_shows_pointers_an_undecided_gate_and_the_report(demo: Demo) -> None:
     shown = demo.shown
     assert shown.exit_code == 0, shown.output
-    steps = re.findall(r"^\$ attune (\w+)", shown.output, flags=re.MULTILINE)
-    assert steps == ["stats", "judge", "show", "judge", "show", "gate", "report"]
+    steps = re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE)
+    assert steps == ["describe", "judge", "show", "judge", "show", "gate", "report"]
     said = " ".join(shown.output.split())
     assert "31 conversations. None of them is judged with this instrument." in said
     assert "Look at: - Harbor/twenty-six-years, turn 3: “" in said
@@ -67,8 +67,8 @@ def test_with_a_judge_the_demo_also_compares_and_checks_it_on_planted_faults(tmp
         words = ["demo", "--judge", "openai:fake", "--base-url", fake.url, "--folder", str(tmp_path)]
         shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
-    steps = re.findall(r"^\$ attune (\w+)", shown.output, flags=re.MULTILINE)
-    assert steps == ["stats", "judge", "show", "judge", "show", "gate", "compare", "examples", "report"]
+    steps = re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE)
+    assert steps == ["describe", "judge", "show", "judge", "show", "gate", "compare", "self-test", "report"]
     assert "Planted faults seen: " in shown.output
     assert "attune demo --judge" not in shown.output.split("All of it as a page")[1]
 
@@ -85,10 +85,10 @@ def test_with_a_key_in_the_environment_the_demo_says_which_judge_it_opens(
 
 def test_the_rule_check_cannot_be_checked_on_planted_faults_and_a_judge_must_be_named(tmp_path: Path) -> None:
     folder = ["--folder", str(tmp_path / "none")]
-    refused = CliRunner().invoke(app, ["examples", "--judge", "signals", *folder])
+    refused = CliRunner().invoke(app, ["self-test", "--judge", "signals", *folder])
     assert isinstance(refused.exception, InputError)
     assert "gives pointers and no answers" in str(refused.exception)
-    unnamed = CliRunner().invoke(app, ["examples", *folder])
+    unnamed = CliRunner().invoke(app, ["self-test", *folder])
     assert unnamed.exit_code == 2
     assert "--judge" in unnamed.output
     assert not (tmp_path / "none").exists()
@@ -97,7 +97,7 @@ def test_the_rule_check_cannot_be_checked_on_planted_faults_and_a_judge_must_be_
 def test_a_judge_is_checked_in_studies_of_its_own_answers(tmp_path: Path) -> None:
     with FakeJudge() as fake:
         shown = CliRunner().invoke(
-            app, ["examples", "--judge", "openai:fake", "--base-url", fake.url, "--folder", str(tmp_path), "--json"]
+            app, ["self-test", "--judge", "openai:fake", "--base-url", fake.url, "--folder", str(tmp_path), "--json"]
         )
     record = json.loads(shown.stdout)
     assert record["judge"] == "openai:fake"

@@ -112,7 +112,7 @@ def test_a_conversation_kept_twice_is_one_row(study: Study) -> None:
 
 def test_a_conversation_with_other_words_is_refused_and_nothing_of_its_batch_is_kept(study: Study) -> None:
     study.keep_conversations([HERE])
-    with pytest.raises(StudyError, match=r"^bot/c1 is in .* with other words.*attune forget .* bot/c1$"):
+    with pytest.raises(StudyError, match=r"^bot/c1 is in .* with other words.*attune delete .* bot/c1$"):
         study.keep_conversations([*talks(3), talk(("Hello", "Go away"))])
     assert [kept.conversation for kept in study.conversations()] == [HERE]
 

@@ -1,60 +1,48 @@
 """The command `attune`: parse, call, print. What it prints for people is plain English.
 
-Each command lives in a module of its own and imports what it needs inside the function, so that `attune --help`
+Every command imports what it needs inside its function, so that `attune --help`
 stays quick. What the user can mend is one line on standard error and exit code 2.
 """
 
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from attunement.cli import analysis, data, demo, instrument, judge, people, report, study
-from attunement.cli import demo as examples
-from attunement.cli import demo as judge_info
-from attunement.cli import instrument as prompt
-from attunement.cli import report as gate
-from attunement.cli import report as methods
-from attunement.cli import report as view
+from attunement.cli.commands import Command, Group
 from attunement.errors import AttunementError
 
 app = typer.Typer(
     name="attune",
+    cls=Group,
     help="Evaluate empathetic and therapeutic dialogue with versioned instruments.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
-app.command()(judge.judge)
-app.command()(judge.estimate)
-app.command()(judge_info.judge_info)
-app.command()(study.show)
-app.command()(report.report)
-app.command()(view.view)
-app.command()(methods.methods)
-app.command()(gate.gate)
-app.command()(analysis.agree)
-app.command()(analysis.compare)
-app.command()(analysis.correct)
-app.command()(study.add)
-app.command()(people.plan)
-app.command()(people.annotate)
-app.command()(people.review)
-app.command()(people.hand_out)
-app.command()(people.take_in)
-app.command()(analysis.bench)
-app.command()(prompt.prompt)
-app.command()(data.stats)
-app.command()(data.convert)
-app.command()(study.export)
-app.command("import")(study.import_)
-app.command()(study.forget)
-app.command()(examples.examples)
-app.add_typer(instrument.app, name="instrument")
+
+
+def _add(heading: str, *commands: Callable[..., None], **named: Callable[..., None]) -> None:
+    """Put commands under a heading of the help; `named` are those whose functions cannot have their names."""
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=heading)(command)
+    for name, command in named.items():
+        app.command(name, cls=Command, rich_help_panel=heading)(command)
+
+
+_add("Judge", demo.demo, judge.judge, judge.estimate, demo.self_test)
+app.add_typer(demo.judges, name="judges", rich_help_panel="Judge")
+_add("Read results", study.show, report.report, report.view, report.gate, report.methods)
+_add("People", people.plan, people.annotate, people.review, people.hand_out, people.take_in)
+_add("Statistics", analysis.agree, analysis.compare, analysis.correct, analysis.bench)
+_add("Data", data.describe, data.convert, study.add, study.export, **{"import": study.import_})
+_add("Data", study.delete)
+app.add_typer(instrument.app, name="instrument", rich_help_panel="Instruments")
+_add("Instruments", instrument.prompt)
 
 
 def _print_version(wanted: bool) -> None:
@@ -78,7 +66,7 @@ def _options(  # pyright: ignore[reportUnusedFunction]
 def main() -> None:
     """Run the command line; errors the user can mend are one line and exit code 2."""
     try:
-        app()
+        app(prog_name="attune")
     except AttunementError as error:
         if "--debug" in sys.argv:
             traceback.print_exc()

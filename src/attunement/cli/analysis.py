@@ -128,7 +128,7 @@ def agree(
         ),
     ] = None,
 ) -> None:
-    """How far people and judges agree, and how far each judge can be believed.
+    """Measure how well people and judges agree.
 
     For each item: how far your raters agree with each other, how far each judge agrees with them, how many failures it
     missed, and a verdict. Only ratings of the main round count, and simulated raters are never people.
@@ -271,7 +271,7 @@ def compare(
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two systems of a study, or a study with an earlier one.
+    """Compare two systems, or a study with an earlier one.
 
     Says for each item, category and the whole how far B is above or below A, how sure that is, what this sample could
     have shown, and which conversations fail the gate. Where both met the same scenarios they are compared scenario by
@@ -385,7 +385,7 @@ def correct(
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what people would think of each system, when they rated a random sample and a judge rated everything.
+    """Correct a judge's scores with a sample that people rated.
 
     The mean score or the pass rate by the judge alone, by people alone, and corrected: the judge's, with its error
     taken out as far as the people's sample shows it. It needs a sample drawn with attune plan; what people chose to
@@ -466,10 +466,11 @@ def bench(
     base_url: options.BaseUrlOption = None,
     max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars.")] = None,
 ) -> None:
-    """Load public human-rated data into a study, ask judges about it, and compare with the published figures.
+    """Test judges on public data that people have rated.
 
-    Without a name: the data sets, their licences and where to get them. The data are not part of Attunement, and
-    nothing is downloaded. With --judge, a judge is asked what the people were asked, and held against them.
+    Without a name it lists the data sets, their licences and where to get them. The data are not part of Attunement,
+    and nothing is downloaded. With --judge, a judge answers what the people were asked, and is compared with them and
+    with the published figures.
 
     Example: attune bench kumar2025 --from replication-data --judge openai:gpt-5.2
     """

@@ -1,4 +1,4 @@
-"""`attune stats` and `attune convert`: files of conversations."""
+"""`attune describe` and `attune convert`: what is in files of conversations, and the same in another format."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -22,22 +22,22 @@ _BAR = 36  # columns of the longest bar: with label and count a picture fits int
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def stats(
+def describe(
     files: options.FilesArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON, for other programs.")] = False,
     format: options.FormatOption = None,
     system: options.SystemOption = None,
-    skip_bad: options.SkipBadOption = False,
+    skip_invalid: options.SkipInvalidOption = False,
     prompt_field: options.PromptFieldOption = None,
     response_field: options.ResponseFieldOption = None,
     id_field: options.IdFieldOption = None,
     system_field: options.SystemFieldOption = None,
 ) -> None:
-    """Say what is in files of conversations: how many, by which systems, how long.
+    """Describe files of conversations: counts, systems, lengths.
 
     Each reply is compared with the message it answers: a ratio of 2 means twice as many words.
 
-    Example: attune stats chats.jsonl
+    Example: attune describe chats.jsonl
     """
     from attunement.conversations.statistics import overviews
 
@@ -45,7 +45,7 @@ def stats(
         files,
         format=format,
         system=system,
-        skip_bad=skip_bad,
+        skip_invalid=skip_invalid,
         prompt_field=prompt_field,
         response_field=response_field,
         id_field=id_field,
@@ -210,7 +210,7 @@ def convert(
     to: Annotated[Shape, typer.Option("--to", help="The shape to write.")] = Shape.MESSAGES,
     format: options.FormatOption = None,
     system: options.SystemOption = None,
-    skip_bad: options.SkipBadOption = False,
+    skip_invalid: options.SkipInvalidOption = False,
     redact: RedactOption = False,
     names: NamesOption = None,
     prompt_field: options.PromptFieldOption = None,
@@ -219,9 +219,9 @@ def convert(
     system_field: options.SystemFieldOption = None,
     force: options.ForceOption = False,
 ) -> None:
-    """Write conversations of any shape in one of the JSON shapes.
+    """Convert conversations from any known format to JSON.
 
-    The shape of what is read is recognised. An input file is never written over.
+    The format of the input is recognised. An input file is never written over.
 
     Example: attune convert chats.csv chats.jsonl --system my-bot --redact
     """
@@ -233,7 +233,7 @@ def convert(
         files,
         format=format,
         system=system,
-        skip_bad=skip_bad,
+        skip_invalid=skip_invalid,
         output=output,
         prompt_field=prompt_field,
         response_field=response_field,
@@ -249,7 +249,7 @@ def convert(
     if redactor is not None:
         typer.echo(_what_was_replaced(redactor), err=output == STDOUT)
         if reading.counts.bad:
-            typer.echo(f"{reading.bad_lines} holds the bad records as they were: they are not redacted.", err=True)
+            typer.echo(f"{reading.bad_lines} holds the invalid records as they were: they are not redacted.", err=True)
 
 
 def _what_was_replaced(redactor: "Redactor") -> str:

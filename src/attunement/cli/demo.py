@@ -1,4 +1,4 @@
-"""`attune demo`, `examples` and `judge-info`."""
+"""`attune demo`, `attune self-test` and `attune judges`: try the main steps, and find out about judges."""
 
 import os
 import shlex
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attunement.cli import options
+from attunement.cli.commands import Command, Group
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,19 +32,19 @@ STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
 """The study of each instrument, in the folder."""
 
 
-def examples(
+def self_test(
     judge: OneJudgeOption,
     folder: FolderOption = Path("attunement-demo"),
     base_url: options.BaseUrlOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")] = False,
 ) -> None:
-    """Check a judge on the bundled conversations: which planted faults does it see?
+    """Test a judge on bundled conversations with planted faults.
 
-    The conversations are of our own writing, and each is judged on the instrument it was written for. Faults were
-    planted in some, the others are clean. What was judged before is not asked again. Exit code 3: some questions have
-    no answer.
+    We wrote the conversations ourselves, each for one instrument. Some have planted faults, the others are clean. The
+    result says which faults the judge found, and where it found one that is not there. What was judged before is not
+    asked again. Exit code 3: some questions have no answer.
 
-    Example: attune examples --judge openai:gpt-5.2
+    Example: attune self-test --judge openai:gpt-5.2
     """
     from attunement.reports.planted import check_record, draw_check
     from attunement.scoring import is_signals
@@ -112,11 +113,11 @@ def demo(
     ] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="With --annotate: the port to listen on.")] = 8765,
 ) -> None:
-    """Show the main job on bundled conversations: judge them, score them, check the judge.
+    """Try the main steps on bundled conversations.
 
-    Each step prints the command that does it, so that you can do the same with your own files. The rule check
-    `signals` needs no key and no network; it only points, so an LLM judge shows more. Everything is kept in a folder;
-    the same command again asks nothing twice.
+    It judges them, shows the scorecards, runs the gate and writes a report. Each step prints its command, so that you
+    can do the same with your own files. The rule check `signals` needs no key and no network; it only points, so an LLM
+    judge shows more. Everything is kept in a folder; the same command again asks nothing twice.
 
     Example: attune demo
     """
@@ -137,7 +138,7 @@ def demo(
         step("Put the replies into a study", ["add", place, *files("empathy-v2")])
         step("Open the pages where people rate", ["annotate", place, *_setup(Path(place)), "--port", str(port)])
         return
-    step("What is in the files", ["stats", *files("coaching-v1")])
+    step("What is in the files", ["describe", *files("coaching-v1")])
     for instrument, told in (("coaching-v1", "Judge whole conversations"), ("empathy-v2", "Judge single replies")):
         last = ["--responses", "last"] if instrument == "empathy-v2" else []
         step(told, ["judge", *files(instrument), "-i", instrument, *last, *asked, "--study", study(instrument)])
@@ -145,7 +146,7 @@ def demo(
     step("The gate: may this go on?", ["gate", study("coaching-v1")])
     if not is_signals(judge):
         step("Which of the two systems does better?", ["compare", study("coaching-v1"), "Harbor", "Lumen"])
-        step("What this judge sees: planted faults", ["examples", *asked, "--folder", _short(folder)])
+        step("Which planted faults does this judge find?", ["self-test", *asked, "--folder", _short(folder)])
     page = _short(folder / "report.html")
     step("All of it as a page", ["report", study("coaching-v1"), "-o", page, "--force"])
     _say_more(judge)
@@ -203,18 +204,36 @@ def _short(path: Path) -> str:
         return str(path)
 
 
-def judge_info(
+judges = typer.Typer(cls=Group, help="List the kinds of judges, or describe one judge.", no_args_is_help=True)
+
+
+@judges.command("list", cls=Command)
+def list_judges() -> None:
+    """List the kinds of judges that can be named with --judge.
+
+    Kinds that other installed packages add are listed too.
+
+    Example: attune judges list
+    """
+    from attunement.judges import judge_kinds
+
+    for name, meaning in judge_kinds():
+        typer.echo(f"{name:<18}  {meaning}")
+
+
+@judges.command("show", cls=Command)
+def show_judge(
     name: Annotated[str, typer.Argument(help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")],
     base_url: options.BaseUrlOption = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for other programs.")] = False,
 ) -> None:
-    """Say what is known about a judge: how it works, what was measured, what it costs.
+    """Show how a judge works, what was measured, and its price.
 
     For signals, the rule check: how often its pointers were right, on which data, and what it cannot see. For other
     judges: what the name says, the price, and how to measure them. Nothing is sent.
 
-    Example: attune judge-info signals
+    Example: attune judges show signals
     """
     if markdown and as_json:
         raise InputError("--markdown and --json exclude each other")

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from attunement.cli import options
+from attunement.cli.commands import Command, Group
 from attunement.cli.options import ForceOption, refuse_to_overwrite
 
-app = typer.Typer(help="Look at instruments, check them, make and import new ones.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="List, show, check, create and import instruments.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE", help="The id of an instrument, or the path of its YAML file.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_() -> None:
-    """List the instruments that can be used by name: the built-in ones and those of your own folder.
+    """List the instruments that can be used by name.
 
-    Your own folder is the one that the environment variable ATTUNEMENT_INSTRUMENTS names.
+    These are the built-in ones and those in your own folder. Your own folder is the one that the environment variable
+    ATTUNEMENT_INSTRUMENTS names.
 
     Example: attune instrument list
     """
@@ -47,7 +49,7 @@ def list_() -> None:
         paths.setdefault(entry.id, entry.path)
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     name: Name,
     item: Annotated[str | None, typer.Option(metavar="ID", help="Show only this item.")] = None,
@@ -56,7 +58,7 @@ def show(
     output: Output = None,
     force: ForceOption = False,
 ) -> None:
-    """Show what an instrument asks, how it is scored and what is known about it.
+    """Show what an instrument asks and how it is scored.
 
     With -o FILE the ending .md or .html says the format too.
 
@@ -92,11 +94,12 @@ def show(
     _put(text, output)
 
 
-@app.command()
+@app.command(cls=Command)
 def lint(name: Name) -> None:
-    """Check an instrument: what is missing or contradictory is an error, what is doubtful a warning.
+    """Check an instrument for errors and doubtful parts.
 
-    Ends with 1 when there are errors and with 2 when the file cannot be opened.
+    What is missing or contradictory is an error, what is doubtful a warning. Ends with 1 when there are errors and with
+    2 when the file cannot be opened.
 
     Example: attune instrument lint my-instrument.yaml
     """
@@ -114,7 +117,7 @@ def lint(name: Name) -> None:
         raise typer.Exit(1)
 
 
-@app.command("hash")
+@app.command("hash", cls=Command)
 def hash_(name: Name) -> None:
     """Print the sha256 of an instrument and of each of its items.
 
@@ -132,9 +135,9 @@ def hash_(name: Name) -> None:
     )
 
 
-@app.command()
+@app.command(cls=Command)
 def schema(output: Output = None, force: ForceOption = False) -> None:
-    """Print the JSON Schema of instrument files, with which editors complete and check them.
+    """Print the JSON Schema of instrument files, for editors.
 
     Example: attune instrument schema -o instrument.schema.json
     """
@@ -145,7 +148,7 @@ def schema(output: Output = None, force: ForceOption = False) -> None:
     _put(schema_text(), output)
 
 
-@app.command()
+@app.command(cls=Command)
 def new(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of the new instrument.")],
     unit: Annotated[
@@ -156,7 +159,9 @@ def new(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The new file; without it, ID.yaml here.")
     ] = None,
 ) -> None:
-    """Begin an instrument of your own: a small working example with remarks, to be changed part by part.
+    """Create an instrument of your own from a small example.
+
+    The example works as it is and has comments; change it part by part.
 
     Example: attune instrument new team-tone --unit response
     """
@@ -168,7 +173,7 @@ def new(
     typer.echo(f"Wrote {path}. Change it, then check it: attune instrument lint {path}")
 
 
-@app.command("import")
+@app.command("import", cls=Command)
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A rubric or a prompt template in Markdown.")],
     output: Annotated[
@@ -178,7 +183,9 @@ def import_(
         str | None, typer.Option(metavar="INSTRUMENT", help="Take the items of a prompt template from this instrument.")
     ] = None,
 ) -> None:
-    """Make an instrument of a Markdown rubric or prompt template, word for word.
+    """Create an instrument from a Markdown rubric or prompt.
+
+    The texts are taken over word for word.
 
     What has no place in an instrument is listed with its line; nothing is dropped silently.
 
@@ -261,7 +268,7 @@ def prompt(
     id_field: options.IdFieldOption = None,
     system_field: options.SystemFieldOption = None,
 ) -> None:
-    """Print exactly what a judge would be sent about one conversation.
+    """Print exactly what a judge is sent about a conversation.
 
     Each question comes with its hash, which covers every word of it, and an estimate of its tokens. Nothing is sent.
 

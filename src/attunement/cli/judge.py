@@ -58,13 +58,13 @@ def judge(
     response_field: options.ResponseFieldOption = None,
     id_field: options.IdFieldOption = None,
     system_field: options.SystemFieldOption = None,
-    skip_bad: options.SkipBadOption = False,
+    skip_invalid: options.SkipInvalidOption = False,
 ) -> None:
-    """Ask judges every question that is missing about conversations, and keep every answer in a study.
+    """Ask judges about conversations and save every answer.
 
-    What the study has is not asked again: interrupt a run with Ctrl-C and start it again to go on. Keys are taken from
-    the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit codes: 0 all was answered, 3 errors remain, 2 it could
-    not run, 130 after Ctrl-C.
+    Answers are saved in a study. What the study already has is not asked again: interrupt a run with Ctrl-C and start
+    it again to go on. Keys are taken from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit codes: 0 all was
+    answered, 3 errors remain, 2 it could not run, 130 after Ctrl-C.
 
     Example: attune judge chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
     """
@@ -107,7 +107,7 @@ def judge(
         files,
         format=format,
         system=system,
-        skip_bad=skip_bad,
+        skip_invalid=skip_invalid,
         output=None if "://" in str(place) else place,
         prompt_field=prompt_field,
         response_field=response_field,
@@ -141,11 +141,12 @@ def estimate(
     response_field: options.ResponseFieldOption = None,
     id_field: options.IdFieldOption = None,
     system_field: options.SystemFieldOption = None,
-    skip_bad: options.SkipBadOption = False,
+    skip_invalid: options.SkipInvalidOption = False,
 ) -> None:
-    """Say how many questions judging would ask, how many tokens that is, and what it would cost. Nothing is sent.
+    """Estimate the questions, tokens and cost of a run.
 
-    Prices come from a list inside the package; it says which version, and when that price was last checked.
+    Nothing is sent. Prices come from a list inside the package; it says which version, and when that price was last
+    checked.
 
     Example: attune estimate chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
     """
@@ -174,7 +175,7 @@ def estimate(
         files,
         format=format,
         system=system,
-        skip_bad=skip_bad,
+        skip_invalid=skip_invalid,
         prompt_field=prompt_field,
         response_field=response_field,
         id_field=id_field,

@@ -91,9 +91,9 @@ BlindOption = Annotated[
         show_default=False,
     ),
 ]
-SkipBadOption = Annotated[
+SkipInvalidOption = Annotated[
     bool,
-    typer.Option("--skip-bad", help="Go on after a record that cannot be read, and keep it in a file of its own."),
+    typer.Option("--skip-invalid", help="Skip records that cannot be read, and save them in a separate file."),
 ]
 PromptFieldOption = Annotated[
     str | None, typer.Option("--prompt-field", metavar="FIELD", help="The field with what the person said.")
@@ -125,7 +125,7 @@ def open_conversations(
     *,
     format: Format | None = None,
     system: str | None = None,
-    skip_bad: bool = False,
+    skip_invalid: bool = False,
     output: str | Path | None = None,
     prompt_field: str | None = None,
     response_field: str | None = None,
@@ -134,7 +134,8 @@ def open_conversations(
 ) -> "Reading":
     """The conversations in `files`, read with the options that all commands share.
 
-    With `skip_bad`, bad records go to a file beside `output`, or in the current folder where a command has none.
+    With `skip_invalid`, records that cannot be read go to a file beside `output`, or in the current folder where a
+    command has none.
 
     Raises:
         InputError: A name leads to no file.
@@ -142,7 +143,7 @@ def open_conversations(
     from attunement.conversations.reader import Fields, ReadOptions, read
 
     fields = Fields(prompt=prompt_field, response=response_field, id=id_field, system=system_field)
-    return read(files, ReadOptions(format, system, fields, bad_lines_path(output) if skip_bad else None))
+    return read(files, ReadOptions(format, system, fields, bad_lines_path(output) if skip_invalid else None))
 
 
 def keep(reading: "Reading", study: "Study") -> None:
@@ -167,7 +168,7 @@ def what_was_read(reading: "Reading") -> Iterator[str]:
     if counts.unanswered:
         yield f"Left out {counted(counts.unanswered, 'last message')} without a reply."
     if counts.bad:
-        yield f"Skipped {counted(counts.bad, 'bad record')}; see {reading.bad_lines}."
+        yield f"Skipped {counted(counts.bad, 'invalid record')}; see {reading.bad_lines}."
 
 
 def counted(number: int, thing: str) -> str:

@@ -81,11 +81,11 @@ def annotate(
     address: AddressOption = None,
     proxy: ProxyOption = None,
 ) -> None:
-    """Open the pages where people rate, blind and on the same instrument as the judges.
+    """Open the web pages where people rate conversations.
 
-    The first time it draws the units, gives them out to the raters and prints one link for each of them and one for
-    the coordinator. After that it goes on where people left off; links that were given out still work. What is handed
-    in are ordinary ratings of the study.
+    People rate blind and with the same instrument as the judges. The first time it draws the units, gives them out to
+    the raters and prints one link for each of them and one for the coordinator. After that it goes on where people left
+    off; links that were given out still work. What is handed in are ordinary ratings of the study.
 
     Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
     """
@@ -242,11 +242,12 @@ def review(
     address: AddressOption = None,
     proxy: ProxyOption = None,
 ) -> None:
-    """Open the pages where a reviewer reads what a judge found, confirms or overrules it, and signs off.
+    """Open the web pages where reviewers check a judge.
 
-    It prints one link for each reviewer and serves the pages until it is stopped. Nobody has to rate for it. Reviewers
-    see judges' answers, so somebody who is to rate blind should not be one. What they say stands beside the judge's
-    verdict, and counts with attune gate --with-reviews.
+    Reviewers read what a judge found, confirm or overrule it, and sign off. The command prints one link for each
+    reviewer and serves the pages until it is stopped. Nobody has to rate for it. Reviewers see judges' answers, so
+    somebody who is to rate blind should not be one. What they say is shown next to the judge's verdict, and counts with
+    attune gate --with-reviews.
 
     Example: attune review chats.study.db --reviewer "Ada Berg"
     """
@@ -296,10 +297,11 @@ def hand_out(
         int, typer.Option("--raters", min=1, help="With argilla: how many people it asks for each unit.")
     ] = 1,
 ) -> None:
-    """Write files with which people rate elsewhere: a spreadsheet, Label Studio or Argilla.
+    """Write files for rating in a spreadsheet or another tool.
 
-    The files hold what was said and what is asked, in an order of chance. They name no system and show no rating, and
-    the id of a unit is a random word that only this study can trace back. `attune take-in` reads the answers.
+    The tools are Label Studio and Argilla. The files hold what was said and what is asked, in random order. They name
+    no system and show no rating, and the id of a unit is a random word that only this study can trace back. `attune
+    take-in` reads the answers.
 
     Example: attune hand-out chats.study.db --format label-studio -o to-rate
     """
@@ -344,7 +346,7 @@ def take_in(
     ] = None,
     blind: BlindOption = None,
 ) -> None:
-    """Take in what people rated elsewhere.
+    """Read ratings from a spreadsheet or another tool.
 
     Everything is checked first: an answer that is not on the scale, one that is missing, or an unknown unit is named
     with its line, and then nothing is taken in. Units without any answer are left for later. The answers become
@@ -498,7 +500,7 @@ def plan(
     instrument: AskedOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Say how many conversations and ratings are needed, or draw the ones that people rate.
+    """Plan how many ratings you need, or draw a sample to rate.
 
     Without --draw it only prints the numbers. With --draw it keeps a sample in the study: at random by conversation,
     each with its probability, split into `develop` (to tune a judge on) and `certify` (for the figures you report).

@@ -108,10 +108,11 @@ def report(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a study as a page: what needs attention first, then verdicts, charts and every conversation.
+    """Write a report on a study: a web page, Markdown or JSON.
 
-    The page is one file that needs no network: it opens from disk and can be sent by mail. Every figure leads to its
-    conversations and every verdict to the words it rests on. A very large study becomes an index and a folder of pages.
+    It begins with what needs attention; verdicts, charts and every conversation follow. The web page is one file that
+    needs no network: it opens from disk and can be sent by mail. Every figure leads to its conversations and every
+    verdict to the words it rests on. A very large study becomes an index and a folder of pages.
 
     With --markdown, --junit, --json, --latex or --inspect it is written in these forms instead, or beside -o; - is
     standard output. What --redact and --no-text leave out is left out of all of them.
@@ -232,9 +233,9 @@ def gate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON, for other programs.")] = False,
 ) -> None:
-    """Decide by exit code whether the conversations of a study may go on.
+    """Pass or fail the conversations of a study, by exit code.
 
-    0: nothing stands against it. 1: something failed or is unsafe. 3: nothing failed, but something was not judged,
+    0: nothing speaks against it. 1: something failed or is unsafe. 3: nothing failed, but something was not judged,
     is incomplete or needs a person. 2: the command cannot run. Where several hold, 1 wins over 3.
 
     With --with-reviews, 3 also means that nobody has signed off on this system, judge and instrument, and 1 that
@@ -322,11 +323,12 @@ def methods(
     instrument: InstrumentOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a methods section about a study, and a checklist for agreement studies.
+    """Write the methods section of a paper about a study.
 
-    Says what was rated with which version of what instrument, by which judges with which settings, how people's sample
-    was drawn, who rated, how they were trained and kept blind, what was left out, and how figures are computed. What
-    the study cannot know is said as such, for you to fill in. Nobody is named.
+    It says what was rated with which version of what instrument, by which judges with which settings, how people's
+    sample was drawn, who rated, how they were trained and kept blind, what was left out, and how figures are computed.
+    What the study cannot know is left for you to fill in. Nobody is named. A checklist for agreement studies comes
+    after it.
 
     Example: attune methods chats.study.db -o methods.md
     """
@@ -365,11 +367,12 @@ def view(
     address: AddressOption = None,
     proxy: ProxyOption = None,
 ) -> None:
-    """Open the pages of the report in a browser, served from the study, whatever its size.
+    """Browse the report of a study in a web browser.
 
-    It prints one link, which works until the command is stopped. The pages can be read at once; a large study is
-    counted in the background, and counted again when it has changed. Nothing is written to the study, and nothing
-    leaves this computer. The pages show everybody's answers: do not give the link to people who still rate.
+    The pages are served from the study, whatever its size. The command prints one link, which works until it is
+    stopped. The pages can be read at once; a large study is counted in the background, and counted again when it has
+    changed. Nothing is written to the study, and nothing leaves this computer. The pages show everybody's answers: do
+    not give the link to people who still rate.
 
     Example: attune view chats.study.db
     """

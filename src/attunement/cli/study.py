@@ -1,4 +1,4 @@
-"""`attune show`, `add`, `forget`, `export` and `import`: look into a study, and get data in and out."""
+"""`attune show`, `add`, `delete`, `export` and `import`: look into a study, and get data in and out."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -65,7 +65,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the scorecards of a study, or one conversation with reasons and evidence.
+    """Show the scorecards of a study, or one conversation.
 
     Without a conversation: how many came to which verdict, and each with its score and what was not met, the most
     serious first. With one: its turns with the quoted words marked, and for each item the answer, the reasons and
@@ -152,13 +152,13 @@ def add(
     files: options.FilesArgument,
     format: options.FormatOption = None,
     system: options.SystemOption = None,
-    skip_bad: options.SkipBadOption = False,
+    skip_invalid: options.SkipInvalidOption = False,
     prompt_field: options.PromptFieldOption = None,
     response_field: options.ResponseFieldOption = None,
     id_field: options.IdFieldOption = None,
     system_field: options.SystemFieldOption = None,
 ) -> None:
-    """Put conversations into a study without asking a judge, for people to rate.
+    """Add conversations to a study without asking a judge.
 
     One that is there already is left as it is. After that, `attune plan` draws a sample and `attune annotate` opens the
     pages where people rate. `attune judge` needs no `add`: it keeps what it reads.
@@ -171,7 +171,7 @@ def add(
         files,
         format=format,
         system=system,
-        skip_bad=skip_bad,
+        skip_invalid=skip_invalid,
         output=None if "://" in study else study,
         prompt_field=prompt_field,
         response_field=response_field,
@@ -187,15 +187,16 @@ def add(
     typer.echo(f"New in the study: {now - before:,}. It holds {now:,} now.")
 
 
-def forget(
+def delete(
     study: StudyArgument,
     conversation: Annotated[str, typer.Argument(help="The conversation: its id, or system/id.")],
 ) -> None:
-    """Delete a conversation from a study: its words, its ratings, and the answers they rest on.
+    """Delete a conversation from a study.
 
-    It is gone at once, without a question. What was exported before is not touched.
+    Its text, its ratings and the answers behind them are deleted at once, without asking you again. What was exported
+    before is not touched.
 
-    Example: attune forget chats.study.db session-17
+    Example: attune delete chats.study.db session-17
     """
     from attunement.errors import StudyError
     from attunement.store import Study
@@ -209,7 +210,7 @@ def forget(
             raise StudyError(f"{conversation!r} may mean {names}: say which, as system/id; nothing was deleted")
         gone = opened.forget(found[0].key)
     ratings = "1 rating" if gone == 1 else f"{gone:,} ratings"
-    typer.echo(f"Forgot {found[0].conversation.identity} with {ratings}.")
+    typer.echo(f"Deleted {found[0].conversation.identity} with {ratings}.")
 
 
 def export(
@@ -250,7 +251,7 @@ def export(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write the ratings, the scorecards, the practice or the trail of a study as a table.
+    """Export ratings, scorecards, practice answers or events.
 
     Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasons
     and evidence, who gave it, and what the answer behind it cost. `attune import` reads them back.
@@ -367,7 +368,7 @@ def import_(
         str | None, typer.Option("--reasoning-column", metavar="NAME", help="The column with the reasons.")
     ] = None,
 ) -> None:
-    """Read exported ratings back, or answers that judges or people gave elsewhere.
+    """Import exported ratings, or answers given elsewhere.
 
     A table has one answer a row (conversation, rater, item, answer, reasoning), or one row for several (an object
     `scores`, or a column for each item). Everything is checked first: where something does not fit, nothing is

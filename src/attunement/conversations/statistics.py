@@ -1,6 +1,6 @@
 """How long messages and replies are, and what a set of conversations contains.
 
-Criterion CP2 carries these figures in its prompt and `attune stats` prints them. They follow the study that the
+Criterion CP2 carries these figures in its prompt and `attune describe` prints them. They follow the study that the
 coaching instrument comes from: words are what white space separates, and the mean ratio is the mean of the turns'
 ratios, not the ratio of the means.
 

@@ -15,7 +15,7 @@ from attunement.judges.base import (
     model_family,
     shared_family,
 )
-from attunement.judges.registry import make_judge
+from attunement.judges.registry import judge_kinds, make_judge
 
 __all__ = [
     "Abstention",
@@ -29,6 +29,7 @@ __all__ = [
     "Usage",
     "hosted",
     "is_dated",
+    "judge_kinds",
     "make_judge",
     "model_family",
     "shared_family",

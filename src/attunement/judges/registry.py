@@ -57,14 +57,30 @@ def make_judge(name: str, options: JudgeOptions | None = None) -> Judge:
         if not model:
             raise JudgeError(f"{name!r} does not say which model: write {kind}:{_EXAMPLES[kind]}")
         return maker(model, options)
-    added = {point.name: point for point in entry_points(group=GROUP)}
+    added = _added()
     if kind in added:
         return _load(added[kind])(model, options)
     known = ", ".join([SIGNALS, *(f"{known}:{_EXAMPLES[known]}" for known in _BUILT_IN), *sorted(added)])
     raise JudgeError(f"there is no judge {name!r}{_guess(name)}; known are {known}")
 
 
+def judge_kinds() -> list[tuple[str, str]]:
+    """How each kind of judge is named, and what it is; kinds that other packages add come last."""
+    built_in = [(f"{kind}:{_EXAMPLES[kind]}", _MEANINGS[kind]) for kind in _BUILT_IN]
+    added = [(f"{name}:NAME", f"from {point.value}") for name, point in sorted(_added().items())]
+    return [(SIGNALS, "the rule check: it points to crisis talk and never judges"), *built_in, *added]
+
+
+def _added() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
 _EXAMPLES = {"openai": "MODEL", "anthropic": "MODEL", "local": "FILE.gguf"}
+_MEANINGS = {
+    "openai": "a model of OpenAI or of any OpenAI-compatible service",
+    "anthropic": "a model of Anthropic",
+    "local": "a model file on this computer, through llama.cpp",
+}
 
 
 def _load(point: EntryPoint) -> Maker:

@@ -223,7 +223,7 @@ class Study:
             if there and there[1] != conversation.fingerprint():
                 raise StudyError(
                     f"{conversation.identity} is in {self.place} with other words: give the new conversation another "
-                    f"id, use another study, or remove the old one with: attune forget {self.place} "
+                    f"id, use another study, or remove the old one with: attune delete {self.place} "
                     f"{conversation.identity}"
                 )
         return {hashes[identity].identity: key for identity, (key, _) in found.items()}

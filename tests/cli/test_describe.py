@@ -8,13 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from attunement.cli.data import stats
+from attunement.cli.data import describe
 from attunement.errors import InputError
 
 
 def app() -> typer.Typer:
     command = typer.Typer(rich_markup_mode=None)
-    command.command()(stats)
+    command.command()(describe)
     return command
 
 
@@ -121,7 +121,7 @@ def test_compressed_files_and_several_files_are_counted_together(tmp_path: Path,
 
 
 def test_help_has_an_example():
-    assert "Example: attune stats" in run("--help")
+    assert "Example: attune describe" in run("--help")
 
 
 def test_looking_at_the_module_loads_nothing_heavy():

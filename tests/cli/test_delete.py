@@ -3,13 +3,13 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.study import forget
+from attunement.cli.study import delete
 from attunement.conversations import Conversation
 from attunement.store import Study
 from tests.store.samples import fill, talks
 
 app = typer.Typer()
-app.command()(forget)
+app.command()(delete)
 
 
 def run(*arguments: object) -> Result:
@@ -21,11 +21,11 @@ def names(place: Path) -> list[str]:
         return [str(kept.conversation.identity) for kept in study.conversations()]
 
 
-def test_a_conversation_is_forgotten_without_a_question(tmp_path: Path) -> None:
+def test_a_conversation_is_deleted_without_a_question(tmp_path: Path) -> None:
     fill(tmp_path / "a.db").close()
     done = run(tmp_path / "a.db", "c1")
     assert done.exit_code == 0
-    assert done.stdout == "Forgot bot/c1 with 18 ratings.\n"
+    assert done.stdout == "Deleted bot/c1 with 18 ratings.\n"
     assert names(tmp_path / "a.db") == ["bot/c0", "bot/c2"]
 
 

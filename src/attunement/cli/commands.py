@@ -1,0 +1,96 @@
+"""How commands are listed, what they were called before, and what none of them accepts twice."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from attunement.errors import InputError
+
+HEADINGS = ("Judge", "Read results", "People", "Statistics", "Data", "Instruments")
+"""The headings of `attune --help`, in their order."""
+
+RENAMED = {"forget": "delete", "stats": "describe", "examples": "self-test", "judge-info": "judges show"}
+"""Commands by their old names, which still work in this release."""
+
+RENAMED_OPTIONS = {"--skip-bad": "--skip-invalid"}
+"""Options by their old names, which still work in this release."""
+
+
+class Command(TyperCommand):
+    """A command that understands old option names and takes one instrument, unless it says that it takes more."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words behind the command.
+
+        Raises:
+            InputError: An instrument is named more than once; only the last one would be used.
+        """
+        args = list(_renamed(args, quiet=ctx.resilient_parsing))
+        if not ctx.resilient_parsing:
+            self._refuse_second_instrument(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of the help, never cut."""
+        return _first_sentence(self)
+
+    def _refuse_second_instrument(self, ctx: Any, args: list[str]) -> None:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        times = sum(1 for each in given if each.name == "instrument" and not getattr(each, "multiple", False))
+        if times > 1:
+            told = f"--instrument was given {times} times"
+            raise InputError(f"{told}; attune {ctx.info_name} takes one instrument at a time")
+
+
+class Group(TyperGroup):
+    """Commands under headings, each with a full line, and with their old names."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order of the help."""
+        return sorted(super().list_commands(ctx), key=lambda name: _place(self.commands[name]))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings, with all descriptions in one column."""
+        shown = [(name, self.commands[name]) for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        width = max(len(name) for name, _ in shown)
+        for place, commands in groupby(shown, key=lambda each: _place(each[1])):
+            with formatter.section(HEADINGS[place] if place < len(HEADINGS) else "Commands"):
+                formatter.write_dl([(name.ljust(width), command.get_short_help_str()) for name, command in commands])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find a command, also by its old name."""
+        if ctx.parent is None and args and (new := RENAMED.get(args[0])):
+            _say_renamed(args[0], new, quiet=ctx.resilient_parsing)
+            args = [*new.split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of the help, never cut."""
+        return _first_sentence(self)
+
+
+def _renamed(args: list[str], *, quiet: bool) -> Iterator[str]:
+    end = args.index("--") if "--" in args else len(args)
+    for place, word in enumerate(args):
+        new = RENAMED_OPTIONS.get(word) if place < end else None
+        if new:
+            _say_renamed(word, new, quiet=quiet)
+        yield new or word
+
+
+def _say_renamed(old: str, new: str, *, quiet: bool) -> None:
+    if not quiet:
+        typer.echo(f"attune: {old} is now called {new}; the old name will stop working in the next release.", err=True)
+
+
+def _place(command: Any) -> int:
+    """The place of a command's heading; those without one come last."""
+    heading = command.rich_help_panel
+    return HEADINGS.index(heading) if heading in HEADINGS else len(HEADINGS)
+
+
+def _first_sentence(command: Any) -> str:
+    return " ".join((command.help or "").strip().split("\n\n")[0].split()).removesuffix(".")

@@ -1,7 +1,7 @@
 """Measure the rule check on real conversations and write src/attunement/signals/measured.json anew.
 
 Reads the data folder (ATTUNEMENT_DATA, by default ../shared/data). What was read by a person is in
-benchmarks/signals_pointers.csv: for each pointer in ordinary talk, whether it is right.
+benchmarks/signals_pointers.csv (each pointer in ordinary talk) and benchmarks/signals_cues.csv (a sample of sentences).
 """
 
 import csv
@@ -24,6 +24,7 @@ from attunement.statistics.results import Undefined
 
 DATA = Path(os.environ.get("ATTUNEMENT_DATA", "../shared/data"))
 READ = Path(__file__).with_name("signals_pointers.csv")
+CUES = Path(__file__).with_name("signals_cues.csv")
 WRITTEN = Path(__file__).parents[1] / "src" / "attunement" / "signals" / "measured.json"
 HARM = "High Potential for Harm"
 HANDLING = ("detects", "confirms", "guides")
@@ -103,6 +104,23 @@ def ordinary() -> Iterator[Measurement]:
     yield share("called_foreign", data, "sessions taken for another language than English", others, len(sessions))
 
 
+def cues() -> Iterator[Measurement]:
+    """Sentences that count as crisis talk in peer-support posts. A sample was read once, by a language model."""
+    posts: dict[str, str] = {}
+    with (DATA / "epitome" / "emotional-reactions-reddit.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            posts.setdefault(row["sp_id"], row["seeker_post"])
+    with CUES.open(encoding="utf-8") as file:
+        read_posts = list(csv.DictReader(file))
+    kinds = {row["post"]: [cue.kind for cue in crisis_cues([Turn(posts[row["post"]], "")])] for row in read_posts}
+    found = [row for row in read_posts if row["kind"] in kinds[row["post"]]]
+    plain = [row for row in found if row["kind"] == CueKind.PLAIN]
+    data = f"{len(found)} sentences called crisis talk in peer-support posts (EPITOME), read once by a language model"
+    yield share("cues", data, "are about suicide or self-harm", sum(row["right"] == "yes" for row in found), len(found))
+    right = sum(row["plain_ok"] == "yes" for row in plain)
+    yield share("plain_cues", data, "called plain, and plain words about themselves now", right, len(plain))
+
+
 def everyday() -> Iterator[Measurement]:
     """Small talk with chatbots, in which nobody speaks of suicide: iEval and FED."""
     chats = [*_ieval(), *_fed()]
@@ -134,7 +152,7 @@ def _turns(messages: Iterable[str]) -> tuple[Turn, ...]:
 def main() -> None:
     if not DATA.is_dir():
         sys.exit(f"{DATA} is not there: set ATTUNEMENT_DATA to the folder with the public data sets")
-    found = [*ordinary(), *crisis_chats(), *probes(), *everyday()]
+    found = [*ordinary(), *crisis_chats(), *probes(), *cues(), *everyday()]
     print()
     for each in found:
         print(f"{each.data}: {each.counted}: {each.hits} of {each.n}, "

@@ -227,6 +227,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
     from attunement.reports.machine import objection_text
     from attunement.reports.rule_check import pointer_words
     from attunement.reports.wording import score_with_range, verdict_phrase
+    from attunement.signals.measured import in_a_line as measured
 
     kept = study.named([identity]).get(identity)
     shown = view(study, instrument, kept) if kept else None
@@ -237,6 +238,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
     if shown is None or card is None:
         found = [pointer_words(spoken.finding) for spoken in shown.cards.pointers] if shown else []
         points = "".join(f"\nThe rule check points to {words}" for words in found)
+        points += f"\n{measured()}" if found else ""
         return f"{head}: nobody judged it; the rule check never does.{points}"
     verdict = f"{head} according to {', '.join(card.members)}.\nVerdict: {verdict_phrase(card).words}"
     if card.score is not None:

@@ -120,9 +120,9 @@ def test_what_zero_means_is_the_one_sided_bound():
     assert most_unseen(60) == pytest.approx(0.0487, abs=0.00005)
     notes = caveats(COACHING, decision(*[coaching_card()] * 60), CrisisTalk(0, 60))
     assert "No unsafe conversation in 60 still allows up to 4.9 %, one-sided 95 %." in notes
-    tested = "Crisis handling: 0 of 60 conversations contain talk of suicide or self-harm that the rule check finds"
+    tested = "Crisis handling: the rule check finds talk of suicide or self-harm in 0 of 60 conversations"
     assert notes[0] == f"{tested}; it misses veiled talk, so whether this was tested is not known."
-    assert caveats(COACHING, decision(coaching_card()), CrisisTalk(2, 60))[0].endswith("that the rule check finds.")
+    assert caveats(COACHING, decision(coaching_card()), CrisisTalk(2, 60))[0].endswith("in 2 of 60 conversations.")
 
 
 def test_the_bound_rests_only_on_conversations_whose_safety_is_known():

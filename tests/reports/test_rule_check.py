@@ -69,7 +69,7 @@ def test_pointers_are_listed_one_a_line_and_the_rest_is_counted():
 
 def test_a_pointer_says_where_to_look_the_sentence_and_why():
     assert pointer_words(POINTER._replace(quote=None)) == f"turn 1 – {POINTER.text}"
-    assert pointer_words(NOT_ENGLISH) == "whole conversation – Not English: not looked at."
+    assert pointer_words(NOT_ENGLISH) == "not English, not looked at"
     long = pointer_words(POINTER._replace(quote="die " * 300 + "\x1b[31m\n"))
     assert len(long) < 400
     assert "\x1b" not in long

@@ -328,7 +328,7 @@ def _other_layout(found: Estimate, price: Price) -> str:
 def _after(result: api.Result) -> Iterator[str]:
     progress = result.progress
     if result.only_rule_check:
-        yield f"Read {counted(progress.conversations, 'conversation')} in {progress.elapsed:.1f} s."
+        yield f"signals read {counted(progress.conversations, 'conversation')} in {progress.elapsed:.1f} s."
         if progress.conversations <= _FEW:
             yield from _found(result)
         yield f"See the pointers: attune show {shown_place(result.place)}{_naming(result)}"

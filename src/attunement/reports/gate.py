@@ -517,8 +517,8 @@ def crisis_talk(study: Study) -> CrisisTalk:
 def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> list[str]:
     """What the decision does not rest on, one sentence each."""
     notes = [
-        f"Crisis handling: {crisis.found:,} of {counted(crisis.conversations, 'conversation')} "
-        "contain talk of suicide or self-harm that the rule check finds"
+        f"Crisis handling: the rule check finds talk of suicide or self-harm in {crisis.found:,} of "
+        f"{counted(crisis.conversations, 'conversation')}"
         f"{'' if crisis.found else '; it misses veiled talk, so whether this was tested is not known'}."
     ]
     notes += decision.rule_check.sentences()

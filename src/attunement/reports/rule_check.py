@@ -73,6 +73,8 @@ class RuleCheck:
 
 def pointer_words(finding: RuleFinding) -> str:
     """Where to look, the sentence, and why."""
+    if finding.rule == PointerKind.NOT_ENGLISH:
+        return "not English, not looked at"
     where = f"turn {finding.turn}" if finding.turn else "whole conversation"
     quote = f": “{in_a_line(finding.quote, _QUOTE)}”" if finding.quote else ""
     return f"{where}{quote} – {finding.text}"

@@ -32,7 +32,7 @@ from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, counted, 
 from attunement.scoring import Flips, Scorecard, Slot, Verdict
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as figures
-from attunement.signals.pointers import country_of
+from attunement.signals.pointers import PointerKind, country_of
 
 # Colour belongs to answers; blue is met, because green is for what people rated.
 STYLES = {
@@ -558,14 +558,17 @@ def _draw_questions(shown: View, console: Console) -> None:
 
 def _draw_pointers(shown: View, console: Console) -> None:
     """What the rule check points to, and what can be counted."""
-    if shown.cards.pointers:
+    found = [spoken.finding for spoken in shown.cards.pointers if spoken.finding.rule != PointerKind.NOT_ENGLISH]
+    if len(found) < len(shown.cards.pointers):
+        console.print("\nRule check: not English, not looked at.", style="bold")
+    if found:
         console.print("\nThe rule check points to:", style="bold")
-        console.print(bullets(line(pointer_words(spoken.finding)) for spoken in shown.cards.pointers))
+        console.print(bullets(line(pointer_words(finding)) for finding in found))
         console.print(line(figures(), QUIET))
     conversation = shown.conversation
     console.print("\nCounted:", style="bold")
-    found = facts(conversation.turns, country_of(conversation.metadata))
-    console.print(bullets(line(fact) for fact in fact_lines(found)))
+    counts = facts(conversation.turns, country_of(conversation.metadata))
+    console.print(bullets(line(fact) for fact in fact_lines(counts)))
 
 
 def _title(instrument: Instrument, item: Item) -> Text:

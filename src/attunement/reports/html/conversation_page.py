@@ -298,7 +298,7 @@ class _Page:
             score=_score(card, threshold),
             person=list(person),
             pointers=[self._pointer(one.finding) for one in self._shown.cards.pointers],
-            measured=measured() if self._shown.cards.pointers else "",
+            measured=measured() if any(one.finding.quote for one in self._shown.cards.pointers) else "",
             facts=[self._hiding.text(fact) for fact in fact_lines(found)] if self._hiding.texts else [],
             reviewed=self._reviewed(reviews),
             cards=list(self._cards()),

@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 from attunement.statistics.calibration import (
     CrossFitted,
     Isotonic,
-    Ordinal,
     cross_fit,
     isotonic,
-    ordinal,
     pool_adjacent_violators,
 )
 from attunement.statistics.results import Undefined
@@ -57,41 +55,6 @@ def test_isotonic_calibration_takes_the_bias_away() -> None:
 def test_scores_between_and_beyond_those_seen_are_interpolated_and_held() -> None:
     calibrator = Isotonic(np.array([2.0, 4.0]), np.array([1.0, 3.0]))
     assert list(calibrator.corrected([1, 2, 3, 5])) == [1, 1, 2, 3]
-
-
-def test_the_ordinal_model_gives_a_probability_for_each_answer() -> None:
-    judge, people = scored()
-    model = ordinal(judge, people)
-    assert isinstance(model, Ordinal)
-    chances = model.probabilities([1, 5])
-    assert chances.shape == (2, 5)
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert chances[0, 0] > chances[1, 0]
-    assert model.corrected([5])[0] > model.corrected([1])[0]
-
-
-@pytest.mark.filterwarnings("ignore")  # statsmodels' own
-def test_statsmodels_agrees_on_the_ordinal_model() -> None:
-    package = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
-    judge, people = scored()
-    ours = ordinal(judge, people)
-    assert isinstance(ours, Ordinal)
-    theirs = package.OrderedModel(people.astype(int), judge[:, None], distr="logit").fit(method="bfgs", disp=0)
-    assert ours.slope == pytest.approx(theirs.params[0], abs=1e-3)
-    np.testing.assert_allclose(ours.thresholds, theirs.model.transform_threshold_params(theirs.params)[1:-1], atol=5e-3)
-
-
-@pytest.mark.parametrize(
-    ("judge", "people", "reason"),
-    [
-        ([], [], "no unit has both scores"),
-        ([3, 3], [1, 2], "the judge's score is 3 everywhere"),
-        ([1, 2], [4, 4], "the people's answer is 4 everywhere"),
-        ([1, 1, 2, 2], [1, 1, 2, 2], "the judge's scores part people's answers without any overlap"),
-    ],
-)
-def test_an_ordinal_model_that_cannot_be_fitted_says_why(judge: list[float], people: list[float], reason: str) -> None:
-    assert ordinal(judge, people) == Undefined(reason)
 
 
 def test_isotonic_calibration_needs_units_with_both_scores() -> None:

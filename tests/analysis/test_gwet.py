@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from attunement.statistics.kappa import Coefficient, ac1, ac2, ac2_statistic, brennan_prediger
+from attunement.statistics.kappa import Coefficient, ac1, ac2
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats
 from tests.analysis.published import GWET_TWO_RATERS, KRIPPENDORFF_2011, pairs_of
@@ -30,10 +30,6 @@ def test_gwets_example_of_ac2_comes_out_with_its_standard_error() -> None:
     assert of(ac2(KRIPPENDORFF_2011, "linear")).value == pytest.approx(0.85874, abs=5e-6)
 
 
-def test_brennan_and_predigers_coefficient_comes_out() -> None:
-    assert of(brennan_prediger(KRIPPENDORFF_2011)).value == pytest.approx(0.77273, abs=5e-6)
-
-
 def test_two_raters_come_out() -> None:
     assert of(ac1(pairs_of(GWET_TWO_RATERS))).value == pytest.approx(0.8493305, abs=5e-8)
 
@@ -57,7 +53,7 @@ def test_raters_who_all_say_the_same_agree_where_the_scale_is_known() -> None:
     ],
 )
 def test_degenerate_ratings_have_no_coefficient_and_a_reason(ratings: list[list[float]], reason: str) -> None:
-    for coefficient in (ac1, ac2, brennan_prediger):
+    for coefficient in (ac1, ac2):
         assert coefficient(ratings, categories=SCALE) == Undefined(reason)
 
 
@@ -71,12 +67,3 @@ def test_part_credit_never_lowers_the_observed_agreement(ratings: Floats) -> Non
     plain, weighted = ac1(ratings, SCALE), ac2(ratings, "quadratic", SCALE)
     if isinstance(plain, Coefficient):
         assert of(weighted).observed >= plain.observed - 1e-12
-
-
-@given(tables())
-def test_the_form_for_resampling_has_the_same_value(ratings: Floats) -> None:
-    result, resampled = ac2(ratings, "linear", SCALE), ac2_statistic(ratings, "linear", SCALE).value()
-    if isinstance(result, Coefficient):
-        assert resampled == pytest.approx(result.value, abs=1e-12)
-    else:
-        assert np.isnan(resampled)

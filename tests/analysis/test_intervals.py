@@ -7,7 +7,7 @@ from attunement.analysis.reliability import judge_statistic, people_statistic
 from attunement.statistics.alpha import alpha_statistic
 from attunement.statistics.bootstrap import bootstrap, clustered_interval
 from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tables import Statistic, difference
+from attunement.statistics.tables import Statistic, combined
 from tests.analysis.trust_samples import noisy, three_people
 
 
@@ -26,7 +26,8 @@ def statistics(units: int) -> dict[str, Statistic]:
     truth, people = three_people(units, 0.9)
     judge = noisy(truth, 1.1, np.random.default_rng(3))
     own, theirs = judge_statistic(judge, people), people_statistic(people)
-    return {"alpha": alpha_statistic(people), "judge": own, "people": theirs, "gap": difference(own, theirs)}
+    gap = combined([own, theirs], lambda values: values[:, 0] - values[:, 1])
+    return {"alpha": alpha_statistic(people), "judge": own, "people": theirs, "gap": gap}
 
 
 @pytest.mark.parametrize("each", [1, 3])

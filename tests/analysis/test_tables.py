@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 
 from attunement.errors import InputError
-from attunement.statistics.tables import Table, clusters, code, table, tally, tally_counts
+from attunement.statistics.tables import Table, clusters, code, table, tally
 from tests.analysis.strategies import tables
 
 
@@ -64,18 +64,6 @@ def test_patterns_are_found_however_many_categories_there_are(size: int) -> None
     counted = tally(ratings, categories=list(range(size)))
     expected = [np.bincount(row.astype(int), minlength=size) for row in ratings]
     np.testing.assert_array_equal(counted.counts[counted.pattern], expected)
-
-
-def test_counts_can_be_tallied_directly() -> None:
-    counted = tally_counts([[2, 0], [1, 1], [2, 0]])
-    np.testing.assert_array_equal(counted.counts[counted.pattern], [[2, 0], [1, 1], [2, 0]])
-    assert len(counted.counts) == 2
-
-
-def test_counted_categories_are_put_in_order() -> None:
-    counted = tally_counts([[2, 0, 1]], categories=[5, 1, 3])
-    assert list(counted.categories) == [1, 3, 5]
-    np.testing.assert_array_equal(counted.counts, [[0, 1, 2]])
 
 
 def test_units_without_labels_are_clusters_of_their_own() -> None:

@@ -1,4 +1,4 @@
-"""Do people agree with each other, unit by unit, in order, and when asked again? This comes before any judge.
+"""Do people agree with each other, unit by unit, and when asked again? This comes before any judge.
 
 There are four outcomes. They are reliable, they disagree, there is not enough data to tell, or nearly all answers are
 the same, so that agreement beyond chance says nothing. Only reliable people allow a verdict on a judge.
@@ -16,14 +16,9 @@ judge hardly follows people from one conversation to the next. Both are given, e
 
 Source of the difference: W. Robinson, Ecological Correlations and the Behavior of Individuals, American Sociological
 Review 15 (1950).
-
-The mean of Spearman's rank correlations over pairs of raters. Both are means over single people, so that the judge's
-figure can be held against the people's: like with like. It is for scales that cannot be laid on each other; where they
-can, `single_raters` says more.
 """
 
 from enum import StrEnum
-from itertools import combinations
 from math import ceil
 from typing import NamedTuple
 
@@ -33,7 +28,7 @@ from attunement.analysis.ratings_table import Scale
 from attunement.statistics.alpha import Alpha, alpha, alpha_statistic
 from attunement.statistics.alpha import Level as AlphaLevel
 from attunement.statistics.bootstrap import clustered_interval
-from attunement.statistics.correlation import ICC, Correlation, icc, spearman, spearman_statistic
+from attunement.statistics.correlation import ICC, Correlation, icc, spearman
 from attunement.statistics.estimates import conversations_for_agreement, conversations_to_reach
 from attunement.statistics.kappa import (
     Coefficient,
@@ -44,7 +39,7 @@ from attunement.statistics.kappa import (
     specific_agreement,
 )
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
-from attunement.statistics.tables import Floats, FromSums, Ints, Statistic, distinct_rows, mean_of, quotient
+from attunement.statistics.tables import Floats, FromSums, Ints, distinct_rows, quotient
 
 ENOUGH = 0.4
 """People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
@@ -400,29 +395,3 @@ def levels(judge: Floats, people: Floats, system: Ints) -> Levels:
 
 def _level(pair: Floats) -> Level:
     return Level(len(pair), spearman(pair[:, 0], pair[:, 1]), icc(pair))
-
-
-def people_order(people: Floats) -> Statistic:
-    """The order of any two people, in the form that `bootstrap` takes.
-
-    Args:
-        people: One row a unit, one column a person, NaN where they gave no value.
-
-    Raises:
-        ValueError: There are fewer than two people.
-    """
-    pairs = list(combinations(people.T, 2))
-    if not pairs:
-        raise ValueError("an order of two people needs two people")
-    return mean_of([spearman_statistic(first, second) for first, second in pairs])
-
-
-def judge_order(judge: Floats, people: Floats) -> Statistic:
-    """The order of a judge with any one person, in the form that `bootstrap` takes."""
-    return mean_of([spearman_statistic(judge, person) for person in people.T])
-
-
-def favoured(count: Floats, people: Floats) -> Floats:
-    """A count, rising or falling, whichever comes nearer to the people's order."""
-    value = judge_order(count, people).value()
-    return -count if not np.isnan(value) and value < 0 else count

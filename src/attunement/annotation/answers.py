@@ -75,11 +75,6 @@ class Draft(NamedTuple):
     evidence: tuple[dict[str, Any], ...] = ()
     number: int = 0
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether there is an answer; "cannot judge" is one."""
-        return self.outcome is not None
-
 
 class Missing(NamedTuple):
     """What a unit lacks before it can be submitted."""

@@ -47,24 +47,22 @@ def bootstrap(
     draws: int = 2000,
     level: float = 0.95,
     seed: int = 0,
-    named: str = "conversations",
 ) -> Interval | Undefined:
     """An interval of a statistic by resampling; the same seed gives the same interval.
 
     Args:
-        statistic: For example `alpha_statistic(ratings)`, or the `difference` of two.
+        statistic: For example `alpha_statistic(ratings)`, or several `combined`.
         conversations: For each unit the conversation it belongs to. Without it units are resampled on their own,
             which is right only where each conversation gave one unit.
         draws: How many resamples are drawn.
         level: How often intervals made this way hold the true value.
         seed: Of the random numbers.
-        named: What the clusters are, for the words of the result.
 
     Returns:
         `Undefined` below 10 clusters, and where resampling cannot say how sure the value is: it is undefined itself or
         in many resamples, or every resample gives the same.
     """
-    what = "units" if conversations is None else named
+    what = "units" if conversations is None else "conversations"
     if np.isnan(statistic.value()):
         return Undefined("the statistic has no value on this sample")
     entering = statistic.entering

@@ -1,9 +1,9 @@
 """Rank and linear correlation between raters, range compression, and the intraclass correlation.
 
-Order: Spearman's rho and Kendall's tau-b. Distance: the mean absolute error and the bias, which is positive where the
-judge is kinder than people. Range compression: the judge's spread as a share of the people's.
+Order: Spearman's rho. Distance: the mean absolute error and the bias, which is positive where the judge is kinder than
+people. Range compression: the judge's spread as a share of the people's.
 
-Sources: C. Spearman, American Journal of Psychology 15 (1904); M. Kendall, Biometrika 33 (1945).
+Source: C. Spearman, American Journal of Psychology 15 (1904).
 
 Models 1, 2 and 3 follow Shrout and Fleiss: raters differ from unit to unit (1), are a sample of raters (2), or are
 the only ones of interest (3). Missing ratings are allowed: variance components come from fitting constants
@@ -94,24 +94,6 @@ def spearman_statistic(first: ArrayLike, second: ArrayLike) -> Statistic:
     return FromSums(cells, of, pattern, lowest=-1.0, highest=1.0)
 
 
-def kendall(first: ArrayLike, second: ArrayLike) -> Correlation | Undefined:
-    """Kendall's tau-b, corrected for ties, with scipy's p-value.
-
-    Returns:
-        `Undefined` below three units and where one side does not vary.
-    """
-    # scipy.stats takes most of a second to import, and only this function needs it.
-    from scipy.stats import kendalltau
-
-    values, complete = pairs(first, second)
-    both = values[complete]
-    reason = _no_order(both)
-    if reason:
-        return reason
-    result = kendalltau(both[:, 0], both[:, 1])
-    return Correlation(float(result.statistic), float(result.pvalue), len(both))
-
-
 def bias(judge: ArrayLike, people: ArrayLike, conversations: ArrayLike | None = None) -> Mean | Undefined:
     """The mean of judge minus people, clustered by conversation: above 0 the judge is the kinder of the two.
 
@@ -148,21 +130,6 @@ def range_compression(judge: ArrayLike, people: ArrayLike) -> RangeCompression |
     if spread[1] == 0:
         return Undefined(f"the people's answer is {both[0, 1]:g} everywhere")
     return RangeCompression(float(spread[0] / spread[1]), float(spread[0]), float(spread[1]), len(both))
-
-
-def range_compression_statistic(judge: ArrayLike, people: ArrayLike) -> FromSums:
-    """The range compression in the form that `bootstrap` takes."""
-    values, complete = pairs(judge, people)
-    middle = values[complete].mean(axis=0) if complete.any() else np.zeros(2)
-    centred = np.where(complete[:, None], values - middle, 0.0)
-
-    def of(totals: Floats) -> Floats:
-        squares = totals[:, 3:] * totals[:, :1]
-        spread = squares - totals[:, 1:3] ** 2
-        return np.sqrt(np.maximum(quotient(spread[:, 0], spread[:, 1], size=squares[:, 1]), 0.0))
-
-    parts = np.column_stack([complete.astype(np.float64), centred, centred**2])
-    return FromSums(parts, of, np.arange(len(values)), lowest=0.0)
 
 
 def _no_order(both: Floats) -> Undefined | None:

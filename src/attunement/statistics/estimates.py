@@ -28,7 +28,7 @@ agreement, D. Bonett, Sample size requirements for estimating intraclass correla
 in Medicine 21 (2002).
 """
 
-from math import ceil, floor, log, sqrt
+from math import ceil, floor, log
 from typing import NamedTuple
 
 import numpy as np
@@ -186,39 +186,6 @@ def design_effect(units_per_conversation: float, icc: float) -> float:
     return 1 + (units_per_conversation - 1) * icc
 
 
-def sample_size(
-    variance: float, effect: float, *, power: float = 0.8, level: float = 0.95, design: float = 1
-) -> int | Undefined:
-    """How many units (or pairs) show an effect of this size with this probability.
-
-    Args:
-        variance: Of one unit, or of one pair's difference where systems are compared on the same scenarios.
-        effect: The smallest difference that matters, in points of the scale.
-        power: With what probability it should be found where it exists.
-        level: One minus the two-sided error rate.
-        design: The design effect, where units come from shared conversations.
-
-    Returns:
-        `Undefined` for an effect of zero, which no number of units shows.
-    """
-    if effect == 0:
-        return Undefined("no number of units shows an effect of zero")
-    return ceil(_reach(power, level) ** 2 * variance * design / effect**2 - SLACK)
-
-
-def minimal_detectable_effect(
-    variance: float, units: int, *, power: float = 0.8, level: float = 0.95, design: float = 1
-) -> float | Undefined:
-    """The smallest effect that so many units show with this probability; the other arguments as for `sample_size`.
-
-    Returns:
-        `Undefined` where there are no units.
-    """
-    if units < 1:
-        return Undefined("there are no units")
-    return _reach(power, level) * sqrt(variance * design / units)
-
-
 def detectable_effect(interval: Interval, *, power: float = 0.8) -> float:
     """The smallest effect that a sample which gave this interval shows with this probability.
 
@@ -308,10 +275,6 @@ def conversations_to_reach(value: float, low: float, bound: float, conversations
         conversations: How many there are now. The interval narrows with the root of their number.
     """
     return max(ceil(conversations * ((value - low) / (value - bound)) ** 2 - SLACK), conversations + 1)
-
-
-def _reach(power: float, level: float) -> float:
-    return normal_quantile((1 + level) / 2) + normal_quantile(power)
 
 
 LEVEL = 0.95

@@ -11,17 +11,12 @@ rare: of the times somebody gave it, how often did another rater of the same uni
 
 Sources: K. Gwet (2014), chapter 2; D. Cicchetti and A. Feinstein, Journal of Clinical Epidemiology 43 (1990).
 
-All three compare the same observed agreement with a different idea of chance, take missing ratings and any weights,
-and get their standard error from how much each unit pulls the coefficient.
-
-Source: K. Gwet, Handbook of Inter-Rater Reliability, 4th ed. (2014), chapters 2, 3 and 5.
-
 Kappa and alpha fall to nothing when one answer is very common, although raters agree on almost all units. AC1 takes
 chance agreement to be possible only where answers are spread out. AC2 is the same with part credit for near answers.
-Brennan and Prediger's coefficient, with chance the same for every category, stands beside them.
+Both take missing ratings, and get their standard error from how much each unit pulls the coefficient.
 
 Sources: K. Gwet, British Journal of Mathematical and Statistical Psychology 61 (2008); Handbook of Inter-Rater
-Reliability, 4th ed. (2014); R. Brennan and D. Prediger, Educational and Psychological Measurement 41 (1981).
+Reliability, 4th ed. (2014), chapters 2, 3 and 5.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,20 +76,6 @@ def unit_agreement(counts: Floats, weights: Floats) -> Floats:
     number = counts.sum(axis=1)
     agreeing = (counts * (counts @ weights - 1)).sum(axis=1)
     return np.where(number >= 2, agreeing / np.maximum(number * (number - 1), 1), 0.0)
-
-
-def coefficient_statistic(tally: Tally, weights: Floats, chance: Chance) -> FromSums:
-    """A chance-corrected coefficient in the form that `bootstrap` takes."""
-    number = tally.counts.sum(axis=1)
-    shares = tally.counts / np.maximum(number, 1)[:, None]
-    parts = np.column_stack([unit_agreement(tally.counts, weights), number >= 2, number >= 1, shares])
-
-    def of(totals: Floats) -> Floats:
-        observed = quotient(totals[:, 0], totals[:, 1])
-        expected = chance.of(quotient(totals[:, 3:], np.broadcast_to(totals[:, 2:3], totals[:, 3:].shape)))
-        return quotient(observed - expected, 1 - expected, size=1.0)
-
-    return FromSums(parts, of, tally.pattern, highest=1.0)
 
 
 def coefficient(tally: Tally, weights: Weights, chance: Chance) -> Coefficient | Undefined:
@@ -349,23 +330,6 @@ def ac2(
     return coefficient(counted, weights, _spread_out(agreement_weights(counted.categories, weights)))
 
 
-def ac2_statistic(
-    ratings: ArrayLike | Tally, weights: Weights = "quadratic", categories: Sequence[float] | None = None
-) -> FromSums:
-    """AC2 (with identity weights AC1) in the form that `bootstrap` takes."""
-    counted = tally(ratings, categories)
-    table = agreement_weights(counted.categories, weights)
-    return coefficient_statistic(counted, table, _spread_out(table))
-
-
-def brennan_prediger(
-    ratings: ArrayLike | Tally, weights: Weights = "identity", categories: Sequence[float] | None = None
-) -> Coefficient | Undefined:
-    """Brennan and Prediger's coefficient; its arguments and what it returns are those of `ac2`."""
-    counted = tally(ratings, categories)
-    return coefficient(counted, weights, _uniform(agreement_weights(counted.categories, weights)))
-
-
 def _spread_out(table: Floats) -> Chance:
     size = max(len(table), 2)
     scale = table.sum() / (size * (size - 1))
@@ -377,12 +341,3 @@ def _spread_out(table: Floats) -> Chance:
         return scale * (1 - 2 * shares)
 
     return Chance(of, slope)
-
-
-def _uniform(table: Floats) -> Chance:
-    same = table.sum() / max(table.size, 1)
-
-    def of(shares: Floats) -> Floats:
-        return np.full(len(shares), same)
-
-    return Chance(of, slope=np.zeros_like)

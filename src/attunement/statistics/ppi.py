@@ -21,11 +21,10 @@ from attunement.statistics.tables import (
     Floats,
     Ints,
     cluster_sums,
+    clusters,
     normal_quantile,
     pairs,
-    t_probability,
     t_quantile,
-    two_sided,
 )
 
 
@@ -56,17 +55,6 @@ class PredictionPowered(NamedTuple):
     gain: float  # how many times as many ratings people would have to give for the same precision
 
 
-class PredictionPoweredDifference(NamedTuple):
-    """One system's corrected mean minus another's."""
-
-    value: float
-    se: float
-    interval: Interval | Undefined
-    p: float | Undefined
-    first: PredictionPowered
-    second: PredictionPowered
-
-
 def prediction_powered_mean(
     sample: Sample, *, trust: float | None = None, level: float = 0.95
 ) -> PredictionPowered | Undefined:
@@ -83,35 +71,8 @@ def prediction_powered_mean(
     Returns:
         `Undefined` where people or the judge have no scores. The interval needs 10 labelled conversations (or units).
     """
-    sides = _sides([sample])
-    return sides if isinstance(sides, Undefined) else _result(sample, sides[0], trust, level)
-
-
-def prediction_powered_difference(
-    first: Sample, second: Sample, *, level: float = 0.95
-) -> PredictionPoweredDifference | Undefined:
-    """The first system's corrected mean minus the second's.
-
-    Where both systems met the same scenarios, give the scenarios as conversations: what they share then cancels out.
-
-    Returns:
-        `Undefined` where one of them has no scores of people or judge.
-    """
-    sides = _sides([first, second])
-    if isinstance(sides, Undefined):
-        return sides
-    one, other = (_result(sample, side, None, level) for sample, side in zip((first, second), sides, strict=True))
-    pulls = sides[0].pulls(one.trust) - sides[1].pulls(other.trust)
-    here, there = sides[0].labelled, sides[1].labelled
-    rest = (sides[0].involved | sides[1].involved) & ~here & ~there
-    clustered = first.conversations is not None or second.conversations is not None
-    value = one.value - other.value
-    error = _error(pulls, [(here & there, 2), (here & ~there, 2), (there & ~here, 2), (rest, 1)], clustered)
-    interval = _interval(value, error, min(int(here.sum()), int(there.sum())), clustered, level)
-    if isinstance(interval, Undefined):
-        return PredictionPoweredDifference(value, error.se, interval, interval, one, other)
-    p = 2 * t_probability(error.freedom, -abs(value) / error.se) if clustered else two_sided(value / error.se)
-    return PredictionPoweredDifference(value, error.se, interval, p, one, other)
+    side = _side(sample)
+    return side if isinstance(side, Undefined) else _result(sample, side, trust, level)
 
 
 class _Side(NamedTuple):
@@ -134,47 +95,20 @@ class _Error(NamedTuple):
     freedom: float
 
 
-def _sides(samples: list[Sample]) -> list[_Side] | Undefined:
-    cluster, count = _numbered(samples)
-    sides: list[_Side] = []
-    for sample, (labelled, unlabelled) in zip(samples, cluster, strict=True):
-        side = _side(sample, labelled, unlabelled, count)
-        if isinstance(side, Undefined):
-            return side
-        sides.append(side)
-    return sides
+def _numbered(sample: Sample) -> tuple[Ints, Ints, int]:
+    """Numbers of the clusters of labelled and of unlabelled units, one a conversation, and how many there are."""
+    labelled, unlabelled = (len(np.asarray(scores)) for scores in (sample.people, sample.judge_unlabelled))
+    if (sample.conversations is None) != (sample.conversations_unlabelled is None):
+        raise ValueError("conversations are needed of labelled and unlabelled units, or of neither")
+    labels = None
+    if sample.conversations is not None and sample.conversations_unlabelled is not None:
+        labels = np.concatenate([np.asarray(sample.conversations), np.asarray(sample.conversations_unlabelled)])
+    number, count = clusters(labels, labelled + unlabelled)
+    return number[:labelled], number[labelled:], count
 
 
-def _numbered(samples: list[Sample]) -> tuple[list[tuple[Ints, Ints]], int]:
-    """Numbers of the clusters of labelled and unlabelled units, the same conversation the same in all samples."""
-    names = [
-        np.asarray(labels)
-        for sample in samples
-        for labels in (sample.conversations, sample.conversations_unlabelled)
-        if labels is not None
-    ]
-    distinct = np.unique(np.concatenate(names)) if names else np.zeros(0)
-    count = len(distinct)
-    numbered: list[tuple[Ints, Ints]] = []
-    for sample in samples:
-        if (sample.conversations is None) != (sample.conversations_unlabelled is None):
-            raise ValueError("conversations are needed of labelled and unlabelled units, or of neither")
-        pair: list[Ints] = []
-        for scores, labels in (
-            (sample.people, sample.conversations),
-            (sample.judge_unlabelled, sample.conversations_unlabelled),
-        ):
-            units = len(np.asarray(scores))
-            if labels is None:
-                pair.append(np.arange(count, count + units))
-                count += units
-            else:
-                pair.append(np.searchsorted(distinct, np.asarray(labels)).astype(np.int64))
-        numbered.append((pair[0], pair[1]))
-    return numbered, count
-
-
-def _side(sample: Sample, labelled: Ints, unlabelled: Ints, count: int) -> _Side | Undefined:
+def _side(sample: Sample) -> _Side | Undefined:
+    labelled, unlabelled, count = _numbered(sample)
     scores, complete = pairs(sample.people, sample.judge)
     people, judge = scores[complete].T
     alone = np.asarray(sample.judge_unlabelled, dtype=np.float64)

@@ -42,7 +42,7 @@ class Tally(NamedTuple):
     categories: Floats
     counts: Floats  # one row a pattern, one column a category
     pattern: Ints  # for each unit, its row in `counts`
-    raters: int | None  # None where only counts are known
+    raters: int
 
     @property
     def frequency(self) -> Floats:
@@ -113,7 +113,7 @@ def tally(ratings: ArrayLike | Tally, categories: Sequence[float] | None = None)
     Args:
         ratings: Units by raters with NaN for missing, or a tally, which is returned as it is.
         categories: The whole scale. Without it the categories are the values that occur, which matters wherever a
-            coefficient depends on how many there are (AC1, Brennan-Prediger) or on ranks.
+            coefficient depends on how many there are (AC1) or on ranks.
 
     Raises:
         InputError: A rating is not among the categories.
@@ -142,15 +142,6 @@ def scale_of(values: Floats, categories: Sequence[float] | None) -> Floats:
     if strange.size:
         raise InputError(f"The rating {strange[0]:g} is not on the scale {', '.join(f'{each:g}' for each in scale)}.")
     return scale
-
-
-def tally_counts(counts: ArrayLike, categories: Sequence[float] | None = None) -> Tally:
-    """A tally of a table that already holds counts: one row a unit, one column a category."""
-    table = matrix(counts)
-    scale = np.arange(table.shape[1], dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
-    order = np.argsort(scale)
-    rows, pattern = np.unique(table[:, order], axis=0, return_inverse=True)
-    return Tally(scale[order], rows, pattern.reshape(-1).astype(np.int64), None)
 
 
 def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:
@@ -332,16 +323,6 @@ def combined(statistics: Sequence[Statistic], of: Callable[[Floats], Floats]) ->
         return of(np.column_stack([each.of(piece) for each, piece in zip(sums, pieces, strict=True)]))
 
     return FromSums(parts, together, pattern.reshape(-1).astype(np.int64))
-
-
-def difference(first: Statistic, second: Statistic) -> Statistic:
-    """`first` minus `second` on the same units: is the judge nearer to people than they are to each other?"""
-    return combined([first, second], lambda values: values[:, 0] - values[:, 1])
-
-
-def mean_of(statistics: Sequence[Statistic]) -> Statistic:
-    """The mean of several statistics on the same units, such as the kappas of all pairs of raters."""
-    return combined(statistics, lambda values: values.mean(axis=1))
 
 
 def quotient(numerator: Floats, denominator: Floats, size: Floats | float = 0.0) -> Floats:

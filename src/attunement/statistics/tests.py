@@ -25,17 +25,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attunement.statistics.bootstrap import bootstrap
 from attunement.statistics.estimates import Mean, clustered_error, mean, t_interval
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.statistics.tables import (
     Floats,
-    FromSums,
     Ints,
     binomial_probability,
     clusters,
     matrix,
-    quotient,
     t_probability,
     t_quantile,
 )
@@ -88,30 +85,6 @@ def paired_difference(
     interval = t_interval(value, se, count, "scenarios", level)
     p = interval if isinstance(interval, Undefined) else 2 * t_probability(count - 1, -abs(value) / interval.se)
     return Difference(value, se, interval, p, count, left_out)
-
-
-def paired_bootstrap(
-    first: ArrayLike,
-    second: ArrayLike,
-    scenarios: tuple[ArrayLike, ArrayLike],
-    *,
-    draws: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval | Undefined:
-    """The interval of the same difference by resampling whole scenarios; arguments as for `paired_difference`."""
-    paired = _paired(first, second, scenarios)
-    if isinstance(paired, Undefined):
-        return paired
-    scores, side, cluster, _, _ = paired
-    is_first = (side == 0).astype(np.float64)
-    parts = np.column_stack([scores * is_first, is_first, scores * (1 - is_first), 1 - is_first])
-
-    def of(totals: Floats) -> Floats:
-        return quotient(totals[:, 0], totals[:, 1]) - quotient(totals[:, 2], totals[:, 3])
-
-    statistic = FromSums(parts, of, np.arange(len(scores)))
-    return bootstrap(statistic, cluster, draws=draws, level=level, seed=seed, named="scenarios")
 
 
 def independent_difference(

@@ -1,7 +1,8 @@
 """Measure the rule check on real conversations and write src/attunement/signals/measured.json anew.
 
-Reads the data folder (ATTUNEMENT_DATA, by default ../shared/data). What was read by a person is in
-benchmarks/signals_pointers.csv (each pointer in ordinary talk) and benchmarks/signals_cues.csv (a sample of sentences).
+Reads the data folder (ATTUNEMENT_DATA, by default ../shared/data). Two tables say what was read and found right, each
+once by a language model and not by people: benchmarks/signals_pointers.csv (every pointer in ordinary talk) and
+benchmarks/signals_cues.csv (a sample of sentences). All of these data were at hand when the patterns were written.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Tell whether a text is English, by its word tokens: English function words and endings against foreign ones.
 
-On 12,897 English texts from nine public sets it was wrong on 9, all short fragments but one; it called none of 192
-messages in 16 other languages English. Libraries (py3langid, lingua, simplemma) did no better and cost 5 to 100 MB.
+Made for one whole side of a conversation. On a single short sentence a library such as py3langid is more often right
+about other languages; on English text the two are close, and this needs no model file.
 """
 
 import re

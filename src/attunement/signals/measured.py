@@ -47,7 +47,8 @@ def in_a_line() -> str:
     precision, recall, ordinary = (found.by_id(id) for id in ("crisis_precision", "crisis_recall", "ordinary"))
     return (
         f"Measured: {precision.hits} of {precision.n} pointers were right and {recall.hits} of {recall.n} failed chats "
-        f"were found ({_interval(recall)}) in {precision.data}; {ordinary.hits} pointers in {ordinary.data}."
+        f"were found ({_interval(recall)}) in {precision.data}; {ordinary.hits} pointers in {ordinary.data}. "
+        "These data were at hand when the patterns were written, so expect less on your own."
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from attunement.conversations import Conversation
 from attunement.instruments import Instrument, load
 from attunement.ratings import Outcome, RaterKind, Rating
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 
 UNITS, SYSTEMS, ITEMS, JUDGES = 10_000, 10, 7, 4
 RUNS = 3
@@ -46,13 +46,13 @@ def fill(place: Path, people: int) -> int:
     asked, values = instrument(), scores(people)
     talks = [Conversation(str(unit), f"system{unit % SYSTEMS}", ()) for unit in range(UNITS)]
     with Study(place, create=True) as study:
-        study.keep_instrument(asked)
-        keys = study.keep_conversations(talks)
+        study.save_instrument(asked)
+        keys = study.save_conversations(talks)
         kinds = [RaterKind.PERSON] * people + [RaterKind.MODEL] * JUDGES
-        raters = [study.keep_rater(name, kind, {}) for name, kind in zip(names(people), kinds, strict=True)]
+        raters = [study.save_rater(name, kind, {}) for name, kind in zip(names(people), kinds, strict=True)]
         for unit, (key, talk) in enumerate(zip(keys, talks, strict=True)):
             rows = [
-                KeptRating(
+                StoredRating(
                     key,
                     rater.key,
                     Rating(

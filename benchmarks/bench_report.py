@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from attunement.conversations import Conversation, Turn
-from attunement.evidence import Finding, Standing, to_json
+from attunement.evidence import CitationStatus, Finding, to_json
 from attunement.instruments import load
 from attunement.ratings import Outcome, RaterKind, Rating
 from attunement.reports.html.writing import write_report
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from benchmarks.bench_reading import REPLY_WORDS, TURNS, USER_WORDS, VOCABULARY
 
 INSTRUMENT = load("coaching-v1")
@@ -45,8 +45,8 @@ def fill(path: Path, count: int) -> None:
 
     users, replies, reasons = pool(*USER_WORDS), pool(*REPLY_WORDS), pool(REASON_WORDS // 2, REASON_WORDS * 3 // 2)
     with Study(path, create=True) as study:
-        study.keep_instrument(INSTRUMENT)
-        judge = study.keep_rater("judge-1", RaterKind.MODEL, {})
+        study.save_instrument(INSTRUMENT)
+        judge = study.save_rater("judge-1", RaterKind.MODEL, {})
         for start in range(0, count, BATCH):
             talks = [
                 Conversation(
@@ -57,11 +57,11 @@ def fill(path: Path, count: int) -> None:
                 )
                 for number in range(start, min(start + BATCH, count))
             ]
-            keys = study.keep_conversations(talks)
+            keys = study.save_conversations(talks)
             study.write(
                 [],
                 [
-                    KeptRating(key, judge.key, rating)
+                    StoredRating(key, judge.key, rating)
                     for key, talk in zip(keys, talks, strict=True)
                     for rating in ratings(talk, reasons, chance)
                 ],
@@ -79,7 +79,7 @@ def ratings(talk: Conversation, reasons: list[str], chance: random.Random) -> It
             reasoning = f"Turn {turn + 1}: '{quote}' {reasoning}"
             start = reasoning.index("'")
             found = Finding(
-                Standing.FOUND, (turn + 1,), quote, turn + 1, "assistant", 0, len(quote),
+                CitationStatus.FOUND, (turn + 1,), quote, turn + 1, "assistant", 0, len(quote),
                 reasoning_start=start, reasoning_end=start + len(quote) + 2,
             )  # fmt: skip
             evidence = (to_json(found),)

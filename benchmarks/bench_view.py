@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from attunement.conversations import Conversation, Turn
-from attunement.evidence import Finding, Standing, to_json
+from attunement.evidence import CitationStatus, Finding, to_json
 from attunement.instruments import load
 from attunement.ratings import RaterKind
 from attunement.store import Study
@@ -53,8 +53,8 @@ def fill(path: Path, count: int) -> None:
     chance, words = random.Random(7), VOCABULARY.split()
     pools = [[" ".join(chance.choices(words, k=size)) for _ in range(2000)] for size in (25, 60, 30)]
     with Study(path, create=True) as study:
-        study.keep_instrument(INSTRUMENT)
-        judge = study.keep_rater("judge-1", RaterKind.MODEL, {})
+        study.save_instrument(INSTRUMENT)
+        judge = study.save_rater("judge-1", RaterKind.MODEL, {})
     base = sqlite3.connect(path, isolation_level=None)
     base.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000;")
     users, replies, reasons = pools
@@ -93,7 +93,7 @@ def _ratings(
             said = talk.turns[turn].assistant[:40]
             reasoning = f"Turn {turn + 1}: '{said}' {reasoning}"
             found = Finding(
-                Standing.FOUND, (turn + 1,), said, turn + 1, "assistant", 0, len(said),
+                CitationStatus.FOUND, (turn + 1,), said, turn + 1, "assistant", 0, len(said),
                 reasoning_start=reasoning.index("'"), reasoning_end=reasoning.index("'") + len(said) + 2,
             )  # fmt: skip
             evidence = packed([to_json(found)])

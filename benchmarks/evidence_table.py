@@ -13,9 +13,15 @@ from collections import Counter
 from pathlib import Path
 
 from attunement.conversations import Turn
-from attunement.evidence import Finding, Standing, verify
+from attunement.evidence import CitationStatus, Finding, verify
 
-_QUOTES = (Standing.FOUND, Standing.ELSEWHERE, Standing.CLOSE, Standing.NOT_FOUND, Standing.NO_SUCH_TURN)
+_QUOTES = (
+    CitationStatus.FOUND,
+    CitationStatus.ELSEWHERE,
+    CitationStatus.CLOSE,
+    CitationStatus.NOT_FOUND,
+    CitationStatus.NO_SUCH_TURN,
+)
 
 
 def main() -> None:
@@ -38,10 +44,10 @@ def main() -> None:
 
     errors = len(answers) - len(judged)
     print(f"{len(answers)} answers, {errors} of them ERROR; {took / len(judged) * 1e3:.2f} ms an answer")
-    print(f"{'answer set':<24}{'answers':>8}" + "".join(f"{standing.value:>13}" for standing in Standing))
+    print(f"{'answer set':<24}{'answers':>8}" + "".join(f"{standing.value:>13}" for standing in CitationStatus))
     for name in sorted(sets, key=lambda name: (name == "all", name)):
         counts = Counter(finding.standing for findings in sets[name] for finding in findings)
-        print(f"{name:<24}{len(sets[name]):>8}" + "".join(f"{counts[standing]:>13}" for standing in Standing))
+        print(f"{name:<24}{len(sets[name]):>8}" + "".join(f"{counts[standing]:>13}" for standing in CitationStatus))
     print("\nof the quotes with a turn: " + ", ".join(standing.words for standing in _QUOTES))
     for name in sorted(sets, key=lambda name: (name == "all", name)):
         cited = [finding for findings in sets[name] for finding in findings if finding.quote and finding.turns]

@@ -14,7 +14,7 @@ from attunement.annotation.records import Role
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewed, reviewers, sign
 from attunement.instruments import Instrument, Value, load
 from attunement.store import Study, chosen_instrument
-from attunement.store.reviews import Decided
+from attunement.store.reviews import ReviewDecision
 from tests.annotation.projects import Begun
 
 COACHING = load("coaching-v1")
@@ -87,7 +87,7 @@ def review_and_sign(desk: Path, place: str, instrument: str, decision: str) -> N
         (member,) = reviewers(study, project, [])
         waiting = queue(study, project, CrisisSignals())
         for entry in waiting:
-            decided = Decided.CLEARED if entry.is_alarming else Decided.CONFIRMED
+            decided = ReviewDecision.CLEARED if entry.is_alarming else ReviewDecision.CONFIRMED
             review(study, project, member, entry, decided, "Read in full: the judge misread the turn.")
         read = reviewed(study, project, member, queue(study, project, CrisisSignals()))
         sign(study, project, member, read, name="Dr Ada Berg", role="clinical lead", decision=decision, conditions="")

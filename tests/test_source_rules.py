@@ -9,7 +9,7 @@ from rich.console import Console
 
 from attunement.conversations import Unit
 from attunement.instruments import Instrument, Item, load
-from attunement.judges.reply_parser import Given, marks_of
+from attunement.judges.reply_parser import ParsedAnswer, marks_of
 from attunement.prompts import Ask, Layout, Question, Questionnaire
 from attunement.ratings import ErrorKind, Mark, Outcome
 from attunement.reports.conversation import view
@@ -20,7 +20,7 @@ from attunement.reports.wording import Tone, answer_phrase
 from attunement.scoring import Slot, Verdict
 from attunement.store import Study
 from attunement.store.import_ratings import Absent, check, keep
-from attunement.store.scorecards import judged as cards_of
+from attunement.store.scorecards import scored_conversations as cards_of
 from tests.builders import talk
 from tests.reports.samples import coaching_card, conversation, fill, judged
 
@@ -190,7 +190,7 @@ def test_the_length_that_is_asked_for_is_the_length_that_is_checked(instrument: 
         assert question.schema["properties"]["reasoning"]["maxLength"] == limit
         value = instrument.scale.answers[0]
         for length, marked in ((limit, False), (limit + 1, True)):
-            marks = marks_of(Given(value, "x" * length), item, instrument, fenced=False)
+            marks = marks_of(ParsedAnswer(value, "x" * length), item, instrument, fenced=False)
             assert (Mark.LONG_REASONING in marks) is marked
 
 

@@ -22,17 +22,17 @@ from typing import Any, NamedTuple, TypeVar
 from attunement.conversations import Conversation, Responses
 from attunement.conversations.reader import ReadOptions, read
 from attunement.engine import (
-    Conduct,
-    Ending,
     Filter,
-    Participant,
+    JudgeConfig,
     Price,
     Progress,
+    RetryPolicy,
     Run,
+    RunPolicy,
+    RunResult,
     Scope,
     Selection,
     Team,
-    Wishes,
     price_of,
     refuse_unshareable,
     run_in_loop,
@@ -43,7 +43,7 @@ from attunement.instruments.lint import checked
 from attunement.judges import Judge, JudgeOptions, make_judge
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.scoring import is_signals
-from attunement.store import Judged, Study, chosen_instrument, judged
+from attunement.store import ScoredConversation, Study, chosen_instrument, scored_conversations
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -137,7 +137,7 @@ class Settings:
             retry_errors=self.retry_errors,
         )
 
-    def _participants(self, *, sends: bool) -> list[Participant]:
+    def _participants(self, *, sends: bool) -> list[JudgeConfig]:
         named = [self.judges] if isinstance(self.judges, str) or not isinstance(self.judges, Sequence) else self.judges
         if not named:
             raise JudgeError("name at least one judge, such as openai:gpt-5.2")
@@ -145,11 +145,11 @@ class Settings:
             raise JudgeError(f"{twice[0]} is named twice; to ask it several times, use repeats")
         return [self._participant(judge, sends=sends) for judge in named]
 
-    def _conduct(self) -> Conduct:
-        wishes = Wishes(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
-        return Conduct(wishes, max_calls=self.max_calls, max_cost=self.max_cost)
+    def _conduct(self) -> RunPolicy:
+        wishes = RetryPolicy(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
+        return RunPolicy(wishes, max_calls=self.max_calls, max_cost=self.max_cost)
 
-    def _participant(self, named: str | Judge, *, sends: bool) -> Participant:
+    def _participant(self, named: str | Judge, *, sends: bool) -> JudgeConfig:
         judge, options = named, None
         if isinstance(judge, str):
             options = self._judge_options(sends=sends)
@@ -162,7 +162,7 @@ class Settings:
             )
         # A model on this machine answers one question at a time; more would only wait inside it.
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
-        return Participant(judge, at_once, self.rpm, self.tpm, price, options)
+        return JudgeConfig(judge, at_once, self.rpm, self.tpm, price, options)
 
     def _judge_options(self, *, sends: bool) -> JudgeOptions:
         return JudgeOptions(
@@ -194,8 +194,8 @@ class Prepared(NamedTuple):
     """A run that is ready to start."""
 
     scope: Scope
-    participants: list[Participant]
-    conduct: Conduct
+    participants: list[JudgeConfig]
+    conduct: RunPolicy
     selection: Selection
     processes: int = 1
 
@@ -211,19 +211,19 @@ class Result:
     place: str
     instrument: Instrument
     progress: Progress
-    ending: Ending
+    ending: RunResult
     only_rule_check: bool = False
     """Whether no judge was asked: the rule check only points."""
 
-    def scorecards(self) -> Iterator[Judged]:
+    def scorecards(self) -> Iterator[ScoredConversation]:
         """Every conversation of the study with its scorecards."""
         return scorecards(self.place, self.instrument.hash)
 
 
-def scorecards(study: str | Path, instrument: str | None = None) -> Iterator[Judged]:
+def scorecards(study: str | Path, instrument: str | None = None) -> Iterator[ScoredConversation]:
     """Every conversation of a study with its scorecards; `instrument` where the study holds several."""
     with Study(study) as opened:
-        yield from judged(opened, chosen_instrument(opened, instrument))
+        yield from scored_conversations(opened, chosen_instrument(opened, instrument))
 
 
 def judge(

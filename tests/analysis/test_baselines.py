@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, QUESTION_MARKS, WORD_COUNT, baselines, text_counts
-from attunement.analysis.ratings_table import Scale, gather
+from attunement.analysis.ratings_table import Scale, collect_ratings
 from attunement.analysis.reliability import SingleRaters, judge_agreement
 from attunement.ratings import RaterKind
 from attunement.store import Study
@@ -17,38 +17,38 @@ from tests.store.samples import COACHING, EMPATHY, keep_rating
 
 def test_words_and_question_marks_of_the_replies_are_counted(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", create=True) as study:
-        study.keep_instrument(COACHING)
-        anna = study.keep_rater("anna", RaterKind.PERSON, {})
+        study.save_instrument(COACHING)
+        anna = study.save_rater("anna", RaterKind.PERSON, {})
         asking = talk(("Hello?", "How are you? Really?"), ("Bad.", "Why"), id="a")
         silent = talk(("Hello", ""), id="b")
         keep_rating(study, anna, asking, "CQ1", "YES")
         keep_rating(study, anna, silent, "CQ1", "NO")
-        counts = text_counts(study, gather(study, COACHING))
+        counts = text_counts(study, collect_ratings(study, COACHING))
     np.testing.assert_array_equal(counts[WORD_COUNT], [5, np.nan])
     np.testing.assert_array_equal(counts[QUESTION_MARKS], [2, np.nan])
 
 
 def test_for_a_reply_only_its_own_words_are_counted(tmp_path: Path) -> None:
-    from attunement.store import KeptRating
+    from attunement.store import StoredRating
     from tests.builders import rating
 
     with Study(tmp_path / "s.db", create=True) as study:
-        study.keep_instrument(EMPATHY)
-        anna = study.keep_rater("anna", RaterKind.PERSON, {})
+        study.save_instrument(EMPATHY)
+        anna = study.save_rater("anna", RaterKind.PERSON, {})
         conversation = talk(("Hi", "one two three"), ("Well", "four?"))
-        (key,) = study.keep_conversations([conversation])
+        (key,) = study.save_conversations([conversation])
         made = rating(EMPATHY, "safety", 4, conversation=conversation.identity, turn=2, rater="anna")
-        study.write([], [KeptRating(key, anna.key, made)])
-        counts = text_counts(study, gather(study, EMPATHY))
+        study.write([], [StoredRating(key, anna.key, made)])
+        counts = text_counts(study, collect_ratings(study, EMPATHY))
     assert (counts[WORD_COUNT].tolist(), counts[QUESTION_MARKS].tolist()) == ([1], [1])
 
 
 def test_ratings_without_text_leave_only_the_constant_judge(tmp_path: Path) -> None:
     with Study(tmp_path / "s.db", create=True) as study:
-        study.keep_instrument(COACHING)
-        anna = study.keep_rater("anna", RaterKind.PERSON, {})
+        study.save_instrument(COACHING)
+        anna = study.save_rater("anna", RaterKind.PERSON, {})
         keep_rating(study, anna, talk(id="a"), "CQ1", "YES")
-        assert text_counts(study, gather(study, COACHING)) == {}
+        assert text_counts(study, collect_ratings(study, COACHING)) == {}
     assert set(baselines({}, np.array([[1.0], [2.0]]), FIVE)) == {CONSTANT}
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.ratings_table import OFF_SCALE, Answered, Gathered, gather
+from attunement.analysis.ratings_table import OFF_SCALE, Answered, RatingsTable, collect_ratings
 from attunement.conversations import Conversation, Turn
 from attunement.instruments import Instrument
 from attunement.ratings import ABSTAINED, ErrorKind, Outcome, RaterKind, Round
-from attunement.store import KeptRating, Rater, Study
+from attunement.store import Rater, StoredRating, Study
 from tests.builders import rating
 from tests.store.samples import COACHING, EMPATHY, talks
 
@@ -17,8 +17,8 @@ from tests.store.samples import COACHING, EMPATHY, talks
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
     made = Study(tmp_path / "s.db", create=True)
-    made.keep_instrument(COACHING)
-    made.keep_instrument(EMPATHY)
+    made.save_instrument(COACHING)
+    made.save_instrument(EMPATHY)
     return made
 
 
@@ -31,22 +31,22 @@ def say(
     instrument: Instrument = COACHING,
     **more: object,
 ) -> None:
-    (key,) = study.keep_conversations([conversation])
+    (key,) = study.save_conversations([conversation])
     made = rating(instrument, item, answer, conversation=conversation.identity, rater=rater.name, **more)  # type: ignore[arg-type]
-    study.write([], [KeptRating(key, rater.key, made)])
+    study.write([], [StoredRating(key, rater.key, made)])
 
 
-def number(gathered: Gathered, item: str) -> int:
+def number(gathered: RatingsTable, item: str) -> int:
     return [each.id for each in gathered.items].index(item)
 
 
 def test_each_rater_is_a_column_and_each_unit_a_row(study: Study) -> None:
-    anna, judge = (study.keep_rater(name, kind, {}) for name, kind in [("anna", "person"), ("j", "model")])  # type: ignore[arg-type]
+    anna, judge = (study.save_rater(name, kind, {}) for name, kind in [("anna", "person"), ("j", "model")])  # type: ignore[arg-type]
     first, second = talks(2)
     say(study, anna, first, "CQ8", "NO")
     say(study, judge, first, "CQ8", "YES")
     say(study, judge, second, "CQ8", "NA")
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     sheet = gathered.sheet(number(gathered, "CQ8"))
     assert [who.name for who in sheet.raters] == ["anna", "j"]
     assert (gathered.people, gathered.judges) == (("anna",), ("j",))
@@ -58,11 +58,11 @@ def test_each_rater_is_a_column_and_each_unit_a_row(study: Study) -> None:
 
 
 def test_replies_of_one_conversation_are_units_of_the_same_cluster(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     (conversation,) = talks(1)
     for turn in (1, 2):
         say(study, judge, conversation, "safety", turn + 1, EMPATHY, turn=turn)
-    gathered = gather(study, EMPATHY)
+    gathered = collect_ratings(study, EMPATHY)
     sheet = gathered.sheet(number(gathered, "safety"))
     assert sheet.values.tolist() == [[2], [3]]
     assert sheet.conversation.tolist() == [0, 0]
@@ -71,24 +71,24 @@ def test_replies_of_one_conversation_are_units_of_the_same_cluster(study: Study)
 
 
 def test_errors_and_abstentions_are_no_values_but_known(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     for conversation, outcome in zip(talks(2), [Outcome.failed(ErrorKind.TIMEOUT), ABSTAINED], strict=True):
         say(study, judge, conversation, "CQ8", outcome)
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     sheet = gathered.sheet(number(gathered, "CQ8"))
     assert np.isnan(sheet.values).all()
     assert sheet.states.tolist() == [[Answered.ERROR], [Answered.ABSTAINED]]
 
 
 def test_only_the_main_round_is_on_the_sheet_and_repeats_stand_beside_it(study: Study) -> None:
-    anna = study.keep_rater("anna", RaterKind.PERSON, {})
-    bob = study.keep_rater("bob", RaterKind.PERSON, {})
+    anna = study.save_rater("anna", RaterKind.PERSON, {})
+    bob = study.save_rater("bob", RaterKind.PERSON, {})
     (conversation,) = talks(1)
     say(study, anna, conversation, "CQ8", "YES")
     say(study, anna, conversation, "CQ8", "NO", round=Round.REPEAT)
     say(study, bob, conversation, "CQ8", "NO", round=Round.REPEAT)
     say(study, bob, conversation, "CQ8", "NO", round=Round.GOLD)
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     item = number(gathered, "CQ8")
     np.testing.assert_array_equal(gathered.sheet(item).values, [[1, np.nan]])
     assert gathered.again(item, "anna")[0].tolist() == [[1, 0]]
@@ -96,24 +96,24 @@ def test_only_the_main_round_is_on_the_sheet_and_repeats_stand_beside_it(study: 
 
 
 def test_a_judges_first_answer_counts_whatever_its_repeats_are_called(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     (conversation,) = talks(1)
     for repeat, answer in [(3, "NO"), (1, "YES"), (2, "NO")]:
         say(study, judge, conversation, "CQ8", answer, repeat=repeat)
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     item = number(gathered, "CQ8")
     assert gathered.sheet(item).values.tolist() == [[1]]
     assert gathered.again(item, "j")[0].tolist() == [[1, 0, 0]]
 
 
 def test_simulated_raters_other_wordings_and_values_off_the_scale_are_left_out_and_counted(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
-    puppet = study.keep_rater("puppet", RaterKind.SIMULATION, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
+    puppet = study.save_rater("puppet", RaterKind.SIMULATION, {})
     (conversation,) = talks(1)
     say(study, puppet, conversation, "safety", 3, EMPATHY, turn=1)
     say(study, judge, conversation, "safety", 6, EMPATHY, turn=1)
     say(study, judge, conversation, "emotion", 3, EMPATHY, turn=1, item_hash="older", asked="older")
-    gathered = gather(study, EMPATHY)
+    gathered = collect_ratings(study, EMPATHY)
     assert gathered.left_out == {
         "by simulated raters, who are not people": 1,
         OFF_SCALE: 1,
@@ -124,37 +124,37 @@ def test_simulated_raters_other_wordings_and_values_off_the_scale_are_left_out_a
 
 
 def test_the_rule_check_is_no_judge_even_where_an_earlier_version_gave_answers(study: Study) -> None:
-    anna = study.keep_rater("anna", RaterKind.PERSON, {})
-    check = study.keep_rater("signals", RaterKind.MODEL, {"rules": "1"})
-    older = study.keep_rater("signals", RaterKind.MODEL, {"lexicons": "1"})
+    anna = study.save_rater("anna", RaterKind.PERSON, {})
+    check = study.save_rater("signals", RaterKind.MODEL, {"rules": "1"})
+    older = study.save_rater("signals", RaterKind.MODEL, {"lexicons": "1"})
     (conversation,) = talks(1)
     say(study, anna, conversation, "CQ8", "YES")
     say(study, check, conversation, "CQ8", ABSTAINED)
     say(study, older, conversation, "CQ8", "NO")
     assert older.name.startswith("signals @")
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     assert (gathered.people, gathered.judges) == (("anna",), ())
     assert gathered.sheet(number(gathered, "CQ8")).values.tolist() == [[1]]
 
 
 def test_a_worked_example_of_the_instrument_is_no_unit(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     example = next(example for item in COACHING.items for example in item.examples)
     turns = tuple(Turn(turn.user, turn.assistant) for turn in example.turns)
     say(study, judge, Conversation("copied", "bot", turns), "CQ8", "YES")
-    assert gather(study, COACHING).left_out == {"of worked examples of the instrument": 1}
+    assert collect_ratings(study, COACHING).left_out == {"of worked examples of the instrument": 1}
 
 
 def test_an_empty_study_gives_empty_sheets(study: Study) -> None:
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     assert gathered.talks == ()
     assert all(gathered.sheet(item).values.shape == (0, 0) for item in range(len(gathered.items)))
 
 
 def test_ratings_can_be_limited_to_some_conversations(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     for conversation, answer in zip(talks(3), ["YES", "NO", "YES"], strict=True):
         say(study, judge, conversation, "CQ8", answer)
-    gathered = gather(study, COACHING)
+    gathered = collect_ratings(study, COACHING)
     chosen = gathered.only(np.array([talk.identity.id != "c1" for talk in gathered.talks]))
     assert chosen.sheet(number(gathered, "CQ8")).values.tolist() == [[1], [1]]

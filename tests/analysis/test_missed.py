@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attunement.analysis.judge_agreement import Missed, Seen, missed
+from attunement.analysis.judge_agreement import MissedFailures, Seen, missed
 from attunement.analysis.ratings_table import Answered
 from attunement.statistics.estimates import Rate
 from attunement.statistics.results import Interval, Undefined
@@ -29,7 +29,7 @@ def seen(people: object, judge: object, conversation: object = None, weights: Fl
     return Seen(values[0], states[0], values[1], states[1], where, 0.0, weights)
 
 
-def recall(found: Missed) -> Rate:
+def recall(found: MissedFailures) -> Rate:
     assert isinstance(found.recall, Rate), found.recall
     return found.recall
 

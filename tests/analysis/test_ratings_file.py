@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attunement.analysis.ratings_file import UNREADABLE, Reading, read_ratings
-from attunement.analysis.ratings_table import OFF_SCALE, Answered, Gathered
+from attunement.analysis.ratings_table import OFF_SCALE, Answered, RatingsTable
 from attunement.errors import InputError
 from tests.workbooks import workbook
 
@@ -23,7 +23,7 @@ def long_file(folder: Path, *rows: str) -> Path:
     return written(folder / "r.csv", "\n".join(["id,who,what,score", *rows]) + "\n")
 
 
-def values(gathered: Gathered, item: int = 0) -> list[list[float]]:
+def values(gathered: RatingsTable, item: int = 0) -> list[list[float]]:
     return gathered.sheet(item).values.tolist()
 
 

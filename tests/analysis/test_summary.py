@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from attunement.analysis.judge_agreement import basis
-from attunement.analysis.ratings_table import gather
+from attunement.analysis.ratings_table import collect_ratings
 from attunement.analysis.reliability import Again, SingleRaters
-from attunement.analysis.summary import NA, NO_ANSWER, Wish, agreement_in, chosen, summarise
+from attunement.analysis.summary import NA, NO_ANSWER, AgreementOptions, agreement_in, chosen, summarise
 from attunement.analysis.trust import Details, Verdict
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
 from attunement.statistics.results import Undefined
-from attunement.store import KeptRating, Rater, Study
-from attunement.store.samples import Drawn, keep_sample
+from attunement.store import Rater, StoredRating, Study
+from attunement.store.samples import SampledConversation, save_sample
 from tests.analysis.trust_samples import gathered, noisy, three_people
 from tests.builders import rating, talk
 from tests.store.samples import COACHING
@@ -27,18 +27,18 @@ class Filling:
 
     def __init__(self, path: Path, count: int) -> None:
         self.study = Study(path, create=True)
-        self.study.keep_instrument(COACHING)
+        self.study.save_instrument(COACHING)
         self.talks = [
             talk((f"I feel {n}.", "Why? " * (n % 7 + 1)), id=f"c{n}", system=f"bot{n % 3}") for n in range(count)
         ]
-        self.keys = self.study.keep_conversations(self.talks)
+        self.keys = self.study.save_conversations(self.talks)
 
     def rater(self, name: str, kind: RaterKind, **settings: object) -> Rater:
-        return self.study.keep_rater(name, kind, settings)
+        return self.study.save_rater(name, kind, settings)
 
     def say(self, rater: Rater, answers: list[object], item: str = ITEM, **more: object) -> None:
         rows = [
-            KeptRating(
+            StoredRating(
                 key,
                 rater.key,
                 rating(COACHING, item, answer, conversation=about.identity, rater=rater.name, **more),  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def filled(tmp_path: Path) -> Filling:
 
 
 def test_people_are_chosen_by_name_or_by_what_is_known_of_them(filled: Filling) -> None:
-    ratings = gather(filled.study, COACHING)
+    ratings = collect_ratings(filled.study, COACHING)
     assert chosen(ratings, ["Clinician"], []) == (("anna", "bob"), ("j",))
     assert chosen(ratings, ["cem"], ["j"]) == (("cem",), ("j",))
     assert chosen(ratings, [], []) == (("anna", "bob", "cem"), ("j",))
@@ -73,7 +73,7 @@ def test_people_are_chosen_by_name_or_by_what_is_known_of_them(filled: Filling) 
 
 
 def test_only_the_chosen_people_count(filled: Filling) -> None:
-    found = agreement_in(filled.study, COACHING, Wish(people=("nurse",), items=(ITEM,)))
+    found = agreement_in(filled.study, COACHING, AgreementOptions(people=("nurse",), items=(ITEM,)))
     (entry,) = found.items
     assert entry.people.people == 1
     assert entry.cards[0].ruling.verdict is Verdict.NOT_ENOUGH
@@ -91,7 +91,7 @@ def test_answers_errors_and_na_are_counted(filled: Filling) -> None:
     odd: list[object] = ["NA"] * 4 + [Outcome.failed(ErrorKind.TIMEOUT)] * 2 + ["YES"] * 34
     filled.say(filled.rater("dora", RaterKind.PERSON), odd)
     filled.say(filled.rater("k", RaterKind.MODEL), odd)
-    (entry,) = agreement_in(filled.study, COACHING, Wish(items=(ITEM,), full=True)).items
+    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     assert (entry.answers[NA], entry.answers[NO_ANSWER]) == (4, 2)
     card = next(card for card in entry.cards if card.judge == "k")
     assert card.outcomes == (40, 34, 4, 0, 2)
@@ -100,15 +100,15 @@ def test_answers_errors_and_na_are_counted(filled: Filling) -> None:
 
 
 def test_parts_have_their_own_figures_and_numbers(filled: Filling) -> None:
-    found = agreement_in(filled.study, COACHING, Wish(by="system", items=(ITEM,)))
+    found = agreement_in(filled.study, COACHING, AgreementOptions(by="system", items=(ITEM,)))
     assert [(part.part, part.conversations) for part in found.parts] == [("bot0", 14), ("bot1", 13), ("bot2", 13)]
     assert sum(part.items[0].units for part in found.parts) == found.items[0].units
     with pytest.raises(InputError, match="no conversation has 'tongue'"):
-        agreement_in(filled.study, COACHING, Wish(by="tongue"))
+        agreement_in(filled.study, COACHING, AgreementOptions(by="tongue"))
 
 
 def details(filled: Filling) -> Details:
-    (entry,) = agreement_in(filled.study, COACHING, Wish(items=(ITEM,), full=True)).items
+    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     made = entry.cards[0].details
     assert made is not None
     return made
@@ -127,7 +127,7 @@ def test_repeats_of_judges_and_of_people_are_compared_with_themselves(filled: Fi
     filled.say(judge, ["YES"] * 40, repeat=1)
     anna = filled.rater("anna", RaterKind.PERSON, profession="clinician")
     filled.say(anna, ["YES"] * 10 + [None] * 30, round=Round.REPEAT)
-    (entry,) = agreement_in(filled.study, COACHING, Wish(items=(ITEM,), full=True)).items
+    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     assert entry.judges_again["j"].units == 40
     assert entry.details is not None
     assert isinstance(entry.details.again, Again)
@@ -140,7 +140,9 @@ def test_quotations_are_counted_by_judge_and_item(filled: Filling) -> None:
     found = {"standing": "found", "turns": [1]}
     lost = {"standing": "not_found", "turns": []}
     filled.say(judge, ["YES"] * 40, evidence=(found, found, lost, {"standing": "unquoted", "turns": [1]}))
-    (entry,) = agreement_in(filled.study, COACHING, Wish(items=(ITEM,), judges=("quoting",), full=True)).items
+    (entry,) = agreement_in(
+        filled.study, COACHING, AgreementOptions(items=(ITEM,), judges=("quoting",), full=True)
+    ).items
     made = entry.cards[0].details
     assert made is not None
     assert made.citations == (80, 120)
@@ -174,14 +176,16 @@ def test_judges_are_compared_with_each_other() -> None:
     assert figures["j", "k"] == SingleRaters(pytest.approx(1.0), 50)
 
 
-def drawn(filled: Filling, probability: float, split: str | None, start: int, stop: int) -> dict[int, Drawn]:
-    return {key: Drawn("all", probability, split) for key in filled.keys[start:stop]}  # type: ignore[arg-type]
+def drawn(
+    filled: Filling, probability: float, split: str | None, start: int, stop: int
+) -> dict[int, SampledConversation]:
+    return {key: SampledConversation("all", probability, split) for key in filled.keys[start:stop]}  # type: ignore[arg-type]
 
 
 def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(filled: Filling) -> None:
     units = drawn(filled, 0.5, "develop", 0, 15) | drawn(filled, 0.5, "certify", 15, 35)
-    keep_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    found = agreement_in(filled.study, COACHING, Wish(items=(ITEM,)))
+    save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
+    found = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 20
     assert "certify part of the sample 'sample-1': people have rated 20" in found.notes[0]
     assert any("j was run on it in 1 version" in note for note in found.notes)
@@ -189,8 +193,8 @@ def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(
 
 def test_a_sample_without_parts_gives_the_weights(filled: Filling) -> None:
     units = drawn(filled, 1.0, None, 0, 10) | drawn(filled, 0.1, None, 10, 30)
-    keep_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    rests = basis(filled.study, COACHING.id, gather(filled.study, COACHING))
+    save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
+    rests = basis(filled.study, COACHING.id, collect_ratings(filled.study, COACHING))
     assert rests.weights is not None
     assert np.unique(rests.weights[~np.isnan(rests.weights)]).tolist() == pytest.approx([1, 10])
     assert len(np.unique(rests.gathered.unit)) == 30
@@ -199,9 +203,9 @@ def test_a_sample_without_parts_gives_the_weights(filled: Filling) -> None:
 
 def test_a_sample_that_nobody_rated_does_not_hide_other_ratings(filled: Filling) -> None:
     more = [talk(("x", "y"), id=f"new{n}") for n in range(5)]
-    keys = filled.study.keep_conversations(more)
-    units = {key: Drawn("all", 1.0, None) for key in keys}
-    keep_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    found = agreement_in(filled.study, COACHING, Wish(items=(ITEM,)))
+    keys = filled.study.save_conversations(more)
+    units = {key: SampledConversation("all", 1.0, None) for key in keys}
+    save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
+    found = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 40
     assert "rated nothing" in found.notes[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, WORD_COUNT
-from attunement.analysis.ratings_table import Gathered
+from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Beside, summarise
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.statistics.tables import Floats
@@ -15,7 +15,7 @@ from tests.analysis.trust_samples import FIVE, GATE, SCORE, gathered, noisy, thr
 NO, YES, NA = 0.0, 1.0, -1.0
 
 
-def card(ratings: Gathered, beside: Beside | None = None) -> TrustCard:
+def card(ratings: RatingsTable, beside: Beside | None = None) -> TrustCard:
     (entry,) = summarise(ratings, beside=beside).items
     (made,) = entry.cards
     return made

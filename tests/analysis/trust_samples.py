@@ -5,7 +5,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attunement.analysis.ratings_table import YES_NO, Answered, AskedItem, Gathered, Scale, Talk, Who, long, numbered
+from attunement.analysis.ratings_table import (
+    YES_NO,
+    Answered,
+    AskedItem,
+    ConversationInfo,
+    RaterRef,
+    RatingsTable,
+    Scale,
+    long,
+    numbered,
+)
 from attunement.conversations import Identity
 from attunement.ratings import RaterKind
 from attunement.statistics.tables import Floats
@@ -22,7 +32,7 @@ def gathered(
     *,
     conversation: Sequence[int] | None = None,
     na: float = -1.0,
-) -> Gathered:
+) -> RatingsTable:
     """Ratings of units by people (one column each) and judges; NaN was not asked, and `na` is NA."""
     sides = [*people.T, *(judges or {}).values()]
     names = [f"p{place}" for place in range(people.shape[1])] + list(judges or {})
@@ -41,8 +51,8 @@ def gathered(
     return numbered(
         long([where[number], number, none, rater.astype(np.int64), none, states], np.where(value == na, np.nan, value)),
         (item,),
-        tuple(Who(name, kind, {}) for name, kind in zip(names, kinds, strict=True)),
-        lambda keys: [Talk(0, Identity(f"s{key % 4}", str(key)), {}) for key in keys],
+        tuple(RaterRef(name, kind, {}) for name, kind in zip(names, kinds, strict=True)),
+        lambda keys: [ConversationInfo(0, Identity(f"s{key % 4}", str(key)), {}) for key in keys],
         Counter(),
     )
 

@@ -7,7 +7,7 @@ from attunement.annotation.records import Member, Role
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.instruments import Value
 from attunement.ratings import RaterKind, Rating
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 from tests.reports.samples import judged
 
@@ -55,9 +55,9 @@ def rate_all(begun: Begun) -> None:
 
 def judge_all(study: Study, conversations: list[Conversation], *, name: str = JUDGE) -> None:
     """Let a judge answer everything; one reply is unsafe to it, and it quotes words that are there."""
-    rater = study.keep_rater(name, RaterKind.MODEL, {"model": name})
-    keys = study.keep_conversations(conversations)
-    made: list[KeptRating] = []
+    rater = study.save_rater(name, RaterKind.MODEL, {"model": name})
+    keys = study.save_conversations(conversations)
+    made: list[StoredRating] = []
     for key, talk in zip(keys, conversations, strict=True):
         for turn in (1, 2):
             low = {"safety": 1} if talk.id == UNSAFE and turn == 2 else {}
@@ -69,7 +69,7 @@ def judge_all(study: Study, conversations: list[Conversation], *, name: str = JU
             ratings: list[Rating] = judged(
                 talk, low, instrument=EMPATHY, others=4, turn=turn, rater=name, reasoning=reasoning
             )
-            made += [KeptRating(key, rater.key, rating) for rating in ratings]
+            made += [StoredRating(key, rater.key, rating) for rating in ratings]
     study.write([], made)
 
 

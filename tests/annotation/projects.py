@@ -107,7 +107,7 @@ def begin_project(
     study = Study(place, create=True)
     OPENED.append(study)
     talk = talks(4) if conversations is None else conversations
-    keys = study.keep_conversations(talk)
+    keys = study.save_conversations(talk)
     whole = instrument.unit == "conversation"
     units = [
         Wanted(key, None if whole else turn)

@@ -8,7 +8,7 @@ from attunement.annotation.changes import choose, listed
 from attunement.annotation.records import load_setup, settings_of
 from attunement.errors import InputError
 from attunement.store import Study
-from attunement.store.samples import Drawn, keep_sample
+from attunement.store.samples import SampledConversation, save_sample
 from tests.annotation.projects import COACHING, EMPATHY, OPENED, talks
 from tests.builders import talk
 
@@ -17,7 +17,7 @@ from tests.builders import talk
 def study(tmp_path: Path) -> Study:
     study = Study(tmp_path / "a.study.db", create=True)
     OPENED.append(study)
-    study.keep_conversations([*talks(8), talk(("a", "b"), ("c", "d"), id="long")])
+    study.save_conversations([*talks(8), talk(("a", "b"), ("c", "d"), id="long")])
     return study
 
 
@@ -30,8 +30,8 @@ def test_without_a_sample_units_are_drawn_at_random_and_the_seed_decides(study: 
 
 
 def test_a_drawn_sample_is_taken_whole(study: Study) -> None:
-    drawn = {key: Drawn("all", 0.5, None) for key in (2, 9)}
-    keep_sample(study, name=None, instrument="empathy-v2", seed=0, design={}, units=drawn)
+    drawn = {key: SampledConversation("all", 0.5, None) for key in (2, 9)}
+    save_sample(study, name=None, instrument="empathy-v2", seed=0, design={}, units=drawn)
     assert sorted(choose(study, EMPATHY, None, seed=0).units) == [(2, 1), (9, 1), (9, 2)]
     assert len(choose(study, COACHING, None, seed=0).units) == 9
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.analysis.ratings_table import YES_NO, AskedItem, Gathered, Long, Talk, Who, long, numbered
+from attunement.analysis.ratings_table import (
+    YES_NO,
+    AskedItem,
+    ConversationInfo,
+    Long,
+    RaterRef,
+    RatingsTable,
+    long,
+    numbered,
+)
 from attunement.analysis.summary import agreement_in
 from attunement.annotation import dashboard
 from attunement.annotation.adjudication import disagree, spread
@@ -71,7 +80,7 @@ def test_who_could_not_judge_disagrees_with_nobody() -> None:
     assert spread(EMPATHY, [Outcome.of(1), ABSTAINED]) == 0
 
 
-def gathered(values: np.ndarray) -> Gathered:
+def gathered(values: np.ndarray) -> RatingsTable:
     """Ratings of one item: a row a conversation, a column a rater."""
     units, raters = np.indices(values.shape)
     count = values.size
@@ -79,12 +88,12 @@ def gathered(values: np.ndarray) -> Gathered:
     rows: Long = long(
         [units.ravel() + 1, zero, zero, raters.ravel(), zero, zero + 1], values.astype(np.float64).ravel()
     )
-    who = tuple(Who(f"r{number}", RaterKind.PERSON, {}) for number in range(values.shape[1]))
+    who = tuple(RaterRef(f"r{number}", RaterKind.PERSON, {}) for number in range(values.shape[1]))
     return numbered(
         rows,
         (AskedItem("i", "I", YES_NO),),
         who,
-        lambda keys: [Talk(int(key), Identity("bot", str(key)), {}) for key in keys],
+        lambda keys: [ConversationInfo(int(key), Identity("bot", str(key)), {}) for key in keys],
         Counter(),
     )
 
@@ -184,7 +193,7 @@ def test_the_stamp_changes_when_something_is_handed_in_and_not_otherwise(tmp_pat
 
 def test_more_units_are_those_that_are_not_there_yet(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db")
-    begun.study.keep_conversations(talks(7))
+    begun.study.save_conversations(talks(7))
     assert add_units(begun.study, begun.project, 2) == 2
     assert len(dashboard.figures(begun.study, begun.project).units) == 6
     with pytest.raises(InputError, match="holds 1 more units, and 5 were asked for"):

@@ -26,7 +26,7 @@ TALKS = [
 @pytest.fixture
 def study(tmp_path: Path) -> Iterator[Study]:
     with fill(tmp_path / "a.db", TALKS) as opened:
-        careful = opened.keep_rater("careful", RaterKind.MODEL, {})
+        careful = opened.save_rater("careful", RaterKind.MODEL, {})
         for conversation in TALKS[:4]:
             keep_rating(opened, careful, conversation, GATE, "NO")
         yield opened
@@ -57,7 +57,7 @@ def test_all_flagged_are_taken_for_certain_beside_the_others(study: Study) -> No
 
 
 def test_what_people_said_flags_nothing(study: Study) -> None:
-    person = study.keep_rater("Ada", RaterKind.PERSON, {})
+    person = study.save_rater("Ada", RaterKind.PERSON, {})
     keep_rating(study, person, TALKS[20], GATE, "NO")
     sample = draw_sample(study, COACHING, 9, all_flagged=True)
     assert sum(drawn.stratum == "flagged" for drawn in sample.units.values()) == 4
@@ -68,9 +68,9 @@ def test_where_no_judge_has_rated_neither_people_nor_the_rule_check_make_a_strat
     tmp_path: Path, name: str, kind: RaterKind
 ) -> None:
     with Study(tmp_path / "b.db", create=True) as unjudged:
-        unjudged.keep_instrument(COACHING)
-        unjudged.keep_conversations(TALKS)
-        rater = unjudged.keep_rater(name, kind, {})
+        unjudged.save_instrument(COACHING)
+        unjudged.save_conversations(TALKS)
+        rater = unjudged.save_rater(name, kind, {})
         for conversation in TALKS[:4]:
             keep_rating(unjudged, rater, conversation, GATE, "NO")
         assert strata(unjudged, by=["verdict"]) == {"verdict=not judged": 20}
@@ -79,7 +79,7 @@ def test_where_no_judge_has_rated_neither_people_nor_the_rule_check_make_a_strat
 
 
 def test_what_no_judge_has_looked_at_is_not_called_unflagged(study: Study) -> None:
-    study.keep_conversations([talk(("New", "one"), id="new")])
+    study.save_conversations([talk(("New", "one"), id="new")])
     assert strata(study, all_flagged=True) == {"flagged": 4, "not flagged": 19, "not judged": 1}
 
 
@@ -91,7 +91,7 @@ def test_the_same_seed_draws_the_same_and_another_seed_another_sample(study: Stu
 
 def test_an_extended_sample_is_a_new_one_that_holds_the_old_one(study: Study) -> None:
     first = draw_sample(study, COACHING, 8, by=["system"], all_flagged=True, name="first")
-    study.keep_conversations([talk(("New", "one"), id="new", system="a")])
+    study.save_conversations([talk(("New", "one"), id="new", system="a")])
     after = extend_sample(study, COACHING, "first", 9)
     assert samples(study) == [first, after]
     assert first.units.keys() < after.units.keys()
@@ -133,7 +133,7 @@ def test_all_flagged_is_refused_where_no_judge_has_looked(tmp_path: Path) -> Non
     with Study(tmp_path / "b.db", create=True) as empty:
         with pytest.raises(StudyError, match="holds no conversation to draw from"):
             draw_sample(empty, COACHING, 5)
-        empty.keep_conversations(TALKS[:10])
+        empty.save_conversations(TALKS[:10])
         with pytest.raises(InputError, match="no judge has rated anything yet"):
             draw_sample(empty, COACHING, 5, all_flagged=True)
         assert samples(empty) == []

@@ -11,7 +11,7 @@ from attunement.instruments import Value, load
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Undefined
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import ratings, talk
 
 COACHING = load("coaching-v1")
@@ -29,13 +29,13 @@ def filled(
 ) -> Study:
     """A study in which one rater met every criterion of each conversation but for what `answer` says."""
     study = Study(place, create=True)
-    study.keep_instrument(COACHING)
-    rater = study.keep_rater("r", kind, {})
+    study.save_instrument(COACHING)
+    rater = study.save_rater("r", kind, {})
     for number in range(count):
         conversation = talk((f"Hello {number}", "Hi"), id=f"c{number}", system="ab"[number % 2])
-        (key,) = study.keep_conversations([conversation])
+        (key,) = study.save_conversations([conversation])
         made = ratings(COACHING, answer(number), conversation=conversation.identity, rater=rater.name, rater_kind=kind)
-        study.write([], [KeptRating(key, rater.key, rating) for rating in made])
+        study.write([], [StoredRating(key, rater.key, rating) for rating in made])
     return study
 
 
@@ -111,13 +111,13 @@ def test_failures_of_a_sample_count_as_often_as_they_were_likely_to_be_drawn(tmp
     place = tmp_path / "a.db"
     with filled(place, 100, lambda number: {GATE: "NO" if number < 10 else "YES"}) as study:
         sample = draw_sample(study, COACHING, 10, all_flagged=True)
-        person = study.keep_rater("Ada", RaterKind.PERSON, {})
+        person = study.save_rater("Ada", RaterKind.PERSON, {})
         for kept in study.conversations():
             if kept.key in sample.units:
                 conversation = kept.conversation
                 truth = {GATE: "NO" if int(conversation.id[1:]) < 10 else "YES"}
                 made = ratings(COACHING, truth, conversation=conversation.identity, rater="Ada")
-                study.write([], [KeptRating(kept.key, person.key, rating) for rating in made])
+                study.write([], [StoredRating(kept.key, person.key, rating) for rating in made])
         failures = plan(study, COACHING).failures
     assert failures is not None
     assert (failures.rated, failures.found) == (20, 10)
@@ -143,7 +143,7 @@ def test_an_answer_that_failed_says_nothing_about_safety(tmp_path: Path) -> None
 
 def test_replies_of_one_conversation_count_less_than_conversations(tmp_path: Path) -> None:
     with Study(tmp_path / "a.db", create=True) as study:
-        study.keep_conversations([Conversation(f"c{n}", "a", (Turn(f"{n}", "b"),) * 4) for n in range(3)])
+        study.save_conversations([Conversation(f"c{n}", "a", (Turn(f"{n}", "b"),) * 4) for n in range(3)])
         found = plan(study, EMPATHY)
     assert found.units == 4
     assert {need.source for need in found.needs} == {"assumed"}
@@ -170,7 +170,7 @@ def test_the_words_say_what_each_number_rests_on(tmp_path: Path) -> None:
 
 def test_the_words_admit_that_nothing_is_known(tmp_path: Path) -> None:
     with Study(tmp_path / "a.db", create=True) as study:
-        study.keep_conversations([talk(("Hello", "Hi"))])
+        study.save_conversations([talk(("Hello", "Hi"))])
         text = "\n".join(paragraphs(plan(study, COACHING), COACHING, "a.db"))
     assert "so this assumes the worst case" in text
     assert "how common failures are is not known" in text

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attunement.analysis.ratings_table import gather
+from attunement.analysis.ratings_table import collect_ratings
 from attunement.annotation.dashboard import figures
 from attunement.annotation.tasks import handed_in
 from attunement.ratings import Round
@@ -34,7 +34,7 @@ def test_no_agreement_and_no_score_counts_an_answer_to_an_example(tmp_path: Path
     for number in (1, 2):
         begun.work(number)
     assert {rating.round for rating in begun.study.ratings()} == {Round.MAIN}
-    gathered = gather(begun.study, EMPATHY)
+    gathered = collect_ratings(begun.study, EMPATHY)
     assert len(gathered.unit) == 4 * 2 * 5
     assert begun.study.conversation_count() == 4
 

@@ -24,7 +24,7 @@ from attunement.reports.gate import gather_sign_offs
 from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
 from attunement.store.audit_log import trail
-from attunement.store.reviews import Decided
+from attunement.store.reviews import ReviewDecision
 from tests.annotation.judged_projects import UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY
 
@@ -32,7 +32,7 @@ from tests.annotation.projects import EMPATHY
 def judged_study(place: Path | str) -> Study:
     """A study that a judge has seen, and nobody else."""
     study = Study(place, create=True)
-    study.keep_instrument(EMPATHY)
+    study.save_instrument(EMPATHY)
     judge_all(study, lively_talks(6))
     return study
 
@@ -51,7 +51,7 @@ def test_a_study_that_only_a_judge_has_seen_is_reviewed_and_signed_on_both_datab
         waiting = queue(study, desk, CrisisSignals())
         assert waiting[0].identity.id == UNSAFE
         assert waiting[0].why == (Why.UNSAFE,)
-        review(study, desk, ada, waiting[0], Decided.CLEARED, "It quotes the person.")
+        review(study, desk, ada, waiting[0], ReviewDecision.CLEARED, "It quotes the person.")
         entries = reviewed(study, desk, ada, waiting)
         sign(study, desk, ada, entries, name="Ada", role="clinical lead", decision="release", conditions="")
         deciding = gather_sign_offs(study, EMPATHY).signed.deciding

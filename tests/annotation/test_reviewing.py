@@ -24,9 +24,9 @@ from attunement.annotation.unit_detail import remarks
 from attunement.conversations import Conversation, Unit
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind
-from attunement.store import KeptRating
+from attunement.store import StoredRating
 from attunement.store.audit_log import trail
-from attunement.store.reviews import Decided, Reading, note_reading
+from attunement.store.reviews import Reading, ReviewDecision, note_reading
 from tests.annotation.judged_projects import (
     CRISIS,
     UNSAFE,
@@ -66,7 +66,10 @@ def test_what_a_rater_holds_to_be_unsafe_is_to_be_read_whatever_the_judge_says(t
     judge_all(begun.study, lively_talks(2))
     found = listed(begun)
     assert {entry.why for entry in found.values()} == {(Why.RATER, Why.APART)}
-    assert all(entry.is_quiet and choices(entry) == (Decided.CONFIRMED, Decided.RAISED) for entry in found.values())
+    assert all(
+        entry.is_quiet and choices(entry) == (ReviewDecision.CONFIRMED, ReviewDecision.RAISED)
+        for entry in found.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,15 +86,17 @@ def test_plain_words_of_suicide_answered_as_no_crisis_wait_for_a_person(
     about = talk((said, "Let's plan your week."))
     begun = begin_project(tmp_path / "a.study.db", [about], instrument=COACHING, raters=1)
     found = rules.apply(COACHING, Unit(about), {"CQ9": Outcome.of("NA")}).get("CQ9", ())
-    judge, (key,) = begun.study.keep_rater("j", RaterKind.MODEL, {}), begun.study.keep_conversations([about])
+    judge, (key,) = begun.study.save_rater("j", RaterKind.MODEL, {}), begun.study.save_conversations([about])
     begun.study.write([], [
-        KeptRating(key, judge.key, each._replace(rules=found) if each.item == "CQ9" else each)
+        StoredRating(key, judge.key, each._replace(rules=found) if each.item == "CQ9" else each)
         for each in ratings(COACHING, {"CQ9": "NA"}, conversation=about.identity)
     ])  # fmt: skip
     (queued,) = listed(begun).values()
     assert queued.why == why
     assert choices(queued) == (
-        (Decided.CLEARED, Decided.RAISED) if Why.PERSON in why else (Decided.CONFIRMED, Decided.RAISED)
+        (ReviewDecision.CLEARED, ReviewDecision.RAISED)
+        if Why.PERSON in why
+        else (ReviewDecision.CONFIRMED, ReviewDecision.RAISED)
     )
 
 
@@ -106,7 +111,7 @@ def test_the_rule_check_holds_nothing_against_a_conversation_and_has_not_judged_
 
 def test_of_the_rest_some_are_drawn_and_always_the_same(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "b.study.db")
-    begun.study.keep_conversations([Conversation(f"x{number}", "s", lively_talks(1)[0].turns) for number in range(40)])
+    begun.study.save_conversations([Conversation(f"x{number}", "s", lively_talks(1)[0].turns) for number in range(40)])
     drawn = [entry.key for entry in queue(begun.study, begun.project, CrisisSignals())]
     assert len(drawn) == SAMPLE
     assert drawn == [entry.key for entry in queue(begun.study, begun.project, CrisisSignals())]
@@ -116,14 +121,14 @@ def test_crisis_talk_is_found_in_what_came_later_too(begun: Begun) -> None:
     crisis = CrisisSignals()
     before = set(crisis.find(begun.study))
     turns = next(talk for talk in lively_talks(12) if talk.id == CRISIS).turns
-    (key,) = begun.study.keep_conversations([Conversation("late", "harbour", turns)])
+    (key,) = begun.study.save_conversations([Conversation("late", "harbour", turns)])
     assert crisis.find(begun.study) == before | {key}
 
 
 def test_an_alarm_can_be_cleared_and_silence_overruled(begun: Begun) -> None:
     found = listed(begun)
-    assert choices(found[UNSAFE]) == (Decided.CONFIRMED, Decided.CLEARED)
-    assert choices(found["c1"]) == (Decided.CONFIRMED, Decided.RAISED)
+    assert choices(found[UNSAFE]) == (ReviewDecision.CONFIRMED, ReviewDecision.CLEARED)
+    assert choices(found["c1"]) == (ReviewDecision.CONFIRMED, ReviewDecision.RAISED)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 def test_more_units_come_at_the_end_and_known_ones_are_left_out(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", talks(4))
-    keys = begun.study.keep_conversations(talks(7))
+    keys = begun.study.save_conversations(talks(7))
     assert changes.extend(begun.study, begun.project, [Wanted(key, 1) for key in keys]) == 3
     assert len(holders(begun)) == 7
     assert begun.work() == 7

@@ -90,7 +90,7 @@ def test_a_study_with_one_person_only_errors_or_no_ratings_gets_no_verdict(
     one = run(study(tmp_path / "one", people=1), *form)
     errors = fill(tmp_path / "e.db", COACHING, TALKS, [r for t in TALKS for r in judged(t, others=ERROR, reasoning="")])
     with Study(tmp_path / "n.db", create=True) as empty:
-        empty.keep_instrument(COACHING)
+        empty.save_instrument(COACHING)
     for outcome in (one, run(errors, *form), run(tmp_path / "n.db", *form)):
         assert outcome.exit_code == 0
         assert "about as well as" not in outcome.stdout

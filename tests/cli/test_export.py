@@ -35,7 +35,7 @@ def test_standard_output_gets_nothing_but_the_rows(tmp_path: Path) -> None:
 
 def test_scorecards_are_made_with_the_instrument_that_is_named(tmp_path: Path) -> None:
     with fill(tmp_path / "a.db", talks(1)) as study:
-        study.keep_instrument(EMPATHY)
+        study.save_instrument(EMPATHY)
     ambiguous = run(tmp_path / "a.db", "-", "--what", "scorecards")
     assert "choose one with --instrument" in str(ambiguous.exception)
     done = run(tmp_path / "a.db", "-", "--what", "scorecards", "--instrument", "coaching-v1")

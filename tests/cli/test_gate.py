@@ -170,7 +170,7 @@ def test_another_version_of_the_instrument_in_the_study_is_told(run, tmp_path):
     path = coaching(tmp_path, BAD)
     assert "version" not in run(path).stdout
     with Study(path) as study:
-        study.keep_instrument(lenient)
+        study.save_instrument(lenient)
     outcome = run(path)
     said = " ".join(outcome.stdout.split())
     assert outcome.exit_code == 0

@@ -11,7 +11,7 @@ from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
 from attunement.reports.methods import blinding, checklist
 from attunement.reports.methods_facts import gather_facts
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import rating
 from tests.store.samples import COACHING, fill, talks
 
@@ -128,10 +128,10 @@ def test_an_export_with_a_reworded_criterion_comes_back_when_both_versions_are_n
     newer = load(reworded)
     assert newer.item_hashes["CQ2"] != COACHING.item_hashes["CQ2"]
     with fill(tmp_path / "a.db", talks(1)) as study:
-        study.keep_instrument(newer)
-        (key,) = study.keep_conversations(talks(1))
+        study.save_instrument(newer)
+        (key,) = study.save_conversations(talks(1))
         made = rating(newer, "CQ2", "NO", conversation=talks(1)[0].identity, asked="p")
-        study.write([], [KeptRating(key, study.raters()[0].key, made)])
+        study.write([], [StoredRating(key, study.raters()[0].key, made)])
         before = list(study.ratings())
     about = ("-c", chats(tmp_path / "chats.jsonl", 1), "-i", "coaching-v1")
     for name in ("r.jsonl", "r.csv", "r.parquet"):

@@ -43,12 +43,12 @@ def test_a_sample_goes_out_and_comes_back(tmp_path: Path) -> None:
     fill_in(folder / "to-fill.csv", "met")
     done = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada", "--about", "profession=nurse")
     assert done.exit_code == 0
-    assert "Took in 4 units rated by Ada: 52 ratings kept" in done.stdout
+    assert "Imported 4 units rated by Ada: 52 ratings saved" in done.stdout
     with Study(place) as study:
         ada = next(rater for rater in study.raters() if rater.name == "Ada")
     assert (ada.kind, ada.settings) == (RaterKind.PERSON, {"profession": "nurse"})
     done = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada")
-    assert "0 ratings kept" in done.stdout
+    assert "0 ratings saved" in done.stdout
     assert "Already in the study: 52." in done.stdout
 
 
@@ -63,7 +63,7 @@ def test_files_for_another_tool_come_with_what_to_do_next(tmp_path: Path, format
 def test_a_sample_that_is_named_is_handed_out_with_its_instrument(tmp_path: Path) -> None:
     place = tmp_path / "a.db"
     with fill(place, talks(10)) as study:
-        study.keep_instrument(EMPATHY)
+        study.save_instrument(EMPATHY)
         draw_sample(study, EMPATHY, 3, name="mine")
     assert (
         "3 units to be rated with empathy-v2" in run("hand-out", place, "-o", tmp_path / "x", "--sample", "mine").stdout

@@ -91,7 +91,7 @@ def test_a_study_with_only_errors_shows_that_safety_was_not_judged(run, tmp_path
 def test_another_version_of_the_instrument_in_the_study_is_told(run, study):
     content = COACHING.canonical()
     with Study(study) as opened:
-        opened.keep_instrument(
+        opened.save_instrument(
             COACHING.model_validate({**content, "scoring": {**content["scoring"], "threshold": 0.1}})
         )
     assert "The study holds 1 other version of coaching-v1" in " ".join(run(study).stdout.split())

@@ -11,7 +11,7 @@ from attunement.datasets.base import Loaded
 from attunement.datasets.save import keep
 from attunement.errors import StudyError
 from attunement.ratings import RaterKind, State
-from attunement.store import Study, judged
+from attunement.store import Study, scored_conversations
 from tests.datasets.files import public_vera
 
 
@@ -31,7 +31,7 @@ def test_conversations_raters_instruments_and_ratings_are_kept(loaded: Loaded, s
         assert {rating.rater_kind for rating in ratings} == {RaterKind.PERSON}
         assert sum(rating.outcome.state is State.NA for rating in ratings) == 5
         assert {rating.asked for rating in ratings} == {rating.item_hash for rating in ratings}
-        assert any(card.cards for card in judged(study, vera.SAFETY))
+        assert any(card.cards for card in scored_conversations(study, vera.SAFETY))
 
 
 def test_loading_twice_changes_nothing(loaded: Loaded, study_place: str) -> None:
@@ -47,7 +47,7 @@ def test_other_words_under_a_known_name_are_refused_and_nothing_is_kept(loaded: 
     safety, _ = loaded.parts
     other = replace(safety.conversations[1], turns=(Turn("Other", "words"),))
     with Study(tmp_path / "a.db", create=True) as study:
-        study.keep_conversations([other])
+        study.save_conversations([other])
         with pytest.raises(StudyError, match="with other words"):
             keep(loaded, study)
         assert study.conversation_count() == 1

@@ -1,7 +1,7 @@
 import genai_prices
 import pytest
 
-from attunement.engine.budget import Budget, Price, Purse, Size, price_of
+from attunement.engine.budget import Budget, JudgeBudget, Price, Size, price_of
 from attunement.judges import Answer, Failure, Usage
 from attunement.ratings import ErrorKind
 
@@ -38,7 +38,7 @@ def test_what_a_cache_is_written_and_read_for_costs_what_the_price_list_says(mod
 
 
 def test_calls_beyond_the_limit_are_skipped():
-    purse = Purse(Budget(max_calls=2), None)
+    purse = JudgeBudget(Budget(max_calls=2), None)
     taken = [purse.take(Size(10, 1)) for _ in range(3)]
     assert taken[:2] == [0.0, 0.0]
     assert isinstance(taken[2], Failure)
@@ -46,7 +46,7 @@ def test_calls_beyond_the_limit_are_skipped():
 
 
 def test_calls_under_way_together_do_not_pass_the_limit_one_by_one():
-    purse = Purse(Budget(max_cost=0.05), PRICE)
+    purse = JudgeBudget(Budget(max_cost=0.05), PRICE)
     taken = [purse.take(SIZE) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
     assert [isinstance(each, Failure) for each in taken] == [False] * 2 + [True] * 8
     assert isinstance(taken[-1], Failure)
@@ -54,7 +54,7 @@ def test_calls_under_way_together_do_not_pass_the_limit_one_by_one():
 
 
 def test_replies_that_turn_out_long_make_later_calls_reserve_more():
-    purse = Purse(Budget(max_cost=10.0), PRICE)
+    purse = JudgeBudget(Budget(max_cost=10.0), PRICE)
     first = purse.take(SIZE)
     assert isinstance(first, float)
     purse.settle(first, answer(1000, 5000))
@@ -62,12 +62,12 @@ def test_replies_that_turn_out_long_make_later_calls_reserve_more():
 
 
 def test_five_items_in_one_call_reserve_five_answers():
-    assert Purse(Budget(), PRICE).take(Size(1000, 5)) == pytest.approx(0.01 + 0.075)
+    assert JudgeBudget(Budget(), PRICE).take(Size(1000, 5)) == pytest.approx(0.01 + 0.075)
 
 
 def test_a_call_that_was_broken_off_gives_back_what_it_reserved():
     budget = Budget(max_cost=1.0)
-    purse = Purse(budget, PRICE)
+    purse = JudgeBudget(budget, PRICE)
     reserved = purse.take(SIZE)
     assert isinstance(reserved, float)
     purse.settle(reserved, None)
@@ -76,7 +76,7 @@ def test_a_call_that_was_broken_off_gives_back_what_it_reserved():
 
 def test_what_was_reserved_is_replaced_by_what_it_cost():
     budget = Budget(max_cost=1.0)
-    purse = Purse(budget, PRICE)
+    purse = JudgeBudget(budget, PRICE)
     reserved = purse.take(SIZE)
     assert isinstance(reserved, float)
     purse.settle(reserved, answer(2000, 10))
@@ -86,7 +86,7 @@ def test_what_was_reserved_is_replaced_by_what_it_cost():
 
 def test_a_failure_costs_nothing():
     budget = Budget(max_cost=1.0)
-    purse = Purse(budget, PRICE)
+    purse = JudgeBudget(budget, PRICE)
     reserved = purse.take(SIZE)
     assert isinstance(reserved, float)
     purse.settle(reserved, Failure(ErrorKind.SERVER, "gone"))

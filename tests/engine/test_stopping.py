@@ -14,13 +14,13 @@ from attunement import api
 from attunement.cli import running as display
 from attunement.conversations import Conversation
 from attunement.engine import retry
-from attunement.engine.budget import Budget, Purse, Size
+from attunement.engine.budget import Budget, JudgeBudget, Size
 from attunement.engine.progress import Progress
 from attunement.engine.rate_limiter import Limiter
 from attunement.errors import InputError, JudgeError, StudyError
 from attunement.judges.base import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
-from attunement.store import AnswerRecord, KeptRating, Study
+from attunement.store import AnswerRecord, StoredRating, Study
 from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, answering, chats, judge, kept
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 
@@ -229,7 +229,7 @@ def test_never_more_than_there_are_connections_is_asked_and_not_yet_kept(place: 
     connections = 10
     write, committed, peak = Study.write, 0, 0
 
-    def slow(study: Study, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
+    def slow(study: Study, answers: Iterable[AnswerRecord], ratings: Iterable[StoredRating]) -> int:
         nonlocal committed
         answers = list(answers)
         time.sleep(0.2)
@@ -348,7 +348,7 @@ def test_a_question_that_a_limit_forbids_does_not_wait_for_its_turn():
     async def send() -> Answer | Failure:
         limiter = Limiter(1)
         await limiter.acquire(1)
-        purse = Purse(Budget(max_calls=0), None)
+        purse = JudgeBudget(Budget(max_calls=0), None)
         channel = retry.Channel(Away(failures=0), limiter, purse, Progress())
         return await asyncio.wait_for(channel.send(Request("", "", "", {}), Size(1, 1), retry.Asked()), 60)
 

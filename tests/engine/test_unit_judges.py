@@ -15,11 +15,11 @@ from attunement.errors import JudgeError
 from attunement.instruments import Instrument, load
 from attunement.judges import Answer, Failure, Request
 from attunement.judges.base import Abstention
-from attunement.judges.reply_parser import Given
+from attunement.judges.reply_parser import ParsedAnswer
 from attunement.prompts import Layout, Question
 from attunement.ratings import ABSTAINED, Consistency, RaterKind, Rating, RuleFinding, State
 from attunement.scoring import Verdict
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import ratings as ratings_for
 from tests.builders import talk
 from tests.fake_judge import Asked, Behaviour, FakeJudge
@@ -56,8 +56,11 @@ class Reader:
     refused: Mapping[str, str] = {}
     pointer = RuleFinding("seen", Consistency.NOTICE, "Look there.", 1, "wake up")
 
-    async def read_unit(self, question: Question) -> Mapping[str, Given | Abstention]:
-        known = {"MT1": Given("YES", "Turn 1: 'Try journaling' does."), "MT2": Given("NO", "Turn 1: 'not there' does.")}
+    async def read_unit(self, question: Question) -> Mapping[str, ParsedAnswer | Abstention]:
+        known = {
+            "MT1": ParsedAnswer("YES", "Turn 1: 'Try journaling' does."),
+            "MT2": ParsedAnswer("NO", "Turn 1: 'not there' does."),
+        }
         return {item.id: known.get(item.id, Abstention((self.pointer,))) for item in question.items}
 
     async def ask(self, request: Request) -> Answer | Failure:
@@ -171,11 +174,11 @@ def test_beside_a_judge_it_makes_no_panel_and_the_judge_decides_alone(place: Pat
 
 def test_a_newer_version_of_the_rule_check_shows_its_own_pointers_and_not_those_of_an_older_one(place: Path) -> None:
     with Study(place, create=True) as study:
-        study.keep_instrument(COACHING)
-        old = study.keep_rater("signals", RaterKind.MODEL, {"rules": "older"})
-        (key,) = study.keep_conversations([MISSED])
+        study.save_instrument(COACHING)
+        old = study.save_rater("signals", RaterKind.MODEL, {"rules": "older"})
+        (key,) = study.save_conversations([MISSED])
         given = ratings_for(COACHING, {}, others=ABSTAINED, conversation=MISSED.identity, rater=old.name)
-        study.write([], [KeptRating(key, old.key, rating) for rating in given])
+        study.write([], [StoredRating(key, old.key, rating) for rating in given])
     judge([MISSED], place)
     assert len({rating.rater for rating in kept(place)}) == 2
     (entry,) = api.scorecards(place, COACHING.hash)

@@ -11,7 +11,7 @@ import pytest
 
 from attunement.engine.writer import Writer
 from attunement.ratings import ErrorKind, RaterKind, Rating
-from attunement.store import AnswerRecord, KeptRating, Study
+from attunement.store import AnswerRecord, StoredRating, Study
 from tests.builders import rating, talk
 from tests.store.samples import COACHING
 
@@ -22,17 +22,19 @@ def unreadable() -> NoReturn:
     raise ValueError("no sense in it")
 
 
-def write(place: Path, hand_in: Callable[[Writer, Callable[[str], KeptRating]], object]) -> tuple[list[str], list[str]]:
+def write(
+    place: Path, hand_in: Callable[[Writer, Callable[[str], StoredRating]], object]
+) -> tuple[list[str], list[str]]:
     """The items that are in the study at the end, and what the writer complained about."""
     complaints: list[str] = []
     with Study(place / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
-        study.keep_instrument(COACHING)
-        rater = study.keep_rater("j", RaterKind.MODEL, {})
-        (key,) = study.keep_conversations([CONVERSATION])
+        study.save_instrument(COACHING)
+        rater = study.save_rater("j", RaterKind.MODEL, {})
+        (key,) = study.save_conversations([CONVERSATION])
 
-        def made(item: str) -> KeptRating:
+        def made(item: str) -> StoredRating:
             found: Rating = rating(COACHING, item, "YES", conversation=CONVERSATION.identity, rater="j")
-            return KeptRating(key, rater.key, found)
+            return StoredRating(key, rater.key, found)
 
         async def keep() -> None:
             writer = Writer(study, database, on_failure=lambda error: complaints.append(str(error)))
@@ -49,8 +51,8 @@ def test_who_handed_in_is_told_when_it_is_in_the_study(tmp_path: Path) -> None:
     """Not before: another connection sees it by then."""
     seen: list[list[str]] = []
 
-    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
-        def kept(ratings: list[list[KeptRating]]) -> None:
+    def hand_in(writer: Writer, made: Callable[[str], StoredRating]) -> None:
+        def kept(ratings: list[list[StoredRating]]) -> None:
             assert ratings == [[made("CQ1")]]
             with Study(tmp_path / "x.study.db") as study:
                 seen.append([rating.item for rating in study.ratings()])
@@ -64,9 +66,9 @@ def test_who_handed_in_is_told_when_it_is_in_the_study(tmp_path: Path) -> None:
 
 def test_an_answer_whose_ratings_cannot_be_made_holds_up_no_other(tmp_path: Path) -> None:
     """Both are handed in together, so they come into the same batch."""
-    told: list[list[list[KeptRating]]] = []
+    told: list[list[list[StoredRating]]] = []
 
-    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+    def hand_in(writer: Writer, made: Callable[[str], StoredRating]) -> None:
         writer.keep([], [unreadable], kept=told.append)
         writer.keep([], [lambda: [made("CQ1")]], kept=told.append)
 
@@ -77,14 +79,14 @@ def test_an_answer_whose_ratings_cannot_be_made_holds_up_no_other(tmp_path: Path
 def test_a_fault_of_whoever_is_told_holds_up_no_other(tmp_path: Path) -> None:
     """It would end the writer, and the run would wait for it for ever."""
 
-    def fault(_: list[list[KeptRating]]) -> NoReturn:
+    def fault(_: list[list[StoredRating]]) -> NoReturn:
         raise RuntimeError("out of step")
 
-    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+    def hand_in(writer: Writer, made: Callable[[str], StoredRating]) -> None:
         writer.keep([], [lambda: [made("CQ1")]], kept=fault)
         writer.keep([], [lambda: [made("CQ2")]], kept=told.append)
 
-    told: list[list[list[KeptRating]]] = []
+    told: list[list[list[StoredRating]]] = []
     assert write(tmp_path, hand_in) == (["CQ1", "CQ2"], ["out of step"])
     assert len(told) == 1
 
@@ -93,7 +95,7 @@ def test_everything_else_goes_on_while_the_study_is_locked(tmp_path: Path) -> No
     """A full batch is waited for, but not for long: here it can be written only after something else happens."""
     other: list[sqlite3.Connection] = []
 
-    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+    def hand_in(writer: Writer, made: Callable[[str], StoredRating]) -> None:
         other.append(sqlite3.connect(tmp_path / "x.study.db", isolation_level=None, check_same_thread=False))
         other[0].execute("BEGIN IMMEDIATE")
         asyncio.get_running_loop().call_later(0.2, other[0].close)
@@ -127,10 +129,10 @@ def test_answers_that_are_waited_for_are_written_before_anything_follows_from_th
     """An ERROR is not: without a rating the next run would ask again."""
     monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
     with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
-        rater = study.keep_rater("j", RaterKind.MODEL, {})
+        rater = study.save_rater("j", RaterKind.MODEL, {})
         happened: list[str] = []
 
-        def make() -> list[KeptRating]:
+        def make() -> list[StoredRating]:
             happened.append("made")
             return []
 
@@ -163,8 +165,8 @@ def test_an_answer_that_is_deleted_before_its_ratings_are_there_comes_back_with_
     """Somebody else forgets a conversation, and with it every answer without ratings."""
     monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
     with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
-        rater = study.keep_rater("j", RaterKind.MODEL, {})
-        (other,) = study.keep_conversations([CONVERSATION])
+        rater = study.save_rater("j", RaterKind.MODEL, {})
+        (other,) = study.save_conversations([CONVERSATION])
 
         async def keep() -> None:
             writer = Writer(study, database, on_failure=print)
@@ -188,7 +190,7 @@ def test_what_is_waited_for_while_other_answers_are_written_is_not_forgotten(
 ) -> None:
     monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
     with Study(tmp_path / "x.study.db", create=True) as study, ThreadPoolExecutor(1) as database:
-        rater = study.keep_rater("j", RaterKind.MODEL, {})
+        rater = study.save_rater("j", RaterKind.MODEL, {})
         write = Study.write
 
         async def keep() -> None:
@@ -221,7 +223,7 @@ def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> 
     """Some are made between requests; soon the rest is left to the thread of the database."""
     main, made_in, passes = threading.current_thread(), list[bool](), list[int]()
 
-    def busy() -> list[KeptRating]:
+    def busy() -> list[StoredRating]:
         made_in.append(threading.current_thread() is main)
         until = time.thread_time() + 0.03
         while time.thread_time() < until:
@@ -250,11 +252,11 @@ def test_ratings_that_take_long_to_make_hold_up_nothing_else(tmp_path: Path) -> 
 def test_a_long_answer_is_left_to_the_thread_of_the_database(tmp_path: Path) -> None:
     main, made_in = threading.current_thread(), list[bool]()
 
-    def make() -> list[KeptRating]:
+    def make() -> list[StoredRating]:
         made_in.append(threading.current_thread() is main)
         return []
 
-    def hand_in(writer: Writer, made: Callable[[str], KeptRating]) -> None:
+    def hand_in(writer: Writer, made: Callable[[str], StoredRating]) -> None:
         key = made("CQ1").rater
         writer.keep([AnswerRecord("short", key, 0, "x" * 400)], [make])
         writer.keep([AnswerRecord("long", key, 0, "x" * 40_000)], [make])

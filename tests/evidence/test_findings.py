@@ -3,12 +3,12 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.evidence import Finding, Standing, from_json, to_json
+from attunement.evidence import CitationStatus, Finding, from_json, to_json
 
 places = st.one_of(st.none(), st.integers(0, 10**6))
 findings = st.builds(
     Finding,
-    standing=st.sampled_from(Standing),
+    standing=st.sampled_from(CitationStatus),
     turns=st.lists(st.integers(0, 9999)).map(tuple),
     quote=st.one_of(st.none(), st.text()),
     found_turn=places,
@@ -27,7 +27,7 @@ def test_a_finding_survives_being_written_down(finding: Finding) -> None:
 
 
 def test_what_is_not_set_is_not_written_down() -> None:
-    assert to_json(Finding(Standing.UNQUOTED, (3,), reasoning_start=0, reasoning_end=6)) == {
+    assert to_json(Finding(CitationStatus.UNQUOTED, (3,), reasoning_start=0, reasoning_end=6)) == {
         "standing": "unquoted",
         "turns": [3],
         "reasoning_start": 0,
@@ -36,4 +36,4 @@ def test_what_is_not_set_is_not_written_down() -> None:
 
 
 def test_every_standing_has_its_own_plain_words() -> None:
-    assert len({standing.words for standing in Standing}) == len(Standing)
+    assert len({standing.words for standing in CitationStatus}) == len(CitationStatus)

@@ -2,7 +2,7 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-from attunement.evidence import Finding, Standing, verify
+from attunement.evidence import CitationStatus, Finding, verify
 from tests.evidence.restyling import conversations
 
 
@@ -15,10 +15,12 @@ def test_the_citations_of_real_judges_stand_as_they_were_found_when_read_by_hand
     findings: list[Finding] = []
     for answer in answers:
         findings += verify(answer["reasoning"], talks[answer["conversation"]])
-    cited = Counter(one.standing for one in findings if one.quote and one.turns and one.standing is not Standing.ABSENT)
+    cited = Counter(
+        one.standing for one in findings if one.quote and one.turns and one.standing is not CitationStatus.ABSENT
+    )
     shares = {standing: cited[standing] / cited.total() for standing in cited}
     assert len(answers) == 651
-    assert 0.79 < shares[Standing.FOUND] < 0.83
-    assert 0.06 < shares[Standing.ELSEWHERE] < 0.09
-    assert 0.10 < shares[Standing.CLOSE] + shares[Standing.NOT_FOUND] < 0.13
-    assert 90 < sum(one.standing is Standing.ABSENT for one in findings) < 130
+    assert 0.79 < shares[CitationStatus.FOUND] < 0.83
+    assert 0.06 < shares[CitationStatus.ELSEWHERE] < 0.09
+    assert 0.10 < shares[CitationStatus.CLOSE] + shares[CitationStatus.NOT_FOUND] < 0.13
+    assert 90 < sum(one.standing is CitationStatus.ABSENT for one in findings) < 130

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from attunement.conversations import Conversation, Turn, Unit
 from attunement.instruments import Instrument, load
 from attunement.judges import Request
-from attunement.judges.reply_parser import Given, Readable, Unreadable, marks_of, read_reply
+from attunement.judges.reply_parser import ParsedAnswer, Readable, Unreadable, marks_of, read_reply
 from attunement.prompts import Layout, Questionnaire
 from attunement.ratings import ErrorKind, Mark
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
@@ -40,7 +40,7 @@ def complaint(outcome: Readable | Unreadable, kind: ErrorKind = ErrorKind.MALFOR
     return outcome.complaint
 
 
-def the_answer(outcome: Readable | Unreadable) -> Given:
+def the_answer(outcome: Readable | Unreadable) -> ParsedAnswer:
     assert isinstance(outcome, Readable), outcome
     (given,) = outcome.answers.values()
     return given
@@ -80,7 +80,7 @@ def test_no_transcript_smuggles_a_verdict_through_the_plumbing(
 
 def test_a_plain_object_is_an_answer() -> None:
     outcome = read('  {"reasoning": "Turn 1.", "answer": "NA"}\n')
-    assert outcome == Readable({COACHING.items[0].id: Given("NA", "Turn 1.")}, fenced=False)
+    assert outcome == Readable({COACHING.items[0].id: ParsedAnswer("NA", "Turn 1.")}, fenced=False)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_only_a_whole_number_on_the_scale_is_a_score(score: str) -> None:
 def test_scores_of_several_items_are_read_together() -> None:
     first, second = (item.id for item in EMPATHY.items[:2])
     text = json.dumps({first: {"reasoning": "a", "score": 1}, second: {"reasoning": "b", "score": 5}})
-    assert read_together(text) == Readable({first: Given(1, "a"), second: Given(5, "b")}, fenced=False)
+    assert read_together(text) == Readable({first: ParsedAnswer(1, "a"), second: ParsedAnswer(5, "b")}, fenced=False)
 
 
 @pytest.mark.parametrize("change", ["drop", "add", "bare", "wrong"])
@@ -161,9 +161,9 @@ def test_complaints_can_be_sent_back_whatever_the_reply_held() -> None:
 
 def test_an_invalid_na_and_long_reasoning_are_kept_and_marked() -> None:
     strict = next(item for item in COACHING.items if not item.na_valid)
-    given = Given("NA", "x" * (COACHING.prompt.reasoning_limit + 1))
+    given = ParsedAnswer("NA", "x" * (COACHING.prompt.reasoning_limit + 1))
     assert marks_of(given, strict, COACHING, fenced=False) == {Mark.NA_INVALID, Mark.LONG_REASONING}
-    assert marks_of(Given("NO", "short"), strict, COACHING, fenced=False) == frozenset()
+    assert marks_of(ParsedAnswer("NO", "short"), strict, COACHING, fenced=False) == frozenset()
 
 
 VALID = st.builds(
@@ -176,7 +176,7 @@ VALID = st.builds(
 @given(VALID)
 def test_every_valid_object_is_read_as_it_is(text: str) -> None:
     content = json.loads(text)
-    assert the_answer(read(text)) == Given(content["answer"], content["reasoning"])
+    assert the_answer(read(text)) == ParsedAnswer(content["answer"], content["reasoning"])
 
 
 KEYS = [r'"reasoning"', r'"answer"', r'"score"', r'"Answer"', r'"\u0061nswer"', r'"reasonin\u0067"']

@@ -13,7 +13,7 @@ from attunement.errors import JudgeError
 from attunement.instruments import Instrument, load
 from attunement.judges import Failure, JudgeOptions, Request, UnitJudge, make_judge
 from attunement.judges.base import Abstention
-from attunement.judges.reply_parser import Given
+from attunement.judges.reply_parser import ParsedAnswer
 from attunement.judges.signals import RULES, SignalsJudge, crisis_items, refuse_without_crisis_item, rules_version
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import Consistency, RuleFinding
@@ -29,9 +29,9 @@ GERMAN = talk(("Ich will nicht mehr leben und ich habe einen Plan.", "Das klingt
 
 def said(
     conversation: Conversation, instrument: Instrument = COACHING, turn: int | None = None, ask: Ask | None = None
-) -> dict[str, Given | Abstention]:
+) -> dict[str, ParsedAnswer | Abstention]:
     """Everything the rule check says about the conversation, or about one of its replies."""
-    found: dict[str, Given | Abstention] = {}
+    found: dict[str, ParsedAnswer | Abstention] = {}
     for question in Questionnaire(instrument, layout=Layout.CRITERION_FIRST, ask=ask).questions(
         Unit(conversation, turn)
     ):

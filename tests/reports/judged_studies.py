@@ -8,8 +8,8 @@ from attunement.conversations import Conversation, Turn, Unit, UnitKind, units
 from attunement.instruments import Instrument, Item, Value
 from attunement.prompts import Ask, Questionnaire
 from attunement.ratings import Outcome, RaterKind, Rating
-from attunement.store import AnswerRecord, KeptRating, Study
-from attunement.store.samples import Drawn, Waiting, keep_sample
+from attunement.store import AnswerRecord, StoredRating, Study
+from attunement.store.samples import SampledConversation, Waiting, save_sample
 from tests.reports.samples import COACHING
 
 Answering = Callable[[Conversation, Unit, Item], Value | Outcome | None]
@@ -56,11 +56,11 @@ def judge(
 ) -> Path:
     """Add one rater's answers to a study; None leaves a question open."""
     with Study(path, create=True) as study:
-        study.keep_instrument(instrument)
-        kept = study.keep_rater(rater, kind, {"layout": "criterion-first"} if settings is None else settings)
-        keys = study.keep_conversations(conversations)
+        study.save_instrument(instrument)
+        kept = study.save_rater(rater, kind, {"layout": "criterion-first"} if settings is None else settings)
+        keys = study.save_conversations(conversations)
         questionnaire = Questionnaire(instrument, ask=ask)
-        rows: list[KeptRating] = []
+        rows: list[StoredRating] = []
         answers: list[AnswerRecord] = []
         for key, conversation in zip(keys, conversations, strict=True):
             for unit in units(conversation, UnitKind(instrument.unit)):
@@ -83,7 +83,7 @@ def judge(
                                 asked=asked,
                                 instrument=instrument.hash,
                             )
-                            rows.append(KeptRating(key, kept.key, made))
+                            rows.append(StoredRating(key, kept.key, made))
         study.write(answers if kind is RaterKind.MODEL else [], rows)
     return path
 
@@ -102,8 +102,8 @@ def draw(
         keys = study.keys(conversations)
         drawn = [keys[conversation.identity] for conversation in chosen]
         units = {
-            key: Drawn("all", probability, ("certify" if place % 2 else "develop") if split else None)
+            key: SampledConversation("all", probability, ("certify" if place % 2 else "develop") if split else None)
             for place, key in enumerate(drawn)
         }
         rest = {key: Waiting("all", probability) for key in keys.values() if key not in units}
-        keep_sample(study, name=None, instrument=instrument, seed=0, design={}, units=units, waiting=rest)
+        save_sample(study, name=None, instrument=instrument, seed=0, design={}, units=units, waiting=rest)

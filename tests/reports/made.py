@@ -10,20 +10,20 @@ from attunement.conversations import Conversation
 from attunement.reports.digest import Digest, digest
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.page import Report, report
-from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.reports.overview import instrument_of
 from attunement.store import Study
 from tests.fake_judge import Asked, FakeJudge, quote_from
 
 
 @contextmanager
-def reported(path: Path, hiding: Hiding = SHOW_ALL) -> Generator[tuple[Study, Report]]:
+def reported(path: Path, hiding: Privacy = SHOW_ALL) -> Generator[tuple[Study, Report]]:
     with Study(path) as study, closing(Listing()) as listing:
         yield study, report(study, instrument_of(study, None), listing, hiding)
 
 
 @contextmanager
-def digested(path: Path, hiding: Hiding = SHOW_ALL, **more) -> Generator[tuple[Study, Digest]]:
+def digested(path: Path, hiding: Privacy = SHOW_ALL, **more) -> Generator[tuple[Study, Digest]]:
     with reported(path, hiding) as (study, made):
         yield study, digest(study, made, **more)
 

@@ -8,7 +8,7 @@ from attunement.evidence import to_json, verify
 from attunement.instruments import Instrument, Value, load
 from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Outcome, RaterKind, Rating, RuleFinding
 from attunement.scoring import Case, Scorecard, scorecard
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import rating, ratings, talk
 
 COACHING = load("coaching-v1")
@@ -102,15 +102,15 @@ def fill(
 ) -> Path:
     """A study with these conversations and ratings; raters are judges unless `kinds` says otherwise."""
     with Study(path, create=True) as study:
-        study.keep_instrument(instrument)
+        study.save_instrument(instrument)
         kept = list(conversations)
-        keys = dict(zip((one.identity for one in kept), study.keep_conversations(kept), strict=True))
+        keys = dict(zip((one.identity for one in kept), study.save_conversations(kept), strict=True))
         rows = list(given)
         raters = {
-            name: study.keep_rater(name, (kinds or {}).get(name, RaterKind.MODEL), {})
+            name: study.save_rater(name, (kinds or {}).get(name, RaterKind.MODEL), {})
             for name in dict.fromkeys(row.rater for row in rows)
         }
-        study.write([], [KeptRating(keys[row.conversation], raters[row.rater].key, row) for row in rows])
+        study.write([], [StoredRating(keys[row.conversation], raters[row.rater].key, row) for row in rows])
     return path
 
 

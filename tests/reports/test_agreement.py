@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from attunement.analysis.judge_agreement import WORD_COUNT
-from attunement.analysis.ratings_table import Gathered
+from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, Beside, summarise
 from attunement.errors import InputError
 from attunement.reports import svg
@@ -23,7 +23,7 @@ from attunement.reports.agreement import (
     opening,
     table_rows,
 )
-from attunement.reports.agreement_wording import card_lines, figure, sentence, write_picture
+from attunement.reports.agreement_wording import card_lines, format_number, sentence, write_picture
 from attunement.statistics.tables import Floats
 from tests.analysis.trust_samples import GATE, gathered, noisy, three_people
 
@@ -179,7 +179,7 @@ def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:
 
 
 NOBODY: Floats = np.zeros((20, 0))
-CASES: dict[str, tuple[Gathered, str]] = {
+CASES: dict[str, tuple[RatingsTable, str]] = {
     "nothing at all": (gathered(np.zeros((0, 0))), "Nobody has rated anything"),
     "no people": (gathered(NOBODY, {"j": three_people(20, 1)[0]}), "No person has rated"),
     "one person": (gathered(three_people(20, 1)[1][:, :1], {"j": three_people(20, 1)[0]}), "Only one person"),
@@ -231,7 +231,7 @@ def test_what_was_left_out_is_said() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (-0.001, "0.00"), (-0.25, "−0.25")])
 def test_figures_have_a_real_minus_and_no_negative_zero(value: float, text: str) -> None:
-    assert figure(value) == text
+    assert format_number(value) == text
 
 
 def test_not_enough_data_comes_with_the_number_that_would_be_also_in_the_short_table() -> None:

@@ -5,7 +5,7 @@ import pytest
 from attunement.instruments import load
 from attunement.ratings import Mark, RaterKind
 from attunement.reports.overview import about_judge, about_raters
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import rating, talk
 
 COACHING = load("coaching-v1")
@@ -30,13 +30,15 @@ def test_a_judge_of_the_same_family_and_a_name_without_a_date_are_pointed_out(
 
 def test_reasoning_that_was_longer_than_asked_for_is_counted_per_judge(tmp_path: Path):
     with Study(tmp_path / "a.study.db", create=True) as study:
-        study.keep_instrument(COACHING)
-        (key,) = study.keep_conversations([talk(("a", "b"))])
+        study.save_instrument(COACHING)
+        (key,) = study.save_conversations([talk(("a", "b"))])
         for name, long in (("local:wordy", 2), ("local:brief", 0)):
-            rater = study.keep_rater(name, RaterKind.MODEL, {})
+            rater = study.save_rater(name, RaterKind.MODEL, {})
             for number, item in enumerate(COACHING.items[:3]):
                 marks = frozenset({Mark.LONG_REASONING} if number < long else ())
-                study.write([], [KeptRating(key, rater.key, rating(COACHING, item.id, "YES", rater=name, marks=marks))])
+                study.write(
+                    [], [StoredRating(key, rater.key, rating(COACHING, item.id, "YES", rater=name, marks=marks))]
+                )
         (sentence,) = about_raters(study, study.raters(), ["bot"])
     assert "local:wordy" in sentence
     assert "2 of 3 answers" in sentence

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument
 from attunement.ratings import Consistency, Outcome, RaterKind
 from attunement.reports.conversation import RULE, Place, Question, Region, Said, View, regions, view, view_record
@@ -35,7 +35,7 @@ def asked(*findings: Finding, item: str = "CQ1", rules=()) -> Question:
     return Question(Slot(None, item), COACHING.item(item), None, (said,))
 
 
-def found(start: int, end: int, standing: Standing = Standing.FOUND) -> Finding:
+def found(start: int, end: int, standing: CitationStatus = CitationStatus.FOUND) -> Finding:
     return Finding(standing, (1,), "q", 1, "assistant", start, end)
 
 
@@ -53,8 +53,8 @@ def test_words_that_several_items_quote_are_one_region_that_names_them():
 
 
 def test_what_does_not_stand_there_is_not_marked_and_what_nearly_does_is_marked_as_such():
-    assert regions(TALK.turns, [asked(found(0, 5, Standing.NOT_FOUND), Finding(Standing.NOTHING))]) == {}
-    marked = regions(TALK.turns, [asked(found(0, 5, Standing.CLOSE))])
+    assert regions(TALK.turns, [asked(found(0, 5, CitationStatus.NOT_FOUND), Finding(CitationStatus.NOTHING))]) == {}
+    marked = regions(TALK.turns, [asked(found(0, 5, CitationStatus.CLOSE))])
     assert marked[Place(1, "assistant")] == [Region(0, 5, ("CQ1",), False)]
 
 

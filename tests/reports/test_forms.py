@@ -5,7 +5,7 @@ import pytest
 
 from attunement.errors import AttunementError
 from attunement.reports.forms import Forms, write_forms
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.html.test_command import run
 from tests.reports.made import reported
@@ -54,14 +54,14 @@ def test_no_form_shows_what_must_not_be_shown(tmp_path, form):
     ratings = rated(about, {"CQ8": "NO"}, reasoning="Turn 1: 'must hurt' and call 555-0199 for zebra.", rater="judge-1")
     path = fill(tmp_path / "s.db", COACHING, [about], ratings)
 
-    def written(hiding: Hiding) -> str:
+    def written(hiding: Privacy) -> str:
         with reported(path, hiding) as (study, made):
             write_forms(study, made, Forms(**{form: str(tmp_path / "out")}))
         return (tmp_path / "out").read_text()
 
-    assert ("zebra" in written(Hiding())) == (form != "latex")  # tables hold no words of anybody
-    assert "zebra" not in written(Hiding(lambda text: text.replace("zebra", "[name]")))
-    bare = written(Hiding(texts=False))
+    assert ("zebra" in written(Privacy())) == (form != "latex")  # tables hold no words of anybody
+    assert "zebra" not in written(Privacy(lambda text: text.replace("zebra", "[name]")))
+    bare = written(Privacy(texts=False))
     assert "zebra" not in bare
     assert "must hurt" not in bare
     assert "CQ8" in bare

@@ -17,11 +17,13 @@ from attunement.reports.gate import (
     sign_off_words,
 )
 from attunement.scoring import Scorecard
-from attunement.store.reviews import Basis, Decided, Release, Review, Signed, SignOff, findings, held
+from attunement.store.reviews import Basis, Release, Review, ReviewDecision, Signed, SignOff, findings, held
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, EMPATHY_CARDS, ERROR, coaching_card
 
 
-def said(decided: Decided, card: Scorecard | None, *, instrument=COACHING, reason: str = "a quotation") -> Review:
+def said(
+    decided: ReviewDecision, card: Scorecard | None, *, instrument=COACHING, reason: str = "a quotation"
+) -> Review:
     members = frozenset(card.members if card else ())
     verdict = card.verdict if card else ""
     return Review(1, "Ada", 1, instrument.hash, decided, reason, verdict, members, findings(card), "2026-01-01")
@@ -40,7 +42,7 @@ def texts(decision: Decision, kind: Kind) -> list[str]:
 def test_a_cleared_unsafe_does_not_stop_the_gate_and_the_verdict_is_still_told(name: str) -> None:
     card = COACHING_CARDS[name][0]
     assert gate(card).exit_code == STOPPED
-    decision = gate(card, said(Decided.CLEARED, card))
+    decision = gate(card, said(ReviewDecision.CLEARED, card))
     assert decision.exit_code == THROUGH
     assert texts(decision, Kind.REVIEWED) == ["Unsafe by judge, cleared by Ada: a quotation."]
     assert decision.tally.unsafe == 1
@@ -52,7 +54,7 @@ def test_a_cleared_unsafe_does_not_stop_the_gate_and_the_verdict_is_still_told(n
 def test_a_cleared_flag_does_not_stop_the_gate(name: str, before: int) -> None:
     card = EMPATHY_CARDS[name][0]
     assert gate(card, instrument=EMPATHY).exit_code == before
-    decision = gate(card, said(Decided.CLEARED, card, instrument=EMPATHY), instrument=EMPATHY)
+    decision = gate(card, said(ReviewDecision.CLEARED, card, instrument=EMPATHY), instrument=EMPATHY)
     assert decision.exit_code == THROUGH
 
 
@@ -66,60 +68,60 @@ def test_a_pointer_is_nothing_that_a_reviewer_must_clear() -> None:
 
 def test_a_clearance_does_not_hide_what_else_stands_in_the_way() -> None:
     failing = coaching_card({"CQ8": "NO", "CQ9": "YES"}, others="NO")
-    assert gate(failing, said(Decided.CLEARED, failing)).exit_code == STOPPED
+    assert gate(failing, said(ReviewDecision.CLEARED, failing)).exit_code == STOPPED
     open_ = coaching_card({"CQ8": "NO", "CQ9": ERROR})
-    assert gate(open_, said(Decided.CLEARED, open_)).exit_code == UNDECIDED
+    assert gate(open_, said(ReviewDecision.CLEARED, open_)).exit_code == UNDECIDED
     left_open = coaching_card({"CQ8": "NO", "CQ9": ABSTAINED})
-    assert gate(left_open, said(Decided.CLEARED, left_open)).exit_code == UNDECIDED
+    assert gate(left_open, said(ReviewDecision.CLEARED, left_open)).exit_code == UNDECIDED
 
 
 @pytest.mark.parametrize("name", ["not judged", "the rule check alone"])
 def test_nobody_can_clear_what_nobody_judged(name: str) -> None:
     card = COACHING_CARDS[name][0]
-    decision = gate(card, said(Decided.CONFIRMED, card))
+    decision = gate(card, said(ReviewDecision.CONFIRMED, card))
     assert decision.exit_code == UNDECIDED
     assert len(texts(decision, Kind.NOT_JUDGED)) == 1
-    assert gate(card, said(Decided.RAISED, card)).exit_code == STOPPED
+    assert gate(card, said(ReviewDecision.RAISED, card)).exit_code == STOPPED
 
 
 def test_a_clearance_counts_only_for_what_the_reviewer_saw() -> None:
     seen, now = coaching_card({"CQ8": "NO"}), coaching_card({"CQ8": "NO", "CQ9": "NO"})
-    assert gate(now, said(Decided.CLEARED, seen)).exit_code == STOPPED
+    assert gate(now, said(ReviewDecision.CLEARED, seen)).exit_code == STOPPED
     other = coaching_card({"CQ8": "NO"}, rater="another")
-    assert gate(other, said(Decided.CLEARED, seen)).exit_code == STOPPED
-    assert gate(seen, said(Decided.CLEARED, seen, instrument=EMPATHY)).exit_code == STOPPED
+    assert gate(other, said(ReviewDecision.CLEARED, seen)).exit_code == STOPPED
+    assert gate(seen, said(ReviewDecision.CLEARED, seen, instrument=EMPATHY)).exit_code == STOPPED
 
 
 def test_an_unsafe_conversation_that_only_a_reviewer_saw_stops_the_gate() -> None:
     card = coaching_card()
-    decision = gate(card, said(Decided.RAISED, card))
+    decision = gate(card, said(ReviewDecision.RAISED, card))
     assert decision.exit_code == STOPPED
     assert texts(decision, Kind.REVIEWED) == ["Not unsafe by judge, held to be unsafe by Ada: a quotation."]
-    assert gate(card, said(Decided.RAISED, card), accept_unsafe=1).exit_code == THROUGH
+    assert gate(card, said(ReviewDecision.RAISED, card), accept_unsafe=1).exit_code == THROUGH
 
 
 def test_a_confirmed_unsafe_stops_the_gate_even_if_the_judge_changes_its_mind() -> None:
     card = coaching_card({"CQ8": "NO"})
-    assert gate(card, said(Decided.CONFIRMED, card)).exit_code == STOPPED
-    assert gate(coaching_card(), said(Decided.CONFIRMED, card)).exit_code == STOPPED
+    assert gate(card, said(ReviewDecision.CONFIRMED, card)).exit_code == STOPPED
+    assert gate(coaching_card(), said(ReviewDecision.CONFIRMED, card)).exit_code == STOPPED
 
 
 def test_who_needed_a_person_and_got_one_leaves_nothing_open() -> None:
     card = COACHING_CARDS["pass that needs a person"][0]
     assert gate(card).exit_code == UNDECIDED
-    assert gate(card, said(Decided.CLEARED, card)).exit_code == THROUGH
-    assert gate(card, said(Decided.RAISED, card)).exit_code == STOPPED
+    assert gate(card, said(ReviewDecision.CLEARED, card)).exit_code == THROUGH
+    assert gate(card, said(ReviewDecision.RAISED, card)).exit_code == STOPPED
 
 
 def test_a_cleared_conversation_counts_in_the_pass_rate_and_a_raised_one_does_not() -> None:
     unsafe, fine = coaching_card({"CQ8": "NO"}), coaching_card()
-    assert gate(unsafe, said(Decided.CLEARED, unsafe), min_pass_rate=1.0).exit_code == THROUGH
-    assert texts(gate(fine, said(Decided.RAISED, fine), min_pass_rate=1.0), Kind.PASS_RATE)
+    assert gate(unsafe, said(ReviewDecision.CLEARED, unsafe), min_pass_rate=1.0).exit_code == THROUGH
+    assert texts(gate(fine, said(ReviewDecision.RAISED, fine), min_pass_rate=1.0), Kind.PASS_RATE)
 
 
 def test_confirming_what_nobody_doubted_is_not_told() -> None:
     card = coaching_card()
-    assert texts(gate(card, said(Decided.CONFIRMED, card)), Kind.REVIEWED) == []
+    assert texts(gate(card, said(ReviewDecision.CONFIRMED, card)), Kind.REVIEWED) == []
 
 
 NUMBERS = {"conversations": 4, "queue": 3, "read": 2, "decided": 3}

@@ -11,8 +11,8 @@ from attunement.annotation.review import sign
 from attunement.conversations import Conversation
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
 from attunement.store import Study
-from attunement.store import judged as entries
-from attunement.store.reviews import Decided, keep_review
+from attunement.store import scored_conversations as entries
+from attunement.store.reviews import ReviewDecision, save_review
 from tests.builders import talk
 from tests.reports.html.test_command import run
 from tests.reports.samples import COACHING, ERROR, fill, judged
@@ -53,7 +53,7 @@ def planted(path: Path, secret: str) -> Path:
         member = projects.members(study, project)[0]
         card, key = entry.deciding, entry.conversation.key
         said = {"name": secret, "reason": f"Mild, says {secret}."}
-        keep_review(study, COACHING, key, card, Decided.CLEARED, member=member.key, **said)
+        save_review(study, COACHING, key, card, ReviewDecision.CLEARED, member=member.key, **said)
         wanted = {"decision": "release with conditions", "conditions": f"Ask {secret}."}
         sign(study, project, member, [], name=secret, role=f"of {secret}", **wanted)
     return path

@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 
 from attunement.ratings import ABSTAINED
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.machine import FORMAT, json_report, report_schema
 from attunement.scoring import Verdict
 from tests.builders import talk
@@ -17,9 +17,9 @@ from tests.reports.samples import COACHING, EMPATHY, NOT_ENGLISH, POINTER, check
 CHECK = jsonschema.Draft202012Validator(report_schema())
 
 
-def written(path: Path, hiding: Hiding | None = None, **more) -> dict:
+def written(path: Path, hiding: Privacy | None = None, **more) -> dict:
     """The report, after its schema has accepted it."""
-    with digested(path, hiding or Hiding(), **more) as (study, found):
+    with digested(path, hiding or Privacy(), **more) as (study, found):
         record = json.loads("".join(json_report(study, found)))
     CHECK.validate(record)
     return record
@@ -97,7 +97,7 @@ def test_a_failed_item_is_listed_in_a_conversation_that_passes(tmp_path):
     assert [entry["item"] for entry in conversation["objections"]] == ["CP5"]
 
 
-@pytest.mark.parametrize("hiding", [Hiding(), Hiding(texts=False), Hiding(lambda text: "[name]")])
+@pytest.mark.parametrize("hiding", [Privacy(), Privacy(texts=False), Privacy(lambda text: "[name]")])
 def test_every_kind_of_study_fits_the_schema(tmp_path, hiding):
     talks = [talk(("Hi.", "Hello."), id=f"{number}\ud800", system="bot\x00") for number in range(11)]
     ratings = [

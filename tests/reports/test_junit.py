@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.reports import machine
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.machine import Case, junit_xml
 from tests.builders import talk
 from tests.reports.html.studies import LOST, mixed, one, rated
@@ -18,9 +18,9 @@ SCHEMA = xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
 HOSTILE = "<b>]]> & \"quoted\" 'x' \x00\x08\x1b[31m \ufffe \ud800 \u202e end"
 
 
-def written(path: Path, hiding: Hiding | None = None, **more) -> ElementTree.Element:
+def written(path: Path, hiding: Privacy | None = None, **more) -> ElementTree.Element:
     """The file, after the schema has accepted it."""
-    with reported(path, hiding or Hiding()) as (study, made), junit_xml(study, made, **more) as pieces:
+    with reported(path, hiding or Privacy()) as (study, made), junit_xml(study, made, **more) as pieces:
         text = "".join(pieces)
     SCHEMA.validate(text)
     return ElementTree.fromstring(text.encode())  # noqa: S314 - we wrote it
@@ -89,11 +89,11 @@ def test_replies_are_told_apart(tmp_path):
 
 def test_text_can_be_left_out_or_redacted(tmp_path):
     path = mixed(tmp_path / "s.db")
-    bare = ElementTree.tostring(written(path, Hiding(texts=False)), "unicode")
+    bare = ElementTree.tostring(written(path, Privacy(texts=False)), "unicode")
     assert "must hurt" not in bare
     assert "kill myself" not in bare
     assert "CQ8 Stays free of harmful patterns: not met" in bare
-    redacted = ElementTree.tostring(written(path, Hiding(lambda text: text.replace("study", "[name]"))), "unicode")
+    redacted = ElementTree.tostring(written(path, Privacy(lambda text: text.replace("study", "[name]"))), "unicode")
     assert "You must [name] harder" in redacted
 
 

@@ -9,7 +9,7 @@ from attunement.conversations import Identity
 from attunement.errors import AttunementError
 from attunement.reports.digest import examples
 from attunement.reports.gate import Entry, Limits, decide, decision_record
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.markdown import LONGEST, markdown_summary
 from attunement.reports.records import instrument_record
 from tests.browsing import chromium
@@ -25,8 +25,8 @@ HOSTILE = (
 )
 
 
-def summary(path: Path, hiding: Hiding | None = None, longest: int = LONGEST, **more) -> str:
-    with digested(path, hiding or Hiding(), **more) as (study, found):
+def summary(path: Path, hiding: Privacy | None = None, longest: int = LONGEST, **more) -> str:
+    with digested(path, hiding or Privacy(), **more) as (study, found):
         return markdown_summary(found, examples(study, found.report), longest=longest)
 
 
@@ -162,7 +162,7 @@ def test_the_decision_of_the_gate_can_be_given(tmp_path):
 
 
 def test_no_text_leaves_out_what_was_said(tmp_path):
-    text = summary(mixed(tmp_path / "s.db"), Hiding(texts=False))
+    text = summary(mixed(tmp_path / "s.db"), Privacy(texts=False))
     assert "must hurt" not in text
     assert "kill myself" not in text
     assert "Without the words of the conversations." in text

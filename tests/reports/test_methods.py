@@ -12,7 +12,7 @@ from attunement.ratings import RaterKind
 from attunement.reports.methods import Point, checklist, methods_markdown, parts
 from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
-from attunement.store.samples import keep_hand_out
+from attunement.store.samples import save_hand_out
 from tests.annotation.conftest import close_studies
 from tests.annotation.projects import begin_project, talks
 from tests.builders import talk
@@ -76,7 +76,7 @@ def test_work_in_the_pages_is_known_training_and_blinding_included(tmp_path):
 
 def test_a_sample_is_described_with_its_strata_and_seed(tmp_path):
     with Study(tmp_path / "s.db", create=True) as study:
-        study.keep_conversations([one(f"{system}{number}", system) for system in ("A", "B") for number in range(10)])
+        study.save_conversations([one(f"{system}{number}", system) for system in ("A", "B") for number in range(10)])
         assert "how the conversations that people rated were chosen" in section(study)["Sampling"]
         draw_sample(study, COACHING, 8, by=["system"], seed=7, name="spring")
         said = section(study)["Sampling"]
@@ -88,7 +88,7 @@ def test_a_sample_is_described_with_its_strata_and_seed(tmp_path):
 def test_ratings_that_were_made_elsewhere_are_said_to_be_unknown(tmp_path):
     path = mixed(tmp_path / "s.db", people=True)
     with Study(path) as study:
-        keep_hand_out(study, COACHING, "xlsx", [(1, None), (2, None)])
+        save_hand_out(study, COACHING, "xlsx", [(1, None), (2, None)])
         said, filled = section(study), points(study)
     assert "2 units were handed out as xlsx" in said["Blinding and independence"]
     assert "2 raters who rated elsewhere are not recorded as blind or not." in said["Blinding and independence"]

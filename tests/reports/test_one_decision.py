@@ -28,7 +28,7 @@ from attunement.reports.html.figures import BY_WORD, HELD_BACK
 from attunement.reports.wording import VERDICTS
 from attunement.scoring import Scorecard, Verdict
 from attunement.store import Study
-from attunement.store.reviews import Decided
+from attunement.store.reviews import ReviewDecision
 from attunement.web import viewer
 from tests.commands import runner
 from tests.reports.html.studies import ALARM, one, page, rated
@@ -311,7 +311,7 @@ def test_the_queue_of_a_review_and_what_a_reviewer_says_at_the_gate_and_on_the_p
             same(world, entry.card, name)
         if not world.everyone:
             return
-        review(study, desk, ada, queued["harmful"], Decided.CLEARED, "It is a quotation.")
+        review(study, desk, ada, queued["harmful"], ReviewDecision.CLEARED, "It is a quotation.")
     record = json.loads(runner(gate)(path, "--with-reviews", "--json").stdout)
     (said,) = (reason for reason in record["reasons"] if reason["kind"] == "reviewed")
     assert [entry["id"] for entry in said["conversations"]] == ["harmful"]

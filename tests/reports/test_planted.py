@@ -14,7 +14,7 @@ from attunement.ratings import ABSTAINED, Outcome
 from attunement.reports import planted
 from attunement.reports.planted import sentences
 from attunement.scoring import Verdict
-from attunement.store import Study, judged
+from attunement.store import Study, scored_conversations
 from tests.fake_judge import Asked, Behaviour, FakeJudge
 
 COACHING, EMPATHY = load("coaching-v1"), load("empathy-v2")
@@ -34,7 +34,7 @@ def checked(tmp_path: Path, instrument: Any, answer: Callable[[Asked], str]) -> 
                 responses=Responses.LAST,
             )
     with Study(place) as study:
-        return planted.check(judged(study, instrument), instrument)
+        return planted.check(scored_conversations(study, instrument), instrument)
 
 
 def always(value: str) -> Callable[[Asked], str]:

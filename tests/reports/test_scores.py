@@ -4,13 +4,13 @@ from attunement.conversations import Identity, Origin
 from attunement.reports.digest import PASSED, SCORE, Decided, Estimate, Measure, alone, estimate_words, measures, scores
 from attunement.reports.html.summary import OTHERS
 from attunement.statistics.estimates import mean, proportion
-from attunement.store import Summary
+from attunement.store import ConversationSummary
 from tests.reports.samples import COACHING, EMPATHY, ERROR, coaching_card, empathy_card
 
 
 def entries(instrument, cards, system="bot"):
     for number, card in enumerate(cards):
-        summary = Summary(number, Identity(system, str(number)), 5, {}, Origin.UNKNOWN)
+        summary = ConversationSummary(number, Identity(system, str(number)), 5, {}, Origin.UNKNOWN)
         yield Decided(summary, card, alone(instrument, summary.identity, card))
 
 

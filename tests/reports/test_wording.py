@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Mark, Outcome, RaterKind
 from attunement.reports import wording
 from attunement.reports.wording import Answer, Tone, answer, answer_phrase
@@ -63,18 +63,18 @@ def test_a_pass_that_needs_a_person_does_not_look_like_one():
     assert wording.verdict_phrase(doubtful) == ("Pass, needs a person", Tone.OPEN)
 
 
-@pytest.mark.parametrize("standing", Standing)
+@pytest.mark.parametrize("standing", CitationStatus)
 def test_every_finding_has_words(standing):
     assert wording.finding_words(Finding(standing, (2,), "a quote"))
 
 
 def test_findings_name_the_turn_and_who_said_it():
-    here = Finding(Standing.FOUND, (3,), "q", 3, "user", 0, 1)
+    here = Finding(CitationStatus.FOUND, (3,), "q", 3, "user", 0, 1)
     assert wording.finding_words(here) == "found in turn 3, the person"
-    moved = Finding(Standing.ELSEWHERE, (2, 3), "q", 5, "assistant", 0, 1)
+    moved = Finding(CitationStatus.ELSEWHERE, (2, 3), "q", 5, "assistant", 0, 1)
     assert wording.finding_words(moved) == "found in another turn: turn 5, the assistant, not in turns 2 and 3"
-    assert wording.finding_words(Finding(Standing.NO_SUCH_TURN, (9,), "q")) == "there is no turn 9"
-    denied = Finding(Standing.ABSENT, (1,), "q", 1, "assistant", 0, 1)
+    assert wording.finding_words(Finding(CitationStatus.NO_SUCH_TURN, (9,), "q")) == "there is no turn 9"
+    denied = Finding(CitationStatus.ABSENT, (1,), "q", 1, "assistant", 0, 1)
     assert wording.finding_words(denied) == "quoted as absent, yet it stands in turn 1, the assistant"
 
 

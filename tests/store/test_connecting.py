@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from attunement.errors import StudyError
 from attunement.ratings import RaterKind
-from attunement.store import AnswerRecord, Study, judged, schema, shown_place
+from attunement.store import AnswerRecord, Study, schema, scored_conversations, shown_place
 from attunement.store import connection as migrations
 from tests.postgres import Server
 from tests.store.samples import COACHING, fill, talks
@@ -127,7 +127,7 @@ def read_all(place: Path) -> None:
         kept = list(study.conversations())
         list(study.summaries(10))
         list(study.ratings())
-        list(judged(study, COACHING))
+        list(scored_conversations(study, COACHING))
         study.find("c1")
         study.named([entry.conversation.identity for entry in kept])
         for rater in study.raters():
@@ -213,7 +213,7 @@ def test_a_file_that_may_not_be_written_can_be_read_and_says_why_it_cannot_be_wr
         with Study(place) as study:
             assert study.conversation_count() == 3
             with pytest.raises(StudyError, match=r"a\.db cannot be written: the file or its folder may not be"):
-                study.keep_rater("k", RaterKind.MODEL, {})
+                study.save_rater("k", RaterKind.MODEL, {})
 
 
 def test_a_file_in_a_folder_that_may_not_be_written_is_refused_in_one_sentence() -> None:

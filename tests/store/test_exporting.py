@@ -12,7 +12,7 @@ import pytest
 from attunement.errors import InputError
 from attunement.ratings import ABSTAINED, MISSING, Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding
 from attunement.scoring import PANEL
-from attunement.store import AnswerRecord, KeptRating, Study, export
+from attunement.store import AnswerRecord, StoredRating, Study, export
 from attunement.store.export import Column, Export, Format
 from tests.builders import rating
 from tests.store.samples import COACHING, fill, keep_rating, talks
@@ -39,8 +39,8 @@ def read_back(path: Path, format: Format) -> list[dict[str, Any]]:
 
 
 def test_a_rating_is_exported_with_everything_that_is_known_about_it(study: Study, tmp_path: Path) -> None:
-    judge = study.keep_rater("m", RaterKind.MODEL, {"temperature": 0.5})
-    (key, _) = study.keep_conversations(talks(2))
+    judge = study.save_rater("m", RaterKind.MODEL, {"temperature": 0.5})
+    (key, _) = study.save_conversations(talks(2))
     made = rating(
         COACHING,
         "CQ9",
@@ -56,7 +56,7 @@ def test_a_rating_is_exported_with_everything_that_is_known_about_it(study: Stud
         at="2026-01-02",
     )
     said = AnswerRecord("p", judge.key, 1, "{}", None, "", "m-1", "stop", 10, 20, 5, 0.5, 1.25, 2, [["YES", -0.1]])
-    study.write([said], [KeptRating(key, judge.key, made)])
+    study.write([said], [StoredRating(key, judge.key, made)])
     export.write(export.ratings(study), tmp_path / "a.jsonl", "jsonl")
     record = next(entry for entry in read_back(tmp_path / "a.jsonl", "jsonl") if entry["rater"] == "m")
     assert record == {
@@ -111,7 +111,7 @@ def test_every_format_has_the_same_columns_in_the_same_order(study: Study, tmp_p
 
 
 def test_a_rating_without_an_answer_has_no_cost_and_a_failed_one_says_why(study: Study, tmp_path: Path) -> None:
-    person = study.keep_rater("Ada", RaterKind.PERSON, {})
+    person = study.save_rater("Ada", RaterKind.PERSON, {})
     keep_rating(study, person, talks(1)[0], "CQ1", "NO")
     keep_rating(study, person, talks(1)[0], "CQ2", Outcome.failed(ErrorKind.TIMEOUT), detail="too late")
     export.write(export.ratings(study), tmp_path / "a.jsonl", "jsonl")
@@ -127,9 +127,9 @@ def test_a_rating_without_an_answer_has_no_cost_and_a_failed_one_says_why(study:
 def test_scorecards_are_exported_per_rater_and_panel_and_unrated_conversations_stay_visible(
     study: Study, tmp_path: Path, format: Format
 ) -> None:
-    second = study.keep_rater("k", RaterKind.MODEL, {})
+    second = study.save_rater("k", RaterKind.MODEL, {})
     here, _, unrated = talks(3)
-    study.keep_conversations([unrated])
+    study.save_conversations([unrated])
     for item in COACHING.items:
         if item.id != "CQ9":
             keep_rating(study, second, here, item.id, "NO" if item.id in {"CQ8", "CP2"} else "YES")
@@ -167,8 +167,8 @@ def test_a_scorecard_is_exported_with_what_needs_a_person_and_with_pointers_and_
 ) -> None:
     held = RuleFinding("crisis_cue_but_na", Consistency.VIOLATED, "Look.", 1, "0")
     with Study(tmp_path / "b.db", create=True) as study:
-        study.keep_instrument(COACHING)
-        judge, checker = (study.keep_rater(name, RaterKind.MODEL, {}) for name in ("j", "signals"))
+        study.save_instrument(COACHING)
+        judge, checker = (study.save_rater(name, RaterKind.MODEL, {}) for name in ("j", "signals"))
         first, second, third = talks(3)
         for item in COACHING.items:
             answer, crisis = ("NA" if item.id == "CQ9" else "YES"), item.id == "CQ9"

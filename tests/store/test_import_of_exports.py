@@ -24,7 +24,7 @@ from attunement.ratings import (
     Round,
     RuleFinding,
 )
-from attunement.store import AnswerRecord, KeptRating, Study, export
+from attunement.store import AnswerRecord, StoredRating, Study, export
 from attunement.store.export import Format
 from attunement.store.import_ratings import check, keep
 from tests.builders import talk
@@ -42,7 +42,7 @@ def exported_and_imported(study: Study, path: Path, format: Format, instruments:
     target.unlink(missing_ok=True)
     with Study(target, create=True) as empty:
         for instrument in instruments[1:]:
-            empty.keep_instrument(instrument)
+            empty.save_instrument(instrument)
         keep(check([path], conversations, instruments[0], study=empty), empty)
         assert sorted(_answers(empty)) == sorted(_answers(study))
         assert {rater[1:4]: None for rater in map(_plain, empty.raters())} == {
@@ -68,10 +68,10 @@ def _answers(study: Study) -> Iterator[str]:
 def test_what_is_exported_and_imported_is_equal(study_place: str, tmp_path: Path, format: Format) -> None:
     with fill(study_place, [talks(1)[0], HERE]) as study:
         # Two judges of one name, a person, repeats, rounds, all outcomes, and an answer about several items.
-        second = study.keep_rater("j", RaterKind.MODEL, {"temperature": 1})
-        person = study.keep_rater("Ada", RaterKind.PERSON, {})
-        study.keep_instrument(EMPATHY)
-        (key,) = study.keep_conversations([HERE])
+        second = study.save_rater("j", RaterKind.MODEL, {"temperature": 1})
+        person = study.save_rater("Ada", RaterKind.PERSON, {})
+        study.save_instrument(EMPATHY)
+        (key,) = study.save_conversations([HERE])
         full = Rating(
             conversation=HERE.identity,
             turn=2,
@@ -90,10 +90,10 @@ def test_what_is_exported_and_imported_is_equal(study_place: str, tmp_path: Path
         )
         failed = Rating(HERE.identity, 1, "overall", Outcome.failed(ErrorKind.TIMEOUT), "Ada", RaterKind.PERSON)
         more = {"item_hash": EMPATHY.item_hashes["overall"], "instrument": EMPATHY.hash, "asked": "i"}
-        made = [KeptRating(key, second.key, full)]
+        made = [StoredRating(key, second.key, full)]
         for number, outcome in enumerate((failed.outcome, ABSTAINED, NOT_DUE, Outcome.of(1))):
             changed = {**more, "round": Round.GOLD, "repeat": number, "detail": "d", "outcome": outcome}
-            made.append(KeptRating(key, person.key, failed._replace(**changed)))
+            made.append(StoredRating(key, person.key, failed._replace(**changed)))
         said = AnswerRecord(
             "p", second.key, 1, "{}", None, "", "m", "stop", 1, 2, 3, 0.1, 0.2, 4, [["x", -0.5]], "2026-01-01"
         )
@@ -112,9 +112,9 @@ def test_any_text_is_exported_and_imported_unchanged(tmp_path: Path, text: list[
     place.unlink(missing_ok=True)
     conversation = Conversation(text[0], text[1], (Turn(text[2], text[3]),))
     with Study(place, create=True) as study:
-        study.keep_instrument(COACHING)
-        judge = study.keep_rater(text[4], RaterKind.MODEL, {"prompt": text[5]})
-        (key,) = study.keep_conversations([conversation])
+        study.save_instrument(COACHING)
+        judge = study.save_rater(text[4], RaterKind.MODEL, {"prompt": text[5]})
+        (key,) = study.save_conversations([conversation])
         made = Rating(
             conversation=conversation.identity,
             turn=None,
@@ -128,7 +128,7 @@ def test_any_text_is_exported_and_imported_unchanged(tmp_path: Path, text: list[
             asked="p",
             instrument=COACHING.hash,
         )
-        study.write([AnswerRecord("p", judge.key, 0, text[3], detail=text[7])], [KeptRating(key, judge.key, made)])
+        study.write([AnswerRecord("p", judge.key, 0, text[3], detail=text[7])], [StoredRating(key, judge.key, made)])
         assert exported_and_imported(study, tmp_path / f"a.{format}", format, [COACHING]) == [made]
 
 

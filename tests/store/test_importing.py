@@ -21,9 +21,9 @@ from attunement.ratings import (
     RaterKind,
 )
 from attunement.scoring import Verdict
-from attunement.store import Study, judged
+from attunement.store import Study, scored_conversations
 from attunement.store.import_files import read_answer
-from attunement.store.import_ratings import Absent, Checked, Columns, Wishes, check, keep
+from attunement.store.import_ratings import Absent, Checked, Columns, ImportOptions, check, keep
 from tests.builders import talk
 from tests.store.samples import COACHING, EMPATHY, lines
 
@@ -46,7 +46,7 @@ def row(item: str = "CQ1", answer: object = "YES", **more: object) -> dict[str, 
 
 
 def checked(path: Path, instrument: Instrument = COACHING, **wishes: Any) -> Checked:
-    return check([path], [HERE, THERE], instrument, Wishes(**wishes))
+    return check([path], [HERE, THERE], instrument, ImportOptions(**wishes))
 
 
 def refusal(path: Path, instrument: Instrument = COACHING, **wishes: Any) -> str:
@@ -254,7 +254,7 @@ def test_ids_of_several_systems_are_told_apart(study: Study, tmp_path: Path) -> 
     path = table(tmp_path / "b.csv", [row(system="a"), row(answer="NO", system="b")])
     keep(check([path], twins, COACHING), study)
     assert {rating.conversation.system: rating.outcome.value for rating in study.ratings()} == {"a": "YES", "b": "NO"}
-    keep(check([table(tmp_path / "c.csv", [row()])], twins, COACHING, Wishes(system="b")), study)
+    keep(check([table(tmp_path / "c.csv", [row()])], twins, COACHING, ImportOptions(system="b")), study)
     assert [rating.conversation.system for rating in study.ratings()] == ["a", "b", "b"]
 
 
@@ -302,7 +302,7 @@ def test_what_is_absent_is_told_by_item_and_conversation_and_stays_missing(study
     assert report.absent_safety == 1
     assert report.unanswered.named == ["bot/c2"]
     assert "CQ1" not in outcomes(study)
-    (card,) = next(judged(study, COACHING)).cards.all
+    (card,) = next(scored_conversations(study, COACHING)).cards.all
     assert card.verdict is Verdict.SAFETY_MISSING
     assert {slot.item for slot in card.open} == {"CQ1", "CQ8", "CP6"}
 
@@ -312,7 +312,7 @@ def test_a_judge_that_left_everything_blank_has_judged_nothing(study: Study, tmp
     rows = [row(item.id, "", judge=name) for item in COACHING.items for name in ("gpt", "Ada")]
     path = table(tmp_path / "a.csv", [*rows, row(conversation="c2", judge="Ada")])
     keep(checked(path, people=frozenset({"Ada"})), study)
-    cards = {kept.conversation.identity.id: kept.cards.all for kept in judged(study, COACHING)}
+    cards = {kept.conversation.identity.id: kept.cards.all for kept in scored_conversations(study, COACHING)}
     assert [(card.rater, card.verdict) for card in cards["c1"]] == [("gpt", Verdict.SAFETY_MISSING)]
 
 
@@ -323,7 +323,7 @@ def test_what_is_absent_can_be_said_not_to_be_due_except_for_safety(study: Study
     assert report.absent_safety == 1
     assert outcomes(study)["CQ1"] == NOT_DUE
     assert "CQ8" not in outcomes(study)
-    (card,) = next(judged(study, COACHING)).cards.all
+    (card,) = next(scored_conversations(study, COACHING)).cards.all
     assert card.verdict is Verdict.SAFETY_MISSING
     assert [slot.item for slot in card.open] == ["CQ8"]
     assert "CQ1" in card.not_due
@@ -356,8 +356,8 @@ def test_an_import_into_a_study_needs_neither_conversations_nor_instrument_again
         check([table(tmp_path / "a.csv", [row()])], study=study)
     with pytest.raises(InputError, match="--conversations"):
         check([table(tmp_path / "a.csv", [row()])], (), COACHING, study=study)
-    study.keep_instrument(COACHING)
-    study.keep_conversations([HERE])
+    study.save_instrument(COACHING)
+    study.save_conversations([HERE])
     keep(check([table(tmp_path / "a.csv", [row()])], study=study), study)
     assert outcomes(study) == {"CQ1": Outcome.of("YES")}
     with pytest.raises(StudyError, match="with other words"):

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from attunement.ratings import ErrorKind, Outcome, RaterKind
-from attunement.store import AnswerRecord, KeptRating, Study, schema
+from attunement.store import AnswerRecord, StoredRating, Study, schema
 from tests.builders import rating
 from tests.store.samples import COACHING, talks
 
@@ -25,16 +25,16 @@ def work(place: str, number: int) -> None:
     """
     order = random.Random(number)
     with Study(place, create=True) as study:
-        study.keep_instrument(COACHING)
-        judge = study.keep_rater("j", RaterKind.MODEL, {})
+        study.save_instrument(COACHING)
+        judge = study.save_rater("j", RaterKind.MODEL, {})
         conversations = talks(CONVERSATIONS)
         order.shuffle(conversations)
         for start in range(0, CONVERSATIONS, BATCH):
             batch = conversations[start : start + BATCH]
-            keys = study.keep_conversations(batch)
+            keys = study.save_conversations(batch)
             for attempt in (1, 2):
                 answers: list[AnswerRecord] = []
-                ratings: list[KeptRating] = []
+                ratings: list[StoredRating] = []
                 for key, conversation in zip(keys, batch, strict=True):
                     for place_, item in enumerate(COACHING.items):
                         asked = f"{conversation.id}-{item.id}"
@@ -50,7 +50,7 @@ def work(place: str, number: int) -> None:
                             reasoning=f"by {number}",
                         )
                         answers.append(AnswerRecord(asked, judge.key, 0, text=f"by {number}", error=outcome.error))
-                        ratings.append(KeptRating(key, judge.key, made))
+                        ratings.append(StoredRating(key, judge.key, made))
                 order.shuffle(answers)
                 order.shuffle(ratings)
                 study.write(answers, ratings)

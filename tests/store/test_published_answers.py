@@ -10,7 +10,7 @@ from attunement.ratings import (
     State,
 )
 from attunement.scoring import Scorecard, Verdict
-from attunement.store import Study, judged
+from attunement.store import Study, scored_conversations
 from attunement.store.import_ratings import Absent, Report, check, keep
 from tests.store.samples import COACHING, EMPATHY
 
@@ -27,7 +27,7 @@ def coaching(folder: Path, study: Study, absent: Absent) -> Report:
 
 
 def cards(study: Study, instrument: Instrument) -> dict[str, Scorecard]:
-    return {card.conversation.id: card for case in judged(study, instrument) for card in case.cards.all}
+    return {card.conversation.id: card for case in scored_conversations(study, instrument) for card in case.cards.all}
 
 
 def test_the_published_scores_come_out_of_the_published_answers(shared_data: Path, study: Study) -> None:

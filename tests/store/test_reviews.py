@@ -7,21 +7,21 @@ import pytest
 from attunement.conversations import Conversation
 from attunement.ratings import RaterKind
 from attunement.scoring import Verdict
-from attunement.store import KeptRating, Study, judged
+from attunement.store import StoredRating, Study, scored_conversations
 from attunement.store.audit_log import trail
 from attunement.store.reviews import (
-    Decided,
     Held,
     Reading,
     Release,
+    ReviewDecision,
     basis,
     changed,
     findings,
     held,
-    keep_review,
-    keep_sign_off,
     note_reading,
     reviews,
+    save_review,
+    save_sign_off,
     sign_offs,
     signed,
 )
@@ -43,14 +43,16 @@ def begun(tmp_path: Path):
 
 
 def key_and_card(begun: Begun, id: str = UNSAFE):
-    entry = next(entry for entry in judged(begun.study, EMPATHY) if entry.conversation.identity.id == id)
+    entry = next(entry for entry in scored_conversations(begun.study, EMPATHY) if entry.conversation.identity.id == id)
     assert entry.deciding is not None
     return entry.conversation.key, entry.deciding
 
 
-def say(begun: Begun, member, decided: Decided, id: str = UNSAFE, reason: str = "a quotation, not advice") -> None:
+def say(
+    begun: Begun, member, decided: ReviewDecision, id: str = UNSAFE, reason: str = "a quotation, not advice"
+) -> None:
     key, card = key_and_card(begun, id)
-    keep_review(begun.study, EMPATHY, key, card, decided, member=member.key, name=member.name, reason=reason)
+    save_review(begun.study, EMPATHY, key, card, decided, member=member.key, name=member.name, reason=reason)
 
 
 def standing(begun: Begun, id: str = UNSAFE) -> Held:
@@ -60,7 +62,7 @@ def standing(begun: Begun, id: str = UNSAFE) -> Held:
 
 def test_a_review_stands_beside_the_verdict_and_changes_no_rating(begun: Begun) -> None:
     before = list(begun.study.ratings())
-    say(begun, reviewer(begun), Decided.CLEARED)
+    say(begun, reviewer(begun), ReviewDecision.CLEARED)
     found = standing(begun)
     assert found.cleared is not None
     assert found.cleared.verdict == Verdict.FLAGGED
@@ -71,25 +73,28 @@ def test_a_review_stands_beside_the_verdict_and_changes_no_rating(begun: Begun) 
 
 def test_of_one_reviewer_the_last_word_counts_and_all_are_kept(begun: Begun) -> None:
     ada = reviewer(begun)
-    say(begun, ada, Decided.CLEARED)
-    say(begun, ada, Decided.CONFIRMED)
+    say(begun, ada, ReviewDecision.CLEARED)
+    say(begun, ada, ReviewDecision.CONFIRMED)
     assert standing(begun).cleared is None
     assert standing(begun).alarm is not None
     key, _ = key_and_card(begun)
-    assert [review.decided for review in reviews(begun.study, EMPATHY)[key]] == [Decided.CLEARED, Decided.CONFIRMED]
+    assert [review.decided for review in reviews(begun.study, EMPATHY)[key]] == [
+        ReviewDecision.CLEARED,
+        ReviewDecision.CONFIRMED,
+    ]
 
 
 def test_where_reviewers_differ_unsafe_counts(begun: Begun) -> None:
-    say(begun, reviewer(begun, "Ben"), Decided.CONFIRMED)
-    say(begun, reviewer(begun, "Ada"), Decided.CLEARED)
+    say(begun, reviewer(begun, "Ben"), ReviewDecision.CONFIRMED)
+    say(begun, reviewer(begun, "Ada"), ReviewDecision.CLEARED)
     assert standing(begun).cleared is None
     assert standing(begun).alarm is not None
 
 
 def test_a_clearance_ends_when_another_judge_finds_more_but_an_alarm_stays(begun: Begun) -> None:
     ada = reviewer(begun)
-    say(begun, ada, Decided.CLEARED)
-    say(begun, ada, Decided.RAISED, "c1")
+    say(begun, ada, ReviewDecision.CLEARED)
+    say(begun, ada, ReviewDecision.RAISED, "c1")
     judge_all(begun.study, lively_talks(5), name="judge-two")
     assert standing(begun) == Held()
     assert standing(begun, "c1").alarm is not None
@@ -114,7 +119,7 @@ def test_forgetting_a_conversation_takes_reviews_and_readings_with_it(begun: Beg
     ada = reviewer(begun)
     key, _ = key_and_card(begun)
     note_reading(begun.study, EMPATHY, key, ada.key, Reading.READ)
-    say(begun, ada, Decided.CLEARED, reason="unmistakable reason")
+    say(begun, ada, ReviewDecision.CLEARED, reason="unmistakable reason")
     begun.study.forget(key)
     assert reviews(begun.study, EMPATHY) == {}
     assert read(begun.study, [ada.key]) == {ada.key: set()}
@@ -125,7 +130,7 @@ NUMBERS = {"conversations": 5, "queue": 5, "read": 5, "decided": 5}
 
 
 def give(begun: Begun, member, decision: Release, conditions: str = "") -> None:
-    keep_sign_off(
+    save_sign_off(
         begun.study,
         basis(begun.study, EMPATHY),
         decision,
@@ -166,19 +171,19 @@ def another_judge(study: Study) -> None:
 
 
 def the_same_judge_with_other_settings(study: Study) -> None:
-    rater = study.keep_rater(JUDGE, RaterKind.MODEL, {"model": "newer"})
+    rater = study.save_rater(JUDGE, RaterKind.MODEL, {"model": "newer"})
     talk = lively_talks(1)[0]
-    key = study.keep_conversations([talk])[0]
+    key = study.save_conversations([talk])[0]
     made = rate(talk, {}, instrument=EMPATHY, others=4, turn=1, rater=rater.name)
-    study.write([], [KeptRating(key, rater.key, one) for one in made])
+    study.write([], [StoredRating(key, rater.key, one) for one in made])
 
 
 def another_system(study: Study) -> None:
-    study.keep_conversations([Conversation("new", "lagoon", lively_talks(1)[0].turns)])
+    study.save_conversations([Conversation("new", "lagoon", lively_talks(1)[0].turns)])
 
 
 def another_system_prompt(study: Study) -> None:
-    study.keep_conversations([Conversation("new", "harbour", lively_talks(1)[0].turns, instructions="Be kind.")])
+    study.save_conversations([Conversation("new", "harbour", lively_talks(1)[0].turns, instructions="Be kind.")])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +207,7 @@ def test_a_signature_lapses_when_judge_or_system_changes(begun: Begun, happens, 
 def test_a_signature_lapses_when_the_instrument_changes(begun: Begun) -> None:
     give(begun, reviewer(begun), Release.RELEASE)
     newer = type(EMPATHY).model_validate({**EMPATHY.canonical(), "version": "2.0.1"})
-    begun.study.keep_instrument(newer)
+    begun.study.save_instrument(newer)
     given = sign_offs(begun.study, newer)
     why = changed(given[0], basis(begun.study, newer))
     assert why[0] == "the instrument changed (empathy-v2 2.0.0 was signed)"
@@ -210,7 +215,7 @@ def test_a_signature_lapses_when_the_instrument_changes(begun: Begun) -> None:
 
 def test_more_conversations_of_the_same_system_do_not_end_a_signature(begun: Begun) -> None:
     give(begun, reviewer(begun), Release.RELEASE)
-    begun.study.keep_conversations([Conversation("new", "harbour", lively_talks(1)[0].turns)])
+    begun.study.save_conversations([Conversation("new", "harbour", lively_talks(1)[0].turns)])
     assert present(begun).deciding is not None
 
 
@@ -225,7 +230,7 @@ def test_the_rule_check_is_no_judge_that_a_signature_is_given_for_and_ends_none(
 
 def test_the_trail_tells_who_did_what_when_and_with_which_instrument(begun: Begun) -> None:
     ada = reviewer(begun)
-    say(begun, ada, Decided.CLEARED)
+    say(begun, ada, ReviewDecision.CLEARED)
     give(begun, ada, Release.RELEASE)
     rows = list(trail(begun.study, begun.project.key).records)
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)

@@ -6,15 +6,15 @@ from attunement.conversations import Conversation
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
-from attunement.store import KeptRating, Rater, Study
+from attunement.store import Rater, StoredRating, Study
 from attunement.store.samples import (
-    Drawn,
     Sample,
+    SampledConversation,
     Waiting,
-    keep_sample,
     latest_sample,
     runs_on_certify,
     samples,
+    save_sample,
     waiting,
 )
 from tests.builders import rating
@@ -26,8 +26,8 @@ TALKS = talks(4)
 @pytest.fixture
 def study(study_place: str) -> Iterator[Study]:
     with Study(study_place, create=True) as opened:
-        opened.keep_instrument(COACHING)
-        opened.keep_conversations(TALKS)
+        opened.save_instrument(COACHING)
+        opened.save_conversations(TALKS)
         yield opened
 
 
@@ -37,22 +37,25 @@ def keys(study: Study) -> list[int]:
 
 def drawn(study: Study, name: str | None = None, instrument: str = COACHING.id) -> Sample:
     first, second, third, _ = keys(study)
-    return keep_sample(
+    return save_sample(
         study,
         name=name,
         instrument=instrument,
         seed=7,
         design={"by": ["system"], "text": "a lone \ud800 surrogate"},
-        units={first: Drawn("system=bot", 0.5, "certify"), second: Drawn("system=bot", 0.5, "develop")},
+        units={
+            first: SampledConversation("system=bot", 0.5, "certify"),
+            second: SampledConversation("system=bot", 0.5, "develop"),
+        },
         waiting={third: Waiting("system=bot", 0.5)},
     )
 
 
 def rated_with(study: Study, judge: Rater, conversation: Conversation, instrument: Instrument) -> None:
     """The judge was asked the first item of this version of an instrument."""
-    (key,) = study.keep_conversations([conversation])
+    (key,) = study.save_conversations([conversation])
     made = rating(instrument, instrument.items[0].id, 1, conversation=conversation.identity, asked=instrument.hash)
-    study.write([], [KeptRating(key, judge.key, made)])
+    study.write([], [StoredRating(key, judge.key, made)])
 
 
 def test_a_sample_comes_back_as_it_was_kept(study: Study) -> None:
@@ -97,21 +100,28 @@ def test_a_forgotten_conversation_leaves_its_samples_and_the_others_keep_their_p
 
 def test_a_sample_of_a_conversation_that_is_gone_is_refused(study: Study) -> None:
     with pytest.raises(StudyError, match="draw it again"):
-        keep_sample(study, name=None, instrument="coaching-v1", seed=0, design={}, units={999: Drawn("all", 1.0, None)})
+        save_sample(
+            study,
+            name=None,
+            instrument="coaching-v1",
+            seed=0,
+            design={},
+            units={999: SampledConversation("all", 1.0, None)},
+        )
     assert samples(study) == []
 
 
 def test_every_version_of_a_judge_that_rated_certify_counts(study: Study) -> None:
     sample = drawn(study)
     newer = Instrument.model_validate(COACHING.model_copy(update={"version": "1.0.1"}).model_dump())
-    study.keep_instrument(newer)
-    study.keep_instrument(EMPATHY)
+    study.save_instrument(newer)
+    study.save_instrument(EMPATHY)
     item, other = COACHING.items[0].id, COACHING.items[1].id
     certify, develop = TALKS[0], TALKS[1]
-    cold = study.keep_rater("openai:m", RaterKind.MODEL, {"temperature": 0})
-    warm = study.keep_rater("openai:m", RaterKind.MODEL, {"temperature": 1})
-    late = study.keep_rater("anthropic:n", RaterKind.MODEL, {})
-    person = study.keep_rater("Ada", RaterKind.PERSON, {})
+    cold = study.save_rater("openai:m", RaterKind.MODEL, {"temperature": 0})
+    warm = study.save_rater("openai:m", RaterKind.MODEL, {"temperature": 1})
+    late = study.save_rater("anthropic:n", RaterKind.MODEL, {})
+    person = study.save_rater("Ada", RaterKind.PERSON, {})
     assert runs_on_certify(study, sample) == {}
     keep_rating(study, cold, certify, item, "YES")
     keep_rating(study, cold, certify, other, "YES")

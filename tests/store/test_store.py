@@ -24,7 +24,7 @@ from attunement.ratings import (
     Round,
     RuleFinding,
 )
-from attunement.store import AnswerRecord, KeptRating, Study, now, schema
+from attunement.store import AnswerRecord, StoredRating, Study, now, schema
 from attunement.store.rows import rating_row
 from tests.builders import rating, talk
 from tests.postgres import Server
@@ -36,7 +36,7 @@ HERE = talk(("Hello", "Hi"))
 @pytest.fixture
 def study(study_place: str) -> Iterator[Study]:
     with Study(study_place, create=True) as opened:
-        opened.keep_instrument(COACHING)
+        opened.save_instrument(COACHING)
         yield opened
 
 
@@ -44,8 +44,8 @@ def study(study_place: str) -> Iterator[Study]:
 
 
 def test_instruments_are_kept_in_full_and_load_again_equal(study: Study) -> None:
-    study.keep_instrument(EMPATHY)
-    study.keep_instrument(COACHING)
+    study.save_instrument(EMPATHY)
+    study.save_instrument(COACHING)
     assert study.instruments() == [COACHING, EMPATHY]
     assert [instrument.hash for instrument in study.instruments()] == [COACHING.hash, EMPATHY.hash]
     assert list(study.instruments()[0].scoring.weights) == list(COACHING.scoring.weights)
@@ -53,28 +53,28 @@ def test_instruments_are_kept_in_full_and_load_again_equal(study: Study) -> None
 
 def test_a_new_wording_is_kept_beside_the_old_one(study: Study) -> None:
     newer = COACHING.model_copy(update={"version": "1.0.1"})
-    study.keep_instrument(Instrument.model_validate(newer.model_dump()))
+    study.save_instrument(Instrument.model_validate(newer.model_dump()))
     assert [instrument.version for instrument in study.instruments()] == ["1.0.0", "1.0.1"]
 
 
 def test_the_version_that_was_judged_with_last_is_the_newest(study: Study) -> None:
     newer = Instrument.model_validate(COACHING.model_copy(update={"version": "1.0.1"}).model_dump())
-    study.keep_instrument(newer, judged_with=True)
+    study.save_instrument(newer, judged_with=True)
     time.sleep(0.002)  # studies keep times in milliseconds
-    study.keep_instrument(COACHING, judged_with=True)
+    study.save_instrument(COACHING, judged_with=True)
     assert [instrument.version for instrument in study.instruments()] == ["1.0.1", "1.0.0"]
 
 
 def test_a_rater_with_the_same_settings_is_the_same_rater(study: Study) -> None:
-    first = study.keep_rater("openai:m", RaterKind.MODEL, {"temperature": 0, "seed": 1})
-    again = study.keep_rater("openai:m", RaterKind.MODEL, {"seed": 1, "temperature": 0})
+    first = study.save_rater("openai:m", RaterKind.MODEL, {"temperature": 0, "seed": 1})
+    again = study.save_rater("openai:m", RaterKind.MODEL, {"seed": 1, "temperature": 0})
     assert first == again == study.find_rater("openai:m", RaterKind.MODEL, {"temperature": 0, "seed": 1})
     assert study.raters() == [first]
 
 
 def test_a_rater_with_other_settings_is_another_one_with_a_name_of_its_own(study: Study) -> None:
-    raters = [study.keep_rater("m", RaterKind.MODEL, {"temperature": number}) for number in range(4)]
-    raters.append(study.keep_rater("m", RaterKind.PERSON, {}))
+    raters = [study.save_rater("m", RaterKind.MODEL, {"temperature": number}) for number in range(4)]
+    raters.append(study.save_rater("m", RaterKind.PERSON, {}))
     assert len({rater.key for rater in raters}) == 5
     assert len({rater.name for rater in raters}) == 5
     assert raters[0].name == "m"
@@ -83,14 +83,14 @@ def test_a_rater_with_other_settings_is_another_one_with_a_name_of_its_own(study
 
 
 def test_an_unknown_rater_is_not_found(study: Study) -> None:
-    study.keep_rater("m", RaterKind.MODEL, {"temperature": 0})
+    study.save_rater("m", RaterKind.MODEL, {"temperature": 0})
     assert study.find_rater("m", RaterKind.MODEL, {"temperature": 1}) is None
 
 
 def test_what_a_server_refused_is_kept_with_the_rater(study: Study) -> None:
-    rater = study.keep_rater("m", RaterKind.MODEL, {})
+    rater = study.save_rater("m", RaterKind.MODEL, {})
     study.note_refused(rater, {"seed": "unknown parameter"})
-    assert study.keep_rater("m", RaterKind.MODEL, {}).refused == {"seed": "unknown parameter"}
+    assert study.save_rater("m", RaterKind.MODEL, {}).refused == {"seed": "unknown parameter"}
 
 
 def test_once_all_replies_were_asked_for_the_rest_stays_due(study: Study) -> None:
@@ -106,41 +106,41 @@ def test_once_all_replies_were_asked_for_the_rest_stays_due(study: Study) -> Non
 
 
 def test_a_conversation_kept_twice_is_one_row(study: Study) -> None:
-    assert study.keep_conversations([HERE, HERE]) == study.keep_conversations([HERE]) * 2
+    assert study.save_conversations([HERE, HERE]) == study.save_conversations([HERE]) * 2
     assert [kept.conversation for kept in study.conversations()] == [HERE]
 
 
 def test_a_conversation_with_other_words_is_refused_and_nothing_of_its_batch_is_kept(study: Study) -> None:
-    study.keep_conversations([HERE])
+    study.save_conversations([HERE])
     with pytest.raises(StudyError, match=r"^bot/c1 is in .* with other words.*attune delete .* bot/c1$"):
-        study.keep_conversations([*talks(3), talk(("Hello", "Go away"))])
+        study.save_conversations([*talks(3), talk(("Hello", "Go away"))])
     assert [kept.conversation for kept in study.conversations()] == [HERE]
 
 
 def test_two_conversations_with_one_identity_and_other_words_are_refused_together(study: Study) -> None:
     with pytest.raises(StudyError, match="with other words"):
-        study.keep_conversations([HERE, talk(("Hello", "Go away"))])
+        study.save_conversations([HERE, talk(("Hello", "Go away"))])
     assert study.conversation_count() == 0
 
 
 def test_equal_words_of_two_systems_keep_two_rows(study: Study) -> None:
     there = Conversation("c1", "other", HERE.turns)
-    assert len(set(study.keep_conversations([HERE, there]))) == 2
+    assert len(set(study.save_conversations([HERE, there]))) == 2
     assert study.conversation_count() == 2
 
 
 def test_keys_come_in_the_order_of_the_conversations(study: Study) -> None:
     many = talks(1234)
-    keys = study.keep_conversations(many)
-    assert study.keep_conversations(many[::-1]) == keys[::-1]
+    keys = study.save_conversations(many)
+    assert study.save_conversations(many[::-1]) == keys[::-1]
     assert study.keys([*many[:3], talk(("x", "y"), id="new")]) == {
         conversation.identity: key for conversation, key in zip(many[:3], keys[:3], strict=True)
     }
-    assert study.keep_conversations([]) == []
+    assert study.save_conversations([]) == []
 
 
 def test_all_conversations_come_back_in_pages_and_in_order(study: Study) -> None:
-    study.keep_conversations(talks(1100))
+    study.save_conversations(talks(1100))
     kept = list(study.conversations())
     assert [entry.conversation for entry in kept] == talks(1100)
     summaries = [summary for page in study.summaries(300) for summary in page]
@@ -151,7 +151,7 @@ def test_all_conversations_come_back_in_pages_and_in_order(study: Study) -> None
 
 
 def test_named_conversations_come_back_and_unknown_ones_do_not(study: Study) -> None:
-    study.keep_conversations(talks(3))
+    study.save_conversations(talks(3))
     found = study.named([Identity("bot", "c1"), Identity("bot", "nobody")])
     assert [entry.conversation for entry in found.values()] == [talks(3)[1]]
 
@@ -171,7 +171,7 @@ def test_a_conversation_is_found_by_its_id_or_by_system_and_id(
     study: Study, name: str, found: list[tuple[str, str]]
 ) -> None:
     for system, id in (("a", "7"), ("a/b", "7"), ("a", "b/7")):
-        study.keep_conversations([Conversation(id, system, HERE.turns)])
+        study.save_conversations([Conversation(id, system, HERE.turns)])
     assert [entry.conversation.identity for entry in study.find(name)] == found
 
 
@@ -179,7 +179,7 @@ def test_a_conversation_is_found_by_its_id_or_by_system_and_id(
 
 
 def test_a_value_is_never_overwritten(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     for answer in ("YES", "NO", "NA", MISSING):
         keep_rating(study, judge, HERE, "CQ1", answer, reasoning=str(answer))
     assert [(kept.outcome, kept.reasoning) for kept in study.ratings()] == [(Outcome.of("YES"), "YES")]
@@ -187,7 +187,7 @@ def test_a_value_is_never_overwritten(study: Study) -> None:
 
 @pytest.mark.parametrize("settled", [Outcome.of("NO"), Outcome.of("NA"), ABSTAINED, NOT_DUE])
 def test_an_error_is_replaced_by_a_later_outcome_and_by_a_later_error(study: Study, settled: Outcome) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     seen: list[Outcome] = []
     errors = [Outcome.failed(kind) for kind in (ErrorKind.SERVER, ErrorKind.TIMEOUT)]
     for outcome in (*errors, settled, *errors, Outcome.of("YES")):
@@ -197,7 +197,7 @@ def test_an_error_is_replaced_by_a_later_outcome_and_by_a_later_error(study: Stu
 
 
 def test_an_answer_is_never_overwritten_but_an_error_is(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     failed = AnswerRecord("p", judge.key, 0, error=ErrorKind.TIMEOUT, detail="too late")
     said = AnswerRecord("p", judge.key, 0, text="said", prompt_tokens=7, cost=0.5, latency=1.5)
     study.write([failed], [])
@@ -209,7 +209,7 @@ def test_an_answer_is_never_overwritten_but_an_error_is(study: Study) -> None:
 
 
 def test_an_answer_comes_back_with_everything(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     full = AnswerRecord(
         prompt="p",
         rater=judge.key,
@@ -232,7 +232,7 @@ def test_an_answer_comes_back_with_everything(study: Study) -> None:
 
 
 def test_answers_are_those_of_one_rater_only(study: Study) -> None:
-    one, other = (study.keep_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
+    one, other = (study.save_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
     study.write([AnswerRecord(f"p{number}", one.key, 0) for number in range(1200)], [])
     prompts = [f"p{number}" for number in range(1200)]
     assert len(study.answered(prompts, one)) == 1200
@@ -240,13 +240,13 @@ def test_answers_are_those_of_one_rater_only(study: Study) -> None:
 
 
 def test_every_part_of_the_key_makes_another_rating(study: Study) -> None:
-    judge, other = (study.keep_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
+    judge, other = (study.save_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
     same: dict[str, object] = {"turn": 1, "asked": "p"}
     keep_rating(study, judge, HERE, "CQ1", "YES", **same)
-    (key,) = study.keep_conversations([HERE])
-    study.keep_instrument(EMPATHY)
+    (key,) = study.save_conversations([HERE])
+    study.save_instrument(EMPATHY)
     newer = next(study.ratings())._replace(item_hash="not in the key", instrument=EMPATHY.hash)
-    study.write([], [KeptRating(key, judge.key, newer)])
+    study.write([], [StoredRating(key, judge.key, newer)])
     assert len(list(study.ratings())) == 1
     keep_rating(study, other, HERE, "CQ1", "YES", **same)
     keep_rating(study, judge, talks(1)[0], "CQ1", "YES", **same)
@@ -257,8 +257,8 @@ def test_every_part_of_the_key_makes_another_rating(study: Study) -> None:
 
 
 def test_a_rating_comes_back_with_everything(study: Study) -> None:
-    person = study.keep_rater("Ada", RaterKind.PERSON, {})
-    (key,) = study.keep_conversations([HERE])
+    person = study.save_rater("Ada", RaterKind.PERSON, {})
+    (key,) = study.save_conversations([HERE])
     full = Rating(
         conversation=HERE.identity,
         turn=1,
@@ -281,7 +281,7 @@ def test_a_rating_comes_back_with_everything(study: Study) -> None:
         detail="d",
         at="2026-01-01T00:00:00.000+00:00",
     )
-    study.write([], [KeptRating(key, person.key, full)])
+    study.write([], [StoredRating(key, person.key, full)])
     (kept,) = study.ratings()
     assert kept == full
     assert kept.rules[0].consistency is Consistency.VIOLATED
@@ -292,7 +292,7 @@ def test_a_rating_comes_back_with_everything(study: Study) -> None:
 def test_of_the_rules_that_earlier_versions_kept_only_one_still_holds_a_conversation_back(
     study: Study, rule: str, consistency: str
 ) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     keep_rating(study, judge, HERE, "CQ9", "NA")
     finding = {"rule": rule, "consistency": consistency, "text": "look", "turn": 1, "quote": "Hello"}
     with study.writing() as connection:
@@ -303,14 +303,14 @@ def test_of_the_rules_that_earlier_versions_kept_only_one_still_holds_a_conversa
 
 
 def test_a_rating_is_kept_the_same_by_a_run_and_by_an_insert(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     odd = r"a \ and a half" + "\ud800"
     finding = RuleFinding("late", Consistency.NOTICE, odd)
     keep_rating(
         study, judge, HERE, "CQ1", "NO", reasoning=odd, detail=odd, evidence=({"quote": odd},), rules=(finding,)
     )
     (by_run,) = study.ratings()
-    (key,) = study.keep_conversations([HERE])
+    (key,) = study.save_conversations([HERE])
     with study.writing() as connection:
         connection.execute(schema.ratings.delete())
         connection.execute(schema.ratings.insert(), [rating_row(by_run, key, judge.key)])
@@ -325,23 +325,23 @@ def test_the_time_is_that_of_the_clock_to_the_millisecond() -> None:
 
 
 def test_ratings_can_be_limited_to_conversations_and_to_a_round(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
+    judge = study.save_rater("j", RaterKind.MODEL, {})
     for conversation in talks(3):
         keep_rating(study, judge, conversation, "CQ1", "YES")
         keep_rating(study, judge, conversation, "CQ1", "NO", round=Round.GOLD)
-    keys = study.keep_conversations(talks(3))
+    keys = study.save_conversations(talks(3))
     assert len(list(study.ratings(conversations=keys[1:]))) == 4
     assert {kept.outcome.value for kept in study.ratings(round=Round.MAIN)} == {"YES"}
     assert list(study.ratings(conversations=[])) == []
 
 
 def test_what_a_rater_rated_is_found_by_conversation_and_only_in_the_main_round(study: Study) -> None:
-    judge, other = (study.keep_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
+    judge, other = (study.save_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
     keep_rating(study, judge, HERE, "CQ1", "YES", asked="p")
     keep_rating(study, judge, HERE, "CQ2", MISSING, asked="q", turn=1)
     keep_rating(study, judge, HERE, "CQ3", "YES", round=Round.CALIBRATION)
     keep_rating(study, other, HERE, "CQ6", "YES")
-    (key,) = study.keep_conversations([HERE])
+    (key,) = study.save_conversations([HERE])
     assert {entry[:5]: entry.outcome for entry in study.rated([key], judge)} == {
         (key, None, "CQ1", "p", 0): Outcome.of("YES"),
         (key, 1, "CQ2", "q", 0): MISSING,
@@ -349,9 +349,9 @@ def test_what_a_rater_rated_is_found_by_conversation_and_only_in_the_main_round(
 
 
 def test_a_rating_of_an_unknown_conversation_is_refused_and_nothing_of_its_batch_is_kept(study: Study) -> None:
-    judge = study.keep_rater("j", RaterKind.MODEL, {})
-    (key,) = study.keep_conversations([HERE])
-    good, bad = (KeptRating(number, judge.key, rating(COACHING, "CQ1", "YES")) for number in (key, key + 1))
+    judge = study.save_rater("j", RaterKind.MODEL, {})
+    (key,) = study.save_conversations([HERE])
+    good, bad = (StoredRating(number, judge.key, rating(COACHING, "CQ1", "YES")) for number in (key, key + 1))
     with pytest.raises(StudyError, match=r"cannot be written"):
         study.write([AnswerRecord("p", judge.key, 0)], [good, bad])
     assert list(study.ratings()) == []
@@ -359,7 +359,7 @@ def test_a_rating_of_an_unknown_conversation_is_refused_and_nothing_of_its_batch
 
 
 def test_marked_answers_are_counted_by_rater_beside_all_its_answers(study: Study) -> None:
-    judge, person = study.keep_rater("j", RaterKind.MODEL, {}), study.keep_rater("Ada", RaterKind.PERSON, {})
+    judge, person = study.save_rater("j", RaterKind.MODEL, {}), study.save_rater("Ada", RaterKind.PERSON, {})
     long = frozenset({Mark.LONG_REASONING, Mark.FENCED})
     keep_rating(study, judge, HERE, "CQ1", "YES", marks=long)
     keep_rating(study, judge, HERE, "CQ2", "NA", marks=frozenset({Mark.FENCED}))
@@ -399,7 +399,7 @@ def test_forgetting_keeps_an_answer_that_serves_another_conversation_with_the_sa
 
 
 def test_forgetting_keeps_the_answer_of_the_rater_it_serves_only(study: Study) -> None:
-    one, other = (study.keep_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
+    one, other = (study.save_rater("j", RaterKind.MODEL, {"seed": seed}) for seed in (1, 2))
     twin = Conversation("twin", "bot", HERE.turns)
     keep_rating(study, one, HERE, "CQ1", "YES", asked="p")
     keep_rating(study, one, twin, "CQ1", "YES", asked="p")
@@ -474,8 +474,8 @@ def test_any_text_comes_back_unchanged(study: Study, text: list[str], metadata: 
     )
     for kept in list(study.conversations()):
         study.forget(kept.key)
-    (key,) = study.keep_conversations([conversation])
-    judge = study.keep_rater(text[5], RaterKind.MODEL, {text[6]: metadata})
+    (key,) = study.save_conversations([conversation])
+    judge = study.save_rater(text[5], RaterKind.MODEL, {text[6]: metadata})
     made = Rating(
         conversation=conversation.identity,
         turn=None,
@@ -490,23 +490,23 @@ def test_any_text_comes_back_unchanged(study: Study, text: list[str], metadata: 
         detail=text[11],
     )
     said = AnswerRecord("p", judge.key, 0, text[0], model=text[1], finish_reason=text[2], logprobs=[text[3], metadata])
-    study.write([said], [KeptRating(key, judge.key, made)])
+    study.write([said], [StoredRating(key, judge.key, made)])
 
     assert [kept.conversation for kept in study.conversations()] == [conversation]
     assert study.find(text[0])[0].conversation == conversation
     assert study.find(f"{text[1]}/{text[0]}")[0].conversation == conversation
     assert list(study.ratings()) == [made]
     assert study.answered(["p"], judge) == {("p", 0): said}
-    assert study.keep_rater(text[5], RaterKind.MODEL, {text[6]: metadata}) == judge
+    assert study.save_rater(text[5], RaterKind.MODEL, {text[6]: metadata}) == judge
 
 
 def test_an_id_may_be_of_any_length(study: Study) -> None:
     long = Conversation("x" * 100_000, "y" * 100_000, HERE.turns)
-    study.keep_conversations([long])
+    study.save_conversations([long])
     assert study.find(long.id)[0].conversation == long
 
 
 def test_a_study_in_postgresql_gives_back_what_was_put_in(postgres: Server) -> None:
     with Study(postgres.new_database(), create=True) as study:
-        study.keep_instrument(COACHING)
+        study.save_instrument(COACHING)
         assert [kept.hash for kept in study.instruments()] == [COACHING.hash]

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, event
 from attunement.annotation.dashboard import notices
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.ratings import RaterKind, Round
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.annotation.projects import COACHING, EMPATHY, Begun, begin_project
 from tests.builders import rating
 from tests.web.visitors import Sent, Visitor, change, serving
@@ -31,14 +31,14 @@ def replies(system: str, ids: str) -> list[Conversation]:
 
 def judge(study: Study, conversations: list[Conversation], score: int) -> None:
     """Let a judge give the same score to everything."""
-    rater = study.keep_rater(JUDGE, RaterKind.MODEL, {})
-    keys = study.keep_conversations(conversations)
+    rater = study.save_rater(JUDGE, RaterKind.MODEL, {})
+    keys = study.save_conversations(conversations)
     for key, talk in zip(keys, conversations, strict=True):
         made = [
             rating(EMPATHY, item.id, score, conversation=talk.identity, turn=1, rater=JUDGE, reasoning=REASON)
             for item in EMPATHY.items
         ]
-        study.write([], [KeptRating(key, rater.key, one) for one in made])
+        study.write([], [StoredRating(key, rater.key, one) for one in made])
 
 
 def begin(place: Path, system: str, ids: str) -> Begun:

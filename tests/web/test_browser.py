@@ -375,7 +375,7 @@ def one_talk(place: Path, turns: Sequence[Turn], rated: Sequence[int]) -> Begun:
     """A project about these replies of one conversation."""
     study = Study(place, create=True)
     OPENED.append(study)
-    (key,) = study.keep_conversations([Conversation("c", SYSTEM, tuple(turns), origin=Origin.WRITTEN)])
+    (key,) = study.save_conversations([Conversation("c", SYSTEM, tuple(turns), origin=Origin.WRITTEN)])
     settings = Settings(per_unit=1, calibration=0, attention=0, repeats=0)
     units = [projects.Wanted(key, turn) for turn in rated]
     return Begun(study, projects.create(study, EMPATHY, units, ["rater 1"], settings))

@@ -29,7 +29,7 @@ RUN = CliRunner()
 def place(tmp_path: Path) -> str:
     path = tmp_path / "a.study.db"
     with Study(path, create=True) as study:
-        study.keep_conversations(talks(6))
+        study.save_conversations(talks(6))
     return str(path)
 
 

@@ -13,8 +13,8 @@ from attunement.annotation.adjudication import disputes
 from attunement.annotation.records import Member, MemberState, Role
 from attunement.annotation.submission import skip
 from attunement.ratings import RaterKind, Round
-from attunement.store import KeptRating
-from attunement.store.reviews import Decided, reviews, sign_offs
+from attunement.store import StoredRating
+from attunement.store.reviews import ReviewDecision, reviews, sign_offs
 from tests.annotation.judged_projects import JUDGE, UNSAFE, adjudicator, rated_project, reviewer
 from tests.annotation.projects import EMPATHY, SYSTEM, Begun, begin_project, talks
 from tests.reports.samples import judged
@@ -108,7 +108,7 @@ def test_the_coordinator_invites_somebody_whose_link_is_shown_once(rated: Begun,
 
 def test_the_round_changes_while_it_runs(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", raters=4, per_unit=2)
-    begun.study.keep_conversations(talks(8))
+    begun.study.save_conversations(talks(8))
     member = begun.arrive(1)
     task = begun.next_task(1)
     assert task is not None
@@ -189,7 +189,7 @@ def test_a_reviewer_reads_clears_and_signs(rated: Begun, guest: Visitor) -> None
     assert SCRIPT not in again.text
     assert "Dr. Ada Reviewer" in again.text
     (said,) = reviews(rated.study, EMPATHY)[conversation_key(rated, UNSAFE)]
-    assert (said.decided, said.reason) == (Decided.CLEARED, SCRIPT)
+    assert (said.decided, said.reason) == (ReviewDecision.CLEARED, SCRIPT)
 
     door = listing.path.rsplit("/", 1)[0]
     fields = {"name": f"Ada {SCRIPT}", "role": "clinical lead", "decision": "release", "conditions": ""}
@@ -219,11 +219,11 @@ def test_a_closed_link_of_a_reviewer_opens_nothing(rated: Begun, guest: Visitor)
 def test_hostile_words_of_a_judge_are_shown_as_text(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db", 4)
     kept = begun.study.find(UNSAFE)[0]
-    rater = begun.study.keep_rater(f"evil {SCRIPT}", RaterKind.MODEL, {})
+    rater = begun.study.save_rater(f"evil {SCRIPT}", RaterKind.MODEL, {})
     made = judged(
         kept.conversation, {}, instrument=EMPATHY, others=1, turn=1, rater=rater.name, reasoning=f"Turn 1: {SCRIPT}"
     )
-    begun.study.write([], [KeptRating(kept.key, rater.key, rating) for rating in made])
+    begun.study.write([], [StoredRating(kept.key, rater.key, rating) for rating in made])
     with serving(begun.study) as server, Visitor(server) as guest:
         listing = enter(guest, begun, reviewer(begun))
         page = guest.get(f"{listing.path}/{kept.key}")

@@ -23,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("attunement.cli.options.check_port", lambda *_: None)
     path = tmp_path / "a.study.db"
     with Study(path, create=True) as study:
-        study.keep_instrument(EMPATHY)
+        study.save_instrument(EMPATHY)
         judge_all(study, lively_talks(6))
     return str(path)
 
@@ -57,7 +57,7 @@ def test_links_stay_open_until_new_ones_are_wanted(place: str) -> None:
 
 def test_where_nothing_was_judged_it_says_what_to_do(place: str, tmp_path: Path) -> None:
     with Study(tmp_path / "b.study.db", create=True) as study:
-        study.keep_conversations(talks(1))
+        study.save_conversations(talks(1))
     with pytest.raises(AttunementError, match="judge something first"):
         links(str(tmp_path / "b.study.db"))
     with pytest.raises(AttunementError, match="holds no instrument 'nix'; it has empathy-v2"):

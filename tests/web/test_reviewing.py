@@ -11,7 +11,7 @@ from attunement.annotation.records import Member
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
 from attunement.reports.gate import review_words
 from attunement.store import Study
-from attunement.store.reviews import Decided, held, reviews, sign_offs
+from attunement.store.reviews import ReviewDecision, held, reviews, sign_offs
 from tests.annotation.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY, Begun
 from tests.web.visitors import Answer, Visitor, serving
@@ -21,10 +21,10 @@ from tests.web.visitors import Answer, Visitor, serving
 def desk(tmp_path: Path) -> Iterator[Begun]:
     """A study of which a judge has seen all but the last conversation, and which nobody rates."""
     with Study(tmp_path / "a.study.db", create=True) as study:
-        study.keep_instrument(EMPATHY)
+        study.save_instrument(EMPATHY)
         talks = lively_talks(9)
         judge_all(study, talks[:-1])
-        study.keep_conversations(talks)
+        study.save_conversations(talks)
         yield Begun(study, review_desk(study, EMPATHY))
 
 
@@ -98,7 +98,7 @@ def test_what_was_typed_stays_where_a_signature_lacks_something(desk: Begun, ada
 def test_two_reviewers_see_each_others_words(desk: Begun, ada: Member, visitor: Visitor) -> None:
     (ben,) = reviewers(desk.study, desk.project, ["Ben"])
     entry = queue(desk.study, desk.project, CrisisSignals())[0]
-    review(desk.study, desk.project, ben, entry, Decided.CLEARED, "It is a quotation.")
+    review(desk.study, desk.project, ben, entry, ReviewDecision.CLEARED, "It is a quotation.")
     listing = come_in(visitor, desk, ada)
     assert 'cleared it</span> <bdi class="quiet small">Ben' in listing.text
     assert "It is a quotation." in opened(visitor, listing, desk, entry.identity.id).text

@@ -17,11 +17,11 @@ from attunement.conversations.redaction import Redactor
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.signals.measured import in_a_line
-from attunement.store import KeptRating, Study
-from attunement.store.reviews import Decided, keep_review
-from attunement.store.scorecards import judged
+from attunement.store import StoredRating, Study
+from attunement.store.reviews import ReviewDecision, save_review
+from attunement.store.scorecards import scored_conversations
 from attunement.web import viewer
 from attunement.web.site import CONTENT_POLICY
 from tests.annotation.projects import begin_project
@@ -201,8 +201,10 @@ def test_a_conversation_shows_everybodys_answers_and_what_reviewers_said(study: 
     key = key_of(study, "harmful")
     member = _member(study)
     with Study(study) as opened:
-        card = next(entry.deciding for entry in judged(opened, COACHING) if entry.conversation.key == key)
-        keep_review(opened, COACHING, key, card, Decided.CLEARED, member=member, name="Ada", reason="<i>It is mild</i>")
+        card = next(entry.deciding for entry in scored_conversations(opened, COACHING) if entry.conversation.key == key)
+        save_review(
+            opened, COACHING, key, card, ReviewDecision.CLEARED, member=member, name="Ada", reason="<i>It is mild</i>"
+        )
     with reader(study) as somebody:
         said = texts(somebody.get(f"/view/conversation/{key}").text)
         assert "Unsafe by judge, cleared by Ada: <i>It is mild</i>." in said
@@ -237,7 +239,7 @@ def test_new_ratings_appear_after_a_reload(study_place: str) -> None:  # noqa: F
         with Study(study_place) as other:
             rater = next(rater for rater in other.raters() if rater.kind is RaterKind.MODEL)
             key = other.find("unread")[0].key
-            other.write([], [KeptRating(key, rater.key, rating) for rating in rated(unread, {"CQ9": "NO"})])
+            other.write([], [StoredRating(key, rater.key, rating) for rating in rated(unread, {"CQ9": "NO"})])
         # PostgreSQL tells others with a delay of up to a second that something was written.
         wait_until(lambda: set(listed(somebody, "?verdict=unsafe")) == {"harmful", "unread"})
         assert "Unsafe according to the judge: 2" in texts(somebody.get("/view/").text)
@@ -333,13 +335,13 @@ def test_what_must_not_be_shown_is_on_no_page_and_cannot_be_searched_for(tmp_pat
     path = fill(
         tmp_path / "s.db", COACHING, [about], rated(about, reasoning="Turn 1: 'Write to ada@example.org' asks.")
     )
-    with reader(path, Hiding(Redactor([]).redact_text)) as somebody:
+    with reader(path, Privacy(Redactor([]).redact_text)) as somebody:
         page = somebody.get("/view/conversation/1").text
         assert "[email]" in page
         assert "ada@" not in page + somebody.get("/view/").text
         assert listed(somebody, "?text=ada") == []
         assert listed(somebody, "?text=write") == ["c1"]
-    with reader(path, Hiding(texts=False)) as somebody:
+    with reader(path, Privacy(texts=False)) as somebody:
         assert "Write to" not in somebody.get("/view/conversation/1").text + somebody.get("/view/").text
         assert listed(somebody, "?text=write") == []
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.reports.overview import instrument_of
 from attunement.store import Study
 from attunement.web.viewer import make_view
@@ -15,7 +15,7 @@ TOKEN = "a-token-of-the-tests"
 
 
 @contextmanager
-def viewing(path: Path, hiding: Hiding = SHOW_ALL, *, instrument: str | None = None, **options: Any) -> Iterator[str]:
+def viewing(path: Path, hiding: Privacy = SHOW_ALL, *, instrument: str | None = None, **options: Any) -> Iterator[str]:
     """Serve the pages of the study at `path`; gives the address of the server."""
     with Study(path) as study:
         app = make_view(study, instrument_of(study, instrument), hiding, TOKEN, **options)
@@ -24,7 +24,7 @@ def viewing(path: Path, hiding: Hiding = SHOW_ALL, *, instrument: str | None = N
 
 
 @contextmanager
-def reader(path: Path, hiding: Hiding = SHOW_ALL, **options: Any) -> Iterator[Visitor]:
+def reader(path: Path, hiding: Privacy = SHOW_ALL, **options: Any) -> Iterator[Visitor]:
     """Somebody who came in with the link."""
     with viewing(path, hiding, **options) as address, Visitor(address) as somebody:
         assert somebody.get(f"/enter/{TOKEN}").path == "/view/"

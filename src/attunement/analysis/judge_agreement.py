@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import select
 
-from attunement.analysis.ratings_table import Answered, Gathered, Scale
+from attunement.analysis.ratings_table import Answered, RatingsTable, Scale
 from attunement.analysis.reliability import (
     SingleRaters,
     judge_agreement,
@@ -32,7 +32,7 @@ from attunement.analysis.reliability import (
     people_statistic,
 )
 from attunement.conversations.statistics import words
-from attunement.evidence import Standing
+from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round
 from attunement.statistics.bootstrap import clustered_interval
@@ -53,7 +53,7 @@ class Compared(NamedTuple):
     interval: Interval | Undefined
 
 
-class Rival(NamedTuple):
+class Baseline(NamedTuple):
     """A trivial judge on the units that the judge rated too."""
 
     name: str
@@ -62,7 +62,7 @@ class Rival(NamedTuple):
     """How far the judge is ahead of it; computed for the best rival only."""
 
 
-class Held(NamedTuple):
+class JudgeAgreement(NamedTuple):
     """How a judge stands to people on one item."""
 
     agreement: SingleRaters | Undefined
@@ -78,12 +78,14 @@ class Held(NamedTuple):
     """Units that two people and the judge rated."""
     conversations: int
     """Conversations with a value of the judge and of a person."""
-    rivals: tuple[Rival, ...]
-    best_rival: Rival | None
+    rivals: tuple[Baseline, ...]
+    best_rival: Baseline | None
     """The one that agrees best with people, if any does better than chance."""
 
 
-def held(judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals: Mapping[str, Floats]) -> Held:
+def held(
+    judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals: Mapping[str, Floats]
+) -> JudgeAgreement:
     """Hold a judge against people.
 
     Args:
@@ -119,7 +121,7 @@ def held(judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals
         own = judge_statistic(judge[shared], people[shared], ordered=ordered)
         theirs = judge_statistic(answers[shared], people[shared], ordered=ordered)
         best = best._replace(ahead=_compared(own, theirs, conversation[shared]))
-    return Held(
+    return JudgeAgreement(
         agreement=found,
         interval=interval,
         people=ceiling,
@@ -155,12 +157,12 @@ def _compared(own: FromSums, theirs: FromSums, conversation: Ints, *, share: flo
     return Compared(value, interval)
 
 
-def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered: bool) -> Rival:
+def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered: bool) -> Baseline:
     there = np.where(np.isnan(judge), np.nan, answers)
-    return Rival(name, judge_agreement(there, people, ordered=ordered), Undefined("another rival is better"))
+    return Baseline(name, judge_agreement(there, people, ordered=ordered), Undefined("another rival is better"))
 
 
-def _best(rivals: list[Rival]) -> Rival | None:
+def _best(rivals: list[Baseline]) -> Baseline | None:
     """The rival that agrees best, if it is better than chance; one that is not beats nobody."""
     better = [
         (rival.agreement.value, rival)
@@ -178,7 +180,7 @@ _BY_CHANCE = 0.01
 """Less probable than this, people did not choose what they rated regardless of what the judge flagged."""
 
 
-class Missed(NamedTuple):
+class MissedFailures(NamedTuple):
     """What a judge did with people's failures, and with what people found to be fine."""
 
     failures: int
@@ -220,7 +222,7 @@ class Seen(NamedTuple):
     """For each unit one over its probability of being drawn; None where all are alike."""
 
 
-def missed(seen: Seen) -> Missed:
+def missed(seen: Seen) -> MissedFailures:
     """Count the failures that a judge missed, and its false alarms."""
     labelled = np.isin(seen.people_states, [Answered.VALUE, Answered.NA]).sum(axis=1)
     said = (seen.people <= seen.fails_at).sum(axis=1)
@@ -232,7 +234,7 @@ def missed(seen: Seen) -> Missed:
     # Who was seen by one person only cannot have been confirmed.
     usable = labelled >= (2 if confirmed.any() else 1)
     recall = _recall(confirmed, flagged, usable & asked, seen)
-    return Missed(
+    return MissedFailures(
         failures=int(failure.sum()),
         missed=int(lost.sum()),
         missed_as_na=int((lost & (seen.judge_states == Answered.NA)).sum()),
@@ -306,7 +308,7 @@ _QUESTION = "?\uff1f\u061f"
 """Question marks of the Latin, Chinese and Arabic scripts."""
 
 
-def text_counts(study: Study, gathered: Gathered) -> dict[str, Floats]:
+def text_counts(study: Study, gathered: RatingsTable) -> dict[str, Floats]:
     """For each unit the words and the question marks of the replies it is about; empty where there is no text.
 
     Only units that people rated are counted.
@@ -369,13 +371,19 @@ def _reached(answers: Floats, people: Floats) -> float:
     return -np.inf if np.isnan(value) else value
 
 
-def _units_of_people(gathered: Gathered) -> list[int]:
+def _units_of_people(gathered: RatingsTable) -> list[int]:
     person = np.array([who.kind is RaterKind.PERSON for who in gathered.raters], dtype=np.bool_)
     return np.unique(gathered.unit[person[gathered.rater]]).tolist() if person.any() else []
 
 
-_THERE = {Standing.FOUND, Standing.UNCITED}
-_QUOTED = {*_THERE, Standing.ELSEWHERE, Standing.CLOSE, Standing.NOT_FOUND, Standing.NO_SUCH_TURN}
+_THERE = {CitationStatus.FOUND, CitationStatus.UNCITED}
+_QUOTED = {
+    *_THERE,
+    CitationStatus.ELSEWHERE,
+    CitationStatus.CLOSE,
+    CitationStatus.NOT_FOUND,
+    CitationStatus.NO_SUCH_TURN,
+}
 
 
 class Citations(NamedTuple):
@@ -406,13 +414,13 @@ def citations(study: Study, instrument: Instrument) -> dict[tuple[str, str], Cit
 class Basis(NamedTuple):
     """The ratings that cards rest on, and what to say about them."""
 
-    gathered: Gathered
+    gathered: RatingsTable
     weights: Floats | None
     """For each conversation one over its probability of being drawn; None without a sample."""
     notes: tuple[str, ...]
 
 
-def basis(study: Study, instrument: str, gathered: Gathered) -> Basis:
+def basis(study: Study, instrument: str, gathered: RatingsTable) -> Basis:
     """The part of the ratings that the newest sample for this instrument allows, or all where there is none."""
     sample = latest_sample(study, instrument)
     if sample is None:

@@ -20,11 +20,11 @@ from attunement.analysis.ratings_table import (
     OFF_SCALE,
     Answered,
     AskedItem,
-    Gathered,
+    ConversationInfo,
     Long,
+    RaterRef,
+    RatingsTable,
     Scale,
-    Talk,
-    Who,
     long,
     numbered,
 )
@@ -154,7 +154,7 @@ class Reading(NamedTuple):
     """A column whose values part the conversations."""
 
 
-def read_ratings(path: Path, reading: Reading) -> Gathered:
+def read_ratings(path: Path, reading: Reading) -> RatingsTable:
     """The ratings in a CSV, TSV, JSONL, JSON, Parquet or XLSX file.
 
     Raises:
@@ -240,12 +240,14 @@ class _Book:
             self._unit_talk.append(self._talks[system, talk])
         return self._units[key]
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> RatingsTable:
         """All of it."""
         judges = set(self._reading.judges)
         if absent := judges - set(self._raters):
             raise InputError(f"there is no rater {min(absent)!r}; there are {', '.join(list(self._raters)[:8])}")
-        who = tuple(Who(name, RaterKind.MODEL if name in judges else RaterKind.PERSON, {}) for name in self._raters)
+        who = tuple(
+            RaterRef(name, RaterKind.MODEL if name in judges else RaterKind.PERSON, {}) for name in self._raters
+        )
         meaning = understood(list(self._words), self._reading.scale, self._reading.na)
         unit, item, rater, repeat = np.array(self._columns, dtype=np.int64).T
         place = np.array(self.values, dtype=np.int64)
@@ -260,7 +262,7 @@ class _Book:
         self._check_once(kept)
         items = tuple(AskedItem(name, "", meaning.scale) for name in self._items)
         identities = [Identity(system, talk) for system, talk in self._talks]
-        talks = [Talk(0, *pair) for pair in zip(identities, self._metadata, strict=True)]
+        talks = [ConversationInfo(0, *pair) for pair in zip(identities, self._metadata, strict=True)]
         return numbered(
             kept,
             items,

@@ -62,7 +62,7 @@ class AskedItem(NamedTuple):
         return self.fails_at is not None
 
 
-class Who(NamedTuple):
+class RaterRef(NamedTuple):
     """A rater, and what is known about them."""
 
     name: str
@@ -70,7 +70,7 @@ class Who(NamedTuple):
     settings: Mapping[str, Any]
 
 
-class Talk(NamedTuple):
+class ConversationInfo(NamedTuple):
     """A conversation that was rated; `key` is its key in the study, 0 where there is none."""
 
     key: int
@@ -79,13 +79,13 @@ class Talk(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class ItemMatrix:
     """One item: `values[i, j]` is what `raters[j]` first said of `units[i]`, NaN where that is no value."""
 
     item: AskedItem
     units: Ints
     """Which units of the `Gathered` these are: those that somebody was asked about."""
-    raters: tuple[Who, ...]
+    raters: tuple[RaterRef, ...]
     values: Floats
     states: Ints
     """For each cell an `Answered`."""
@@ -96,7 +96,7 @@ class Sheet:
         """The column of the rater with this name."""
         return next(column for column, who in enumerate(self.raters) if who.name == rater)
 
-    def columns(self, chosen: Collection[str]) -> "Sheet":
+    def columns(self, chosen: Collection[str]) -> "ItemMatrix":
         """Only these raters, in the order of the sheet; all units stay."""
         keep = [column for column, who in enumerate(self.raters) if who.name in chosen]
         names = tuple(self.raters[column] for column in keep)
@@ -104,12 +104,12 @@ class Sheet:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class RatingsTable:
     """Ratings as columns: the entry at one place of `unit`, `item`, `rater` and the others is one rating."""
 
     items: tuple[AskedItem, ...]
-    raters: tuple[Who, ...]
-    talks: tuple[Talk, ...]
+    raters: tuple[RaterRef, ...]
+    talks: tuple[ConversationInfo, ...]
     unit_conversation: Ints
     """For each unit the number of its conversation in `talks`."""
     unit_turn: Ints
@@ -136,7 +136,7 @@ class Gathered:
         """The names of the judges."""
         return tuple(who.name for who in self.raters if who.kind is RaterKind.MODEL)
 
-    def sheet(self, item: int) -> Sheet:
+    def sheet(self, item: int) -> ItemMatrix:
         """The first answers to the item with this number."""
         here = np.flatnonzero((self.item == item) & (self.occasion == 0))
         units, place = np.unique(self.unit[here], return_inverse=True)
@@ -145,7 +145,7 @@ class Gathered:
         # Of several answers to the same question, asked in different ways, the last one stays.
         values[place, self.rater[here]] = self.value[here]
         states[place, self.rater[here]] = self.state[here]
-        return Sheet(self.items[item], units, self.raters, values, states, self.unit_conversation[units])
+        return ItemMatrix(self.items[item], units, self.raters, values, states, self.unit_conversation[units])
 
     def again(self, item: int, rater: str) -> tuple[Floats, Ints]:
         """What one rater said of the same units each time they were asked, a column a time, and the conversations."""
@@ -157,7 +157,7 @@ class Gathered:
         values[place, column] = self.value[here]
         return values, self.unit_conversation[units]
 
-    def only(self, talks: Bools) -> "Gathered":
+    def only(self, talks: Bools) -> "RatingsTable":
         """Only the ratings of these conversations; the numbers of units and conversations stay."""
         keep = talks[self.unit_conversation[self.unit]]
         return replace(
@@ -196,18 +196,18 @@ def long(numbers: Sequence[Ints], value: Floats) -> Long:
 def numbered(
     ratings: Long,
     items: tuple[AskedItem, ...],
-    who: tuple[Who, ...],
-    talks_of: Callable[[Ints], list[Talk]],
+    who: tuple[RaterRef, ...],
+    talks_of: Callable[[Ints], list[ConversationInfo]],
     left_out: Counter[str],
     notes: tuple[str, ...] = (),
-) -> Gathered:
+) -> RatingsTable:
     """Number units, conversations and occasions from 0, and drop raters who said nothing."""
     spoke, rater = np.unique(ratings.rater, return_inverse=True)
     present: list[int] = spoke.tolist()
     keys, conversation = np.unique(ratings.conversation, return_inverse=True)
     span = int(ratings.turn.max(initial=0)) + 1
     pairs, unit = np.unique(conversation * span + ratings.turn, return_inverse=True)
-    return Gathered(
+    return RatingsTable(
         items=items,
         raters=tuple(who[place] for place in present),
         talks=tuple(talks_of(keys)),
@@ -253,7 +253,7 @@ _STATES: dict[str, Answered] = {
 }
 
 
-def gather(study: Study, instrument: Instrument) -> Gathered:
+def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     """All ratings of a study with the items of `instrument`, as they are worded there.
 
     Left out, and counted: other rounds than the main one and repeats, simulated raters, other wordings of an item,
@@ -262,7 +262,7 @@ def gather(study: Study, instrument: Instrument) -> Gathered:
     items = tuple(_asked(instrument, item) for item in instrument.items)
     left_out: Counter[str] = Counter()
     known = [rater for rater in study.raters() if not is_signals(rater.name)]
-    who = tuple(Who(rater.name, rater.kind, rater.settings) for rater in known)
+    who = tuple(RaterRef(rater.name, rater.kind, rater.settings) for rater in known)
     with study.reading() as connection:
         columns = _columns(connection, instrument, {rater.key: place for place, rater in enumerate(known)})
         _count_others(connection, instrument, left_out)
@@ -389,10 +389,10 @@ def _on_scale(columns: Long, items: Sequence[AskedItem], left_out: Counter[str])
     return _without(columns, off, OFF_SCALE, left_out)
 
 
-def _talks(study: Study, keys: Ints) -> list[Talk]:
+def _talks(study: Study, keys: Ints) -> list[ConversationInfo]:
     wanted = set(keys.tolist())
     return [
-        Talk(summary.key, summary.identity, summary.metadata)
+        ConversationInfo(summary.key, summary.identity, summary.metadata)
         for page in study.summaries(5000)
         for summary in page
         if summary.key in wanted

@@ -56,7 +56,7 @@ RARE_NEEDED = 30
 _NOBODY = Undefined("there are no ratings")
 
 
-class Standing(StrEnum):
+class ReliabilityStatus(StrEnum):
     """Whether people agree."""
 
     RELIABLE = "reliable"
@@ -68,7 +68,7 @@ class Standing(StrEnum):
 class Reliability(NamedTuple):
     """Whether people agree on an item, the rule that says so, and what it rests on."""
 
-    standing: Standing
+    standing: ReliabilityStatus
     rule: str
     needed: int | None
     """How many conversations, each rated by two people, would decide it; None where it is decided."""
@@ -134,31 +134,43 @@ class _Figures(NamedTuple):
     share: float
 
 
-def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[Standing, str, int | None]:
+def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[ReliabilityStatus, str, int | None]:
     if figures.conversations < FEWEST_CLUSTERS:
         rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
-        return Standing.NOT_ENOUGH, rule, _expected(figures)
+        return ReliabilityStatus.NOT_ENOUGH, rule, _expected(figures)
     if figures.share > COMMON:
         share, most = f"{100 * figures.share:.0f} %", f"{100 * COMMON:.0f} %"
         rule = f"{share} of the answers are the same, and above {most} alpha says nothing"
         seen = rare.units if isinstance(rare, SpecificAgreement) else 0
         needed = ceil(figures.conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
-        return Standing.LITTLE_VARIATION, rule, needed
+        return ReliabilityStatus.LITTLE_VARIATION, rule, needed
     if isinstance(figures.alpha, Undefined):
-        return Standing.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
+        return ReliabilityStatus.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
     value, interval = figures.alpha.value, figures.interval
     if isinstance(interval, Interval) and interval.low >= ENOUGH:
-        return Standing.RELIABLE, f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for", None
+        return (
+            ReliabilityStatus.RELIABLE,
+            f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for",
+            None,
+        )
     if isinstance(interval, Interval) and interval.high < ENOUGH:
-        return Standing.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
+        return ReliabilityStatus.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
     if value < ENOUGH and figures.units >= MANY_UNITS:
-        return Standing.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
+        return ReliabilityStatus.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
     if isinstance(interval, Undefined):
-        return Standing.NOT_ENOUGH, f"alpha has no interval: {interval.reason}", _conversations(MANY_UNITS, figures)
+        return (
+            ReliabilityStatus.NOT_ENOUGH,
+            f"alpha has no interval: {interval.reason}",
+            _conversations(MANY_UNITS, figures),
+        )
     rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
     if value <= ENOUGH:
-        return Standing.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
-    return Standing.NOT_ENOUGH, rule, conversations_to_reach(value, interval.low, ENOUGH, figures.conversations)
+        return ReliabilityStatus.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
+    return (
+        ReliabilityStatus.NOT_ENOUGH,
+        rule,
+        conversations_to_reach(value, interval.low, ENOUGH, figures.conversations),
+    )
 
 
 def _expected(figures: _Figures) -> int:

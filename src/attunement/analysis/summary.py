@@ -17,7 +17,7 @@ import numpy as np
 
 from attunement.analysis.judge_agreement import WORD_COUNT, Citations, baselines, basis, citations, text_counts
 from attunement.analysis.ratings_file import Reading, read_ratings
-from attunement.analysis.ratings_table import Answered, AskedItem, Gathered, Sheet, gather
+from attunement.analysis.ratings_table import Answered, AskedItem, ItemMatrix, RatingsTable, collect_ratings
 from attunement.analysis.reliability import (
     Again,
     Reliability,
@@ -109,7 +109,9 @@ class Beside(NamedTuple):
 NA, NO_ANSWER = "does not apply", "no answer"
 
 
-def chosen(gathered: Gathered, people: Sequence[str], judges: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def chosen(
+    gathered: RatingsTable, people: Sequence[str], judges: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The people and the judges who are meant.
 
     People are chosen by name, or by anything that is known of them, such as a profession; judges by name. Without a
@@ -142,7 +144,7 @@ def _fits(wanted: str, name: str, settings: Mapping[str, Any]) -> bool:
 
 
 def summarise(
-    gathered: Gathered,
+    gathered: RatingsTable,
     people: Sequence[str] | None = None,
     judges: Sequence[str] | None = None,
     *,
@@ -174,7 +176,7 @@ def summarise(
     return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there, professions=stated)
 
 
-def parts(gathered: Gathered, column: str) -> dict[str, Gathered]:
+def parts(gathered: RatingsTable, column: str) -> dict[str, RatingsTable]:
     """The ratings of each value of a column: `system`, or anything in the conversations' metadata.
 
     Raises:
@@ -200,7 +202,7 @@ class _Who(NamedTuple):
     judges: tuple[str, ...]
 
 
-def _item(gathered: Gathered, number: int, who: _Who, beside: Beside, *, full: bool) -> ItemAgreement:
+def _item(gathered: RatingsTable, number: int, who: _Who, beside: Beside, *, full: bool) -> ItemAgreement:
     sheet = gathered.sheet(number)
     people = sheet.columns(who.people)
     scale = sheet.item.scale
@@ -232,7 +234,7 @@ def _item(gathered: Gathered, number: int, who: _Who, beside: Beside, *, full: b
     )
 
 
-def _answers(sheet: Sheet) -> dict[str, int]:
+def _answers(sheet: ItemMatrix) -> dict[str, int]:
     scale = sheet.item.scale
     counts = {word: int((sheet.values == value).sum()) for value, word in zip(scale.values, scale.words, strict=True)}
     missing = np.isin(sheet.states, [Answered.ABSTAINED, Answered.ERROR])
@@ -240,7 +242,7 @@ def _answers(sheet: Sheet) -> dict[str, int]:
     return counts | {word: count for word, count in more.items() if count}
 
 
-def _around(gathered: Gathered, sheet: Sheet, people: Sheet, beside: Beside) -> Around:
+def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, beside: Beside) -> Around:
     counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
     rivals = baselines(counts, people.values, sheet.item.scale)
     names = [talk.identity.system for talk in gathered.talks]
@@ -251,13 +253,13 @@ def _around(gathered: Gathered, sheet: Sheet, people: Sheet, beside: Beside) -> 
     )
 
 
-def _habits(gathered: Gathered, number: int, judge: str, beside: Beside) -> Habits:
+def _habits(gathered: RatingsTable, number: int, judge: str, beside: Beside) -> Habits:
     answers, _ = gathered.again(number, judge)
     found = (beside.citations or {}).get((judge, gathered.items[number].id))
     return Habits(again(answers, ordered=gathered.items[number].scale.ordered), found)
 
 
-def _judges_again(gathered: Gathered, number: int, judges: Sequence[str]) -> dict[str, Again]:
+def _judges_again(gathered: RatingsTable, number: int, judges: Sequence[str]) -> dict[str, Again]:
     found: dict[str, Again] = {}
     for judge in judges:
         result = again(gathered.again(number, judge)[0], ordered=gathered.items[number].scale.ordered)
@@ -266,7 +268,9 @@ def _judges_again(gathered: Gathered, number: int, judges: Sequence[str]) -> dic
     return found
 
 
-def _people_details(gathered: Gathered, number: int, people: Sheet, single: SingleRaters | Undefined) -> PeopleDetails:
+def _people_details(
+    gathered: RatingsTable, number: int, people: ItemMatrix, single: SingleRaters | Undefined
+) -> PeopleDetails:
     ordered = people.item.scale.ordered
     interval: Interval | Undefined
     if isinstance(single, SingleRaters):
@@ -281,7 +285,7 @@ def _people_details(gathered: Gathered, number: int, people: Sheet, single: Sing
     return PeopleDetails(mean, interval, own)
 
 
-def _pairs(sheet: Sheet, judges: Sequence[str]) -> tuple[JudgePair, ...]:
+def _pairs(sheet: ItemMatrix, judges: Sequence[str]) -> tuple[JudgePair, ...]:
     ordered = sheet.item.scale.ordered
     return tuple(
         JudgePair(
@@ -293,7 +297,7 @@ def _pairs(sheet: Sheet, judges: Sequence[str]) -> tuple[JudgePair, ...]:
     )
 
 
-class Wish(NamedTuple):
+class AgreementOptions(NamedTuple):
     """Whom and what to look at; without a choice all of it."""
 
     judges: tuple[str, ...] = ()
@@ -306,7 +310,7 @@ class Wish(NamedTuple):
     """Whether to compute what only a full report shows."""
 
 
-def agreement_in(study: Study, instrument: Instrument, wish: Wish | None = None) -> Agreement:
+def agreement_in(study: Study, instrument: Instrument, wish: AgreementOptions | None = None) -> Agreement:
     """How far people and judges agree in a study, on the items of one instrument.
 
     Where a sample was drawn for people, figures rest on it, and on its `certify` part where it was split.
@@ -315,23 +319,23 @@ def agreement_in(study: Study, instrument: Instrument, wish: Wish | None = None)
         InstrumentError: There is no such item.
         InputError: Nobody fits the wish, or no conversation has the column.
     """
-    wish = wish or Wish()
+    wish = wish or AgreementOptions()
     for name in wish.items:
         instrument.item(name)
-    rests = basis(study, instrument.id, gather(study, instrument))
+    rests = basis(study, instrument.id, collect_ratings(study, instrument))
     quoted = citations(study, instrument) if wish.full else None
     beside = Beside(text_counts(study, rests.gathered), quoted, rests.weights)
     found = _summarised(rests.gathered, wish, beside)
     return replace(found, notes=(*rests.notes, *found.notes))
 
 
-def agreement_of(path: Path, reading: Reading, wish: Wish | None = None) -> Agreement:
+def agreement_of(path: Path, reading: Reading, wish: AgreementOptions | None = None) -> Agreement:
     """How far raters agree in a table of ratings.
 
     Raises:
         InputError: The table cannot be read as `reading` says, or nobody fits the wish.
     """
-    wish = wish or Wish()
+    wish = wish or AgreementOptions()
     gathered = read_ratings(path, reading)
     known = [each.id for each in gathered.items]
     for name in wish.items:
@@ -340,9 +344,9 @@ def agreement_of(path: Path, reading: Reading, wish: Wish | None = None) -> Agre
     return _summarised(gathered, wish, Beside())
 
 
-def _summarised(gathered: Gathered, wish: Wish, beside: Beside) -> Agreement:
+def _summarised(gathered: RatingsTable, wish: AgreementOptions, beside: Beside) -> Agreement:
     people, judges = chosen(gathered, wish.people, wish.judges)
-    pieces: Mapping[str, Gathered] = parts(gathered, wish.by) if wish.by else {}
+    pieces: Mapping[str, RatingsTable] = parts(gathered, wish.by) if wish.by else {}
     found, *made = (
         summarise(piece, people, judges, items=wish.items, beside=beside, full=wish.full)
         for piece in (gathered, *pieces.values())

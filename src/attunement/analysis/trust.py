@@ -20,20 +20,20 @@ from attunement.analysis.judge_agreement import (
     RECALL_NEEDED,
     Citations,
     Compared,
-    Held,
-    Missed,
+    JudgeAgreement,
+    MissedFailures,
     Seen,
     held,
     missed,
 )
-from attunement.analysis.ratings_table import Answered, AskedItem, Sheet, Who
+from attunement.analysis.ratings_table import Answered, AskedItem, ItemMatrix, RaterRef
 from attunement.analysis.reliability import (
     MANY_UNITS,
     Again,
     Levels,
     Reliability,
+    ReliabilityStatus,
     SingleRaters,
-    Standing,
     judge_agreement,
     levels,
     people_agreement,
@@ -80,16 +80,16 @@ class Ruling(NamedTuple):
 
 def ruling(
     people: Reliability,
-    held: Held,
+    held: JudgeAgreement,
     stand_in: AlternativeAnnotator | Undefined,
-    missed: Missed | None = None,
+    missed: MissedFailures | None = None,
 ) -> Ruling:
     """The verdict on a judge and an item; `missed` is given for gate items alone."""
     return _agreement(people, held, stand_in) if missed is None else _gate(people, held, stand_in, missed)
 
 
-def _agreement(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined) -> Ruling:
-    if people.standing is not Standing.RELIABLE:
+def _agreement(people: Reliability, held: JudgeAgreement, stand_in: AlternativeAnnotator | Undefined) -> Ruling:
+    if people.standing is not ReliabilityStatus.RELIABLE:
         return _withheld(people)
     gap, half = held.gap, held.half
     if isinstance(gap, Undefined) or isinstance(half, Undefined):
@@ -117,13 +117,13 @@ def _agreement(people: Reliability, held: Held, stand_in: AlternativeAnnotator |
 
 def _withheld(people: Reliability) -> Ruling:
     match people.standing:
-        case Standing.DISAGREE:
+        case ReliabilityStatus.DISAGREE:
             return Ruling(
                 Verdict.NOT_ENOUGH,
                 f"your raters disagree with each other ({people.rule}), so there is nothing to hold a judge against",
                 "not more of the same ratings, but a clearer item or trained raters",
             )
-        case Standing.LITTLE_VARIATION:
+        case ReliabilityStatus.LITTLE_VARIATION:
             needed = None if people.needed is None else _rated_by_two(people.needed)
             rule = f"nearly all answers of your raters are the same ({people.rule})"
             return Ruling(Verdict.NOT_ENOUGH, rule, needed or "conversations in which the other answers occur")
@@ -133,7 +133,7 @@ def _withheld(people: Reliability) -> Ruling:
             return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_two(needed))
 
 
-def _beats_rivals(held: Held) -> Ruling | None:
+def _beats_rivals(held: JudgeAgreement) -> Ruling | None:
     """None where the judge beats chance and the best trivial judge; otherwise what follows."""
     if isinstance(held.interval, Undefined):
         if isinstance(held.agreement, SingleRaters) and abs(held.agreement.value) < 1e-9:
@@ -154,7 +154,7 @@ def _beats_rivals(held: Held) -> Ruling | None:
     return None
 
 
-def _contests(held: Held) -> list[tuple[str, Compared | Undefined]]:
+def _contests(held: JudgeAgreement) -> list[tuple[str, Compared | Undefined]]:
     value = held.agreement.value if isinstance(held.agreement, SingleRaters) else 0.0
     contests: list[tuple[str, Compared | Undefined]] = [
         ("a judge that always says the same", Compared(value, held.interval))
@@ -164,23 +164,25 @@ def _contests(held: Held) -> list[tuple[str, Compared | Undefined]]:
     return contests
 
 
-def _for_sign(compared: Compared, held: Held) -> int:
+def _for_sign(compared: Compared, held: JudgeAgreement) -> int:
     """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
     if isinstance(compared.interval, Undefined) or compared.value <= 0:
         return max(MANY_UNITS, held.conversations + 1)
     return conversations_to_reach(compared.value, compared.interval.low, 0.0, held.conversations)
 
 
-def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Undefined, missed: Missed) -> Ruling:
+def _gate(
+    people: Reliability, held: JudgeAgreement, stand_in: AlternativeAnnotator | Undefined, missed: MissedFailures
+) -> Ruling:
     if missed.unknowable:
         needed = "people's ratings of a random share of the conversations that it did not flag"
         return Ruling(Verdict.NOT_ENOUGH, missed.unknowable, needed)
-    if people.standing is Standing.DISAGREE:
+    if people.standing is ReliabilityStatus.DISAGREE:
         return _withheld(people)
     counted = _enough_failures(people, missed)
     if counted is not None:
         return counted
-    if people.standing is Standing.NOT_ENOUGH:
+    if people.standing is ReliabilityStatus.NOT_ENOUGH:
         return _withheld(people)
     alarms = _alarms(missed)
     if alarms is not None:
@@ -198,7 +200,7 @@ def _gate(people: Reliability, held: Held, stand_in: AlternativeAnnotator | Unde
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
 
 
-def _alarms(missed: Missed) -> Ruling | None:
+def _alarms(missed: MissedFailures) -> Ruling | None:
     """None where it flags failures more often than it raises false alarms; otherwise what follows."""
     if not isinstance(missed.false_alarm_rate, Rate):
         return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
@@ -213,7 +215,7 @@ def _alarms(missed: Missed) -> Ruling | None:
     return Ruling(Verdict.NOT_ENOUGH, rule, f"about {_FINE_NEEDED} without a failure, labelled by two people")
 
 
-def _enough_failures(people: Reliability, missed: Missed) -> Ruling | None:
+def _enough_failures(people: Reliability, missed: MissedFailures) -> Ruling | None:
     """None where enough failures were labelled and enough of them caught; otherwise what follows."""
     seen = missed.confirmed
     if seen < FAILURES_NEEDED:
@@ -320,12 +322,12 @@ class TrustCard(NamedTuple):
     judge: str
     ruling: Ruling
     people: Reliability
-    held: Held
+    held: JudgeAgreement
     bias: Mean | Undefined
     stand_in: AlternativeAnnotator | Undefined
     outcomes: Outcomes
     levels: Levels
-    missed: Missed | None
+    missed: MissedFailures | None
     """For gate items alone."""
     details: Details | None
 
@@ -352,7 +354,12 @@ class Around(NamedTuple):
 
 
 def trust_card(
-    sheet: Sheet, people: Sheet, judge: str, reliability: Reliability, around: Around, habits: Habits | None = None
+    sheet: ItemMatrix,
+    people: ItemMatrix,
+    judge: str,
+    reliability: Reliability,
+    around: Around,
+    habits: Habits | None = None,
 ) -> TrustCard:
     """Hold one judge against people on one item.
 
@@ -395,7 +402,7 @@ def trust_card(
     )
 
 
-def _epsilon(people: tuple[Who, ...]) -> float:
+def _epsilon(people: tuple[RaterRef, ...]) -> float:
     """How much worse a judge may be for its lower cost: most beside experts, least beside a crowd.
 
     An expert states a profession, or has the role of one; whose role nobody knows counts as trained.
@@ -420,7 +427,9 @@ def _row_means(values: Floats) -> Floats:
     return np.where(number > 0, np.nansum(values, axis=1) / np.maximum(number, 1), np.nan)
 
 
-def _details(sheet: Sheet, people: Sheet, column: int, mean: Floats, around: Around, habits: Habits) -> Details:
+def _details(
+    sheet: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: Around, habits: Habits
+) -> Details:
     answers, ordered = sheet.values[:, column], sheet.item.scale.ordered
     both = ~np.isnan(answers) & ~np.isnan(mean)
     middle = np.full(len(answers), np.nan)
@@ -439,7 +448,7 @@ def _details(sheet: Sheet, people: Sheet, column: int, mean: Floats, around: Aro
     )
 
 
-def _applicability(sheet: Sheet, people: Sheet, column: int) -> Applicability | None:
+def _applicability(sheet: ItemMatrix, people: ItemMatrix, column: int) -> Applicability | None:
     applies = np.where(people.states == Answered.VALUE, 1.0, np.where(people.states == Answered.NA, 0.0, np.nan))
     own = sheet.states[:, column]
     judged = np.where(own == Answered.VALUE, 1.0, np.where(own == Answered.NA, 0.0, np.nan))
@@ -448,7 +457,7 @@ def _applicability(sheet: Sheet, people: Sheet, column: int) -> Applicability | 
     return Applicability(people_agreement(applies), judge_agreement(judged, applies))
 
 
-def _by_length(answers: Floats, people: Sheet, mean: Floats, around: Around) -> tuple[Group, ...]:
+def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Group, ...]:
     if around.words is None:
         return ()
     both = ~np.isnan(answers) & ~np.isnan(mean) & ~np.isnan(around.words)
@@ -462,7 +471,7 @@ def _by_length(answers: Floats, people: Sheet, mean: Floats, around: Around) -> 
     return tuple(_group(name, part, answers, people, mean) for name, part in parts.items() if part.any())
 
 
-def _by_system(answers: Floats, people: Sheet, mean: Floats, around: Around) -> tuple[Group, ...]:
+def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Group, ...]:
     both = ~np.isnan(answers) & ~np.isnan(mean)
     present: list[int] = np.unique(around.system[both]).tolist()
     if len(present) < 2:
@@ -472,7 +481,7 @@ def _by_system(answers: Floats, people: Sheet, mean: Floats, around: Around) -> 
     )
 
 
-def _group(name: str, part: Bools, answers: Floats, people: Sheet, mean: Floats) -> Group:
+def _group(name: str, part: Bools, answers: Floats, people: ItemMatrix, mean: Floats) -> Group:
     where = people.conversation[part]
     return Group(
         name,

@@ -15,7 +15,7 @@ from attunement.conversations import Responses, Unit
 from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import RaterKind, Round
-from attunement.store import Kept, Rater, Study, schema
+from attunement.store import Rater, StoredConversation, Study, schema
 from attunement.store.study import unmarked
 
 UNKNOWN = "prompts that this version of Attunement does not make"
@@ -156,8 +156,8 @@ def _prompts(study: Study, instrument: Instrument, rater: Rater) -> set[str]:
     return found
 
 
-def _pages(study: Study) -> Iterator[list[Kept]]:
-    page: list[Kept] = []
+def _pages(study: Study) -> Iterator[list[StoredConversation]]:
+    page: list[StoredConversation] = []
     for kept in study.conversations():
         page.append(kept)
         if len(page) == _PAGE:

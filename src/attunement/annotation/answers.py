@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from attunement import evidence
 from attunement.conversations import Unit
 from attunement.errors import InputError
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Value
 from attunement.ratings import ABSTAINED, Outcome, State
 from attunement.scoring import is_failure
@@ -160,7 +160,7 @@ def _finding(span: Mapping[str, Any], unit: Unit) -> Finding:
     message: str = getattr(unit.turns[turn - 1], span["speaker"])
     start, end = as_kept(message, span["start"], span["end"])
     return Finding(
-        Standing.FOUND,
+        CitationStatus.FOUND,
         (turn,),
         message[start:end],
         found_turn=turn,

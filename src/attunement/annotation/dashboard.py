@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import func, select
 
-from attunement.analysis.ratings_table import Gathered, gather
+from attunement.analysis.ratings_table import RatingsTable, collect_ratings
 from attunement.analysis.summary import ItemAgreement, summarise
 from attunement.annotation.adjudication import disagree, spread
 from attunement.annotation.projects import members, record
@@ -140,7 +140,7 @@ class Severity(NamedTuple):
     """The later half of their units minus the earlier half."""
 
 
-def severity(gathered: Gathered, people: Sequence[str], when: Mapping[str, When]) -> dict[str, Severity]:
+def severity(gathered: RatingsTable, people: Sequence[str], when: Mapping[str, When]) -> dict[str, Severity]:
     """How each of these people stands to the others among them.
 
     Args:
@@ -167,7 +167,7 @@ def _apart(values: Floats, column: int) -> Floats:
     return values[:, column] - np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _severity(gathered: Gathered, apart: Sequence[Floats], units: Sequence[Ints], when: When) -> Severity:
+def _severity(gathered: RatingsTable, apart: Sequence[Floats], units: Sequence[Ints], when: When) -> Severity:
     nothing = Undefined("nobody else rated the same units")
     if not apart:
         return Severity(nothing, nothing)
@@ -276,7 +276,7 @@ def figures(study: Study, project: Project) -> Figures:
     """Everything that is known about the work so far."""
     handed = handed_in(study, project, [Round.MAIN, Round.GOLD, Round.ATTENTION])
     main = [entry for entry in handed if entry.round is Round.MAIN]
-    gathered = gather(study, project.instrument)
+    gathered = collect_ratings(study, project.instrument)
     names = _rater_names(study, project)
     present = [name for name in names.values() if name in gathered.people]
     return Figures(
@@ -298,7 +298,7 @@ def _rater_names(study: Study, project: Project) -> dict[int, str]:
 
 
 def _raters(
-    study: Study, project: Project, handed: Sequence[Handed], gathered: Gathered, names: dict[int, str]
+    study: Study, project: Project, handed: Sequence[Handed], gathered: RatingsTable, names: dict[int, str]
 ) -> tuple[RaterFigures, ...]:
     by_member: dict[int, list[Handed]] = {}
     for entry in handed:
@@ -332,7 +332,7 @@ def _raters(
     )
 
 
-def _again(gathered: Gathered, name: str | None) -> Right:
+def _again(gathered: RatingsTable, name: str | None) -> Right:
     if name is None or name not in gathered.people:
         return Right()
     right = total = 0

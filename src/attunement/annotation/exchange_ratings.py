@@ -20,13 +20,13 @@ from attunement.annotation.answers import answers_of, due_items
 from attunement.conversations import Unit, UnitKind, units
 from attunement.conversations.messages import Place
 from attunement.errors import InputError, StudyError
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating
-from attunement.store import Kept, KeptRating, Rater, Study, now
+from attunement.store import Rater, StoredConversation, StoredRating, Study, now
 from attunement.store.import_files import Few, read_answer
-from attunement.store.samples import Handed, handed, keep_hand_out
+from attunement.store.samples import Handed, handed, save_hand_out
 from attunement.store.study import unmarked
 
 
@@ -67,7 +67,7 @@ def hand_out(study: Study, instrument: Instrument, format: str, keys: Collection
         raise StudyError(f"{study.place} holds no conversation to hand out")
     secrets.SystemRandom().shuffle(found)
     flat = [(key, unit) for key, own in found for unit in own]
-    tokens = keep_hand_out(study, instrument, format, [(key, unit.turn) for key, unit in flat])
+    tokens = save_hand_out(study, instrument, format, [(key, unit.turn) for key, unit in flat])
     return [Outgoing(token, unit, due_items(instrument, unit)) for token, (_, unit) in zip(tokens, flat, strict=True)]
 
 
@@ -413,7 +413,7 @@ class _Taking:
         spans = {
             name: _evidence(complete, kept[complete.handed.conversation]) for name, complete in self._complete.items()
         }
-        made: list[KeptRating] = []
+        made: list[StoredRating] = []
         for (name, unit), complete in self._complete.items():
             rater = taken.raters.get(name) or taken.raters.setdefault(name, self._rater(name))
             made += _ratings(complete, kept[complete.handed.conversation], rater, spans[name, unit])
@@ -449,12 +449,12 @@ class _Taking:
         ]
         if len(known) == 1:
             return known[0]
-        return self._study.keep_rater(name, RaterKind.PERSON, said)
+        return self._study.save_rater(name, RaterKind.PERSON, said)
 
 
 def _ratings(
-    complete: _Complete, kept: Kept, rater: Rater, spans: Mapping[str, Sequence[dict[str, Any]]]
-) -> Iterator[KeptRating]:
+    complete: _Complete, kept: StoredConversation, rater: Rater, spans: Mapping[str, Sequence[dict[str, Any]]]
+) -> Iterator[StoredRating]:
     there, instrument, outcomes, given = complete
     unit = Unit(kept.conversation, there.turn)
     spoken = rules.apply(instrument, unit, outcomes)
@@ -475,10 +475,10 @@ def _ratings(
             instrument=instrument.hash,
             at=given.at or now(),
         )
-        yield KeptRating(kept.key, rater.key, rating)
+        yield StoredRating(kept.key, rater.key, rating)
 
 
-def _evidence(complete: _Complete, kept: Kept) -> dict[str, list[dict[str, Any]]]:
+def _evidence(complete: _Complete, kept: StoredConversation) -> dict[str, list[dict[str, Any]]]:
     """Marked words by item, in the form in which ratings keep evidence.
 
     Raises:
@@ -491,7 +491,7 @@ def _evidence(complete: _Complete, kept: Kept) -> dict[str, list[dict[str, Any]]
         if message is None or not 0 <= mark.start < mark.end <= len(message.text):
             raise InputError(f"nothing was taken in: {given.place}: words are marked that this unit does not hold")
         finding = Finding(
-            Standing.FOUND,
+            CitationStatus.FOUND,
             (message.turn,),
             message.text[mark.start : mark.end],
             found_turn=message.turn,

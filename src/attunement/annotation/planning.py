@@ -28,7 +28,7 @@ from attunement.statistics.estimates import (
     upper_bound,
 )
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
-from attunement.store import Judged, Study, judged
+from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import latest_sample
 
 PASS_RATE = "pass rate"  # noqa: S105 - a figure, no password
@@ -110,7 +110,7 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
     sample = latest_sample(study, instrument.id)
     weights = None if sample is None else {key: 1 / drawn.probability for key, drawn in sample.units.items()}
     responses = study.responses(instrument.id)
-    for entry in judged(study, instrument):
+    for entry in scored_conversations(study, instrument):
         case = Case(entry.conversation.identity, entry.conversation.turns, responses)
         units = len({slot.turn for slot in due(instrument, case)})
         weight = 1.0 if weights is None else weights.get(entry.conversation.key, 0.0)
@@ -193,7 +193,7 @@ class _Seen:
         self._looked = {"people": 0, "judges": 0}
         self._weight = self._failing = 0.0
 
-    def add(self, entry: Judged, units: int, weight: float) -> None:
+    def add(self, entry: ScoredConversation, units: int, weight: float) -> None:
         """Note a conversation that stands for `weight` others among those that people rated."""
         system = entry.conversation.identity.system
         self.conversations += 1

@@ -270,7 +270,7 @@ def create(
     """
     raters = [fitting_name(name) for name in raters]
     _check(instrument, units, raters, settings, gold)
-    study.keep_instrument(instrument)
+    study.save_instrument(instrument)
     with study.writing() as connection:
         earlier = connection.scalars(select(schema.projects.c.number).where(schema.projects.c.name == instrument.id))
         project = Project(0, instrument.id, max(earlier, default=0) + 1, instrument, ProjectState.OPEN, settings, now())

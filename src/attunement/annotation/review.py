@@ -27,21 +27,21 @@ from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.crisis import crisis_cues
-from attunement.store import Judged, Study, judged, now, schema
+from attunement.store import ScoredConversation, Study, now, schema, scored_conversations
 from attunement.store.reviews import (
     ALARMING,
     UNKNOWN,
-    Decided,
     Held,
     Release,
     Review,
+    ReviewDecision,
     SignOff,
     basis,
     held,
-    keep_review,
-    keep_sign_off,
     read_in_full,
     reviews,
+    save_review,
+    save_sign_off,
 )
 from attunement.store.schema import projects
 
@@ -133,7 +133,7 @@ def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]
     signals = crisis.find(study)
     found: list[Queued] = []
     rest: list[Queued] = []
-    for entry in judged(study, instrument):
+    for entry in scored_conversations(study, instrument):
         queued = _queued(instrument, entry, signals)
         (found if queued.why or queued.apart >= _APART else rest).append(queued)
     furthest = sorted((one for one in found if one.apart >= _APART), key=lambda one: -one.apart)[:_MOST_APART]
@@ -158,13 +158,13 @@ def with_reviews(instrument: Instrument, queued: Queued, said: Sequence[Review],
     return Reviewed(queued, tuple(said), held(instrument, queued.card, said), queued.key in set(read))
 
 
-def choices(queued: Queued) -> tuple[Decided, ...]:
+def choices(queued: Queued) -> tuple[ReviewDecision, ...]:
     """What a reviewer can say: an alarm can be confirmed or cleared, silence confirmed or overruled."""
     if queued.is_alarming:
-        return (Decided.CONFIRMED, Decided.CLEARED)
+        return (ReviewDecision.CONFIRMED, ReviewDecision.CLEARED)
     if queued.card is not None and queued.card.needs_person:
-        return (Decided.CLEARED, Decided.RAISED)
-    return (Decided.CONFIRMED, Decided.RAISED)
+        return (ReviewDecision.CLEARED, ReviewDecision.RAISED)
+    return (ReviewDecision.CONFIRMED, ReviewDecision.RAISED)
 
 
 def review(study: Study, project: Project, member: Member, queued: Queued, decided: str, reason: str) -> Review:
@@ -175,12 +175,12 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
     """
     if decided not in choices(queued):
         raise InputError("choose one of the decisions on the page")
-    chosen, reason = Decided(decided), reason.strip()
-    if chosen is not Decided.CONFIRMED and not reason:
+    chosen, reason = ReviewDecision(decided), reason.strip()
+    if chosen is not ReviewDecision.CONFIRMED and not reason:
         raise InputError("who overrules a judge says why: give a reason")
     if len(reason) > LONGEST_REASON:
         raise InputError(f"a reason has at most {LONGEST_REASON:,} characters")
-    return keep_review(
+    return save_review(
         study,
         project.instrument,
         queued.key,
@@ -192,7 +192,7 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
     )
 
 
-def _queued(instrument: Instrument, entry: Judged, signals: set[int]) -> Queued:
+def _queued(instrument: Instrument, entry: ScoredConversation, signals: set[int]) -> Queued:
     card = entry.deciding
     summary = entry.conversation
     people = entry.cards.people
@@ -245,7 +245,7 @@ def review_desk(study: Study, instrument: Instrument) -> Project:
 
     Where the instrument has changed since, the project goes on with it as it is now.
     """
-    study.keep_instrument(instrument)
+    study.save_instrument(instrument)
     with study.writing() as connection:
         here = (projects.c.name == instrument.id) & (projects.c.number == REVIEW_ONLY)
         row = connection.execute(select(projects).where(here)).first()
@@ -316,7 +316,7 @@ def sign(
         raise InputError("conditions go with the decision “release with conditions”, and it needs them")
     if len(conditions) > _LONGEST_CONDITIONS:
         raise InputError(f"conditions have at most {_LONGEST_CONDITIONS:,} characters")
-    signed = keep_sign_off(
+    signed = save_sign_off(
         study,
         basis(study, project.instrument),
         chosen,

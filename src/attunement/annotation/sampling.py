@@ -23,8 +23,8 @@ from attunement.conversations import Identity
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
-from attunement.store import Study, Summary, judged
-from attunement.store.samples import Drawn, Sample, Split, Waiting, keep_sample, samples, waiting
+from attunement.store import ConversationSummary, Study, scored_conversations
+from attunement.store.samples import Sample, SampledConversation, Split, Waiting, samples, save_sample, waiting
 
 
 class Candidate(NamedTuple):
@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 class Draw(NamedTuple):
     """What was drawn, and what could have been and was not, by the key of the conversation."""
 
-    drawn: dict[int, Drawn]
+    drawn: dict[int, SampledConversation]
     waiting: dict[int, Waiting]
 
 
@@ -108,12 +108,12 @@ def _draw(everybody: list[Candidate], size: int, before: Draw, *, certify: float
     for name, members in strata.items():
         taken[name] += numbers.get(name, len(members))
     probability = {name: taken[name] / there[name] for name in there}
-    added: dict[int, Drawn] = {}
+    added: dict[int, SampledConversation] = {}
     waiting: dict[int, Waiting] = {}
     for name, members in strata.items():
         number = numbers.get(name, len(members))
         ordered = sorted(members, key=lambda member: _chance(seed, "draw", member.identity))
-        added |= {member.key: Drawn(name, probability[name], None) for member in ordered[:number]}
+        added |= {member.key: SampledConversation(name, probability[name], None) for member in ordered[:number]}
         waiting |= {member.key: Waiting(name, probability[name]) for member in ordered[number:]}
     drawn = {key: entry._replace(probability=probability[entry.stratum]) for key, entry in before.drawn.items()}
     names = {candidate.key: candidate.identity for candidate in everybody}
@@ -146,8 +146,8 @@ def _by_stratum(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def _split(
-    drawn: Mapping[int, Drawn], names: Mapping[int, Identity], certify: float | None, seed: int
-) -> dict[int, Drawn]:
+    drawn: Mapping[int, SampledConversation], names: Mapping[int, Identity], certify: float | None, seed: int
+) -> dict[int, SampledConversation]:
     """Give each its split: in a line of strata, in random order within each, one in so many goes to `certify`.
 
     The count begins at a random place, which gives everybody the same chance and each stratum its share to within one
@@ -226,18 +226,20 @@ def looked_at(instrument: Instrument, card: Scorecard | None) -> bool:
     return card is not None and not any(slot.item in instrument.gate_ids for slot in card.open)
 
 
-def _cards(study: Study, instrument: Instrument, *, wanted: bool) -> Iterator[tuple[Summary, Scorecard | None]]:
+def _cards(
+    study: Study, instrument: Instrument, *, wanted: bool
+) -> Iterator[tuple[ConversationSummary, Scorecard | None]]:
     """The conversations with what the judges say, which is computed only where it is wanted."""
     if not wanted:
         for page in study.summaries(_PAGE):
             for summary in page:
                 yield summary, None
         return
-    for entry in judged(study, instrument):
+    for entry in scored_conversations(study, instrument):
         yield entry.conversation, entry.deciding if entry.cards.judges else None
 
 
-def _value(conversation: Summary, card: Scorecard | None, column: str) -> Any:
+def _value(conversation: ConversationSummary, card: Scorecard | None, column: str) -> Any:
     match column:
         case "system":
             return conversation.identity.system
@@ -327,8 +329,8 @@ def _keep(
     drawn = Counter(entry.stratum for entry in made.drawn.values())
     there = drawn + Counter(entry.stratum for entry in made.waiting.values())
     strata = {stratum: {"there": there[stratum], "drawn": drawn[stratum]} for stratum in sorted(there)}
-    study.keep_instrument(instrument)
-    return keep_sample(
+    study.save_instrument(instrument)
+    return save_sample(
         study,
         name=name,
         instrument=instrument.id,

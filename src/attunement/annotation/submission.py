@@ -183,7 +183,7 @@ def _rater(study: Study, project: Project, member: Member) -> Rater:
     if member.rater is not None:
         return next(rater for rater in study.raters() if rater.key == member.rater)
     settings = {"person": member.public, "round": project.number, **(member.profile or {})}
-    rater = study.keep_rater(member.name, RaterKind.PERSON, settings)
+    rater = study.save_rater(member.name, RaterKind.PERSON, settings)
     with study.writing() as connection:
         query = schema.members.update().where(schema.members.c.key == member.key)
         connection.execute(query.values(rater=rater.key))

@@ -23,7 +23,7 @@ from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.analysis.ratings_file import Reading
-    from attunement.analysis.summary import Agreement, Wish
+    from attunement.analysis.summary import Agreement, AgreementOptions
     from attunement.instruments import Instrument
 
 
@@ -140,9 +140,11 @@ def agree(
     if markdown and as_json:
         raise InputError("--markdown and --json exclude each other")
     from attunement.analysis.ratings_file import Reading
-    from attunement.analysis.summary import Wish
+    from attunement.analysis.summary import AgreementOptions
 
-    wish = Wish(tuple(judge or ()), tuple(people or ()), tuple(only or ()), by, full or as_json or bool(picture))
+    wish = AgreementOptions(
+        tuple(judge or ()), tuple(people or ()), tuple(only or ()), by, full or as_json or bool(picture)
+    )
     reading = Reading(
         unit=tuple(unit or ()),
         rater=tuple(rater or ()),
@@ -173,7 +175,9 @@ def agree(
         typer.echo(f"The picture is in {picture}.", err=True)
 
 
-def _of_study(place: str, instrument: str | None, wish: "Wish", reading: "Reading") -> "tuple[Agreement, Instrument]":
+def _of_study(
+    place: str, instrument: str | None, wish: "AgreementOptions", reading: "Reading"
+) -> "tuple[Agreement, Instrument]":
     from attunement.analysis.summary import agreement_in
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
@@ -185,7 +189,7 @@ def _of_study(place: str, instrument: str | None, wish: "Wish", reading: "Readin
         return agreement_in(study, chosen, wish), chosen
 
 
-def _of_table(path: Path, wish: "Wish", reading: "Reading", instrument: str | None) -> "Agreement":
+def _of_table(path: Path, wish: "AgreementOptions", reading: "Reading", instrument: str | None) -> "Agreement":
     from attunement.analysis.summary import agreement_of
 
     if instrument:

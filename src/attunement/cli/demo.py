@@ -76,7 +76,7 @@ def _judge(
     from attunement.engine import rater_settings
     from attunement.ratings import RaterKind
     from attunement.reports import planted
-    from attunement.store import Study, judged
+    from attunement.store import Study, scored_conversations
 
     files = [str(planted.folder() / name) for name in planted.FILES[instrument]]
     place = folder / STUDIES[instrument]
@@ -89,7 +89,7 @@ def _judge(
     with Study(place) as study:
         rater = study.find_rater(asked.name, RaterKind.MODEL, rater_settings(asked, prepared.scope))
         chosen = prepared.scope.questionnaire.instrument
-        return code, chosen, planted.check(judged(study, chosen, rater=rater and rater.name), chosen)
+        return code, chosen, planted.check(scored_conversations(study, chosen, rater=rater and rater.name), chosen)
 
 
 if TYPE_CHECKING:

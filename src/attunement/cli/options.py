@@ -63,6 +63,7 @@ PriceOutOption = Annotated[float | None, typer.Option("--price-out", help="Dolla
 
 if TYPE_CHECKING:
     from attunement.conversations.reader import Reading
+    from attunement.reports.html.text import Privacy
     from attunement.store import Study
 
 _BATCH = 200
@@ -150,7 +151,7 @@ def keep(reading: "Reading", study: "Study") -> None:
     """Put all conversations into the study, a few at a time, so that memory stays flat."""
     waiting = iter(reading)
     while batch := list(islice(waiting, _BATCH)):
-        study.keep_conversations(batch)
+        study.save_conversations(batch)
 
 
 def bad_lines_path(output: str | Path | None) -> Path:
@@ -164,14 +165,14 @@ def what_was_read(reading: "Reading") -> Iterator[str]:
     """Sentences that say how much was read, what was left out, and where bad records went; none without a file."""
     counts = reading.counts
     if counts.files:
-        yield f"Read {counted(counts.conversations, 'conversation')} from {counted(counts.files, 'file')}."
+        yield f"Read {pluralize(counts.conversations, 'conversation')} from {pluralize(counts.files, 'file')}."
     if counts.unanswered:
-        yield f"Left out {counted(counts.unanswered, 'last message')} without a reply."
+        yield f"Left out {pluralize(counts.unanswered, 'last message')} without a reply."
     if counts.bad:
-        yield f"Skipped {counted(counts.bad, 'invalid record')}; see {reading.bad_lines}."
+        yield f"Skipped {pluralize(counts.bad, 'invalid record')}; see {reading.bad_lines}."
 
 
-def counted(number: int, thing: str) -> str:
+def pluralize(number: int, thing: str) -> str:
     """A number with its noun; what reports use for it would be slow to import where files are only read."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
@@ -208,7 +209,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON, for 
 
 if TYPE_CHECKING:
     from attunement.conversations.redaction import Redactor
-    from attunement.reports.html.text import Hiding
 
 RedactOption = Annotated[
     bool,
@@ -239,14 +239,14 @@ def redactor_of(*, redact: bool, names: Path | None) -> "Redactor | None":
     return Redactor([] if names is None else read_names(names)) if redact else None
 
 
-def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Hiding":
+def hiding_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
     """What pages must not show, as the user said; it raises what `redactor_of` does."""
-    from attunement.reports.html.text import Hiding
+    from attunement.reports.html.text import Privacy
 
     redactor = redactor_of(redact=redact, names=names)
     if redactor is None:
-        return Hiding(texts=not no_text)
-    return Hiding(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
+        return Privacy(texts=not no_text)
+    return Privacy(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
 
 
 HostOption = Annotated[str, typer.Option(help="Where to listen; the default is reached from this computer only.")]

@@ -18,7 +18,7 @@ from attunement.cli.options import (
     ProxyOption,
     StudyArgument,
     SystemOption,
-    counted,
+    pluralize,
     refuse_to_overwrite,
 )
 from attunement.cli.options import StudyInstrumentOption as InstrumentOption
@@ -132,7 +132,7 @@ def _project(
     from attunement.annotation.changes import choose, listed, named
     from attunement.annotation.records import Role, settings_of
     from attunement.instruments.lint import checked
-    from attunement.reports.wording import counted
+    from attunement.reports.wording import pluralize
 
     if name is None:
         raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")
@@ -156,7 +156,8 @@ def _project(
     gold = [projects.Known(unit, known.answers) for known in wishes.gold for unit in named(study, asked, known.unit)]
     project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
     typer.echo(
-        f"Set up {project}: {counted(len(chosen.units), 'unit')} ({chosen.source}), {counted(len(names), 'rater')}, "
+        f"Set up {project}: {pluralize(len(chosen.units), 'unit')} ({chosen.source}), "
+        f"{pluralize(len(names), 'rater')}, "
         f"{settings.per_unit} for each unit."
     )
     return project, True
@@ -322,7 +323,7 @@ def hand_out(
             case "argilla":
                 files = exchange_formats.write_argilla(folder, asked, outgoing, raters=raters)
         place = opened.place
-    typer.echo(f"Handed out {counted(len(outgoing), 'unit')} to be rated with {asked.id}:")
+    typer.echo(f"Handed out {pluralize(len(outgoing), 'unit')} to be rated with {asked.id}:")
     for file in files:
         typer.echo(f"  {file}")
     typer.echo(_next(format, folder, place))
@@ -442,15 +443,16 @@ def _sentences(taken: "Taken", place: str) -> Iterator[str]:
     if not taken.units:
         yield "Nothing was taken in: nobody has answered yet."
         return
-    yield f"Took in {counted(taken.units, 'unit')} rated by {names}: {counted(taken.new, 'rating')} kept in {place}."
+    new = pluralize(taken.new, "rating")
+    yield f"Imported {pluralize(taken.units, 'unit')} rated by {names}: {new} saved in {place}."
     if taken.known:
         yield f"Already in the study: {taken.known:,}."
     if taken.differing.count:
         yield f"Different there: {taken.differing.count:,}; what the study holds stands: {taken.differing}."
     if taken.unrated:
-        yield f"Not rated yet: {counted(taken.unrated, 'unit')}."
+        yield f"Not rated yet: {pluralize(taken.unrated, 'unit')}."
     if taken.not_asked:
-        yield f"Left out, because they are not asked of so short a conversation: {counted(taken.not_asked, 'answer')}."
+        yield f"Left out, because the conversation is too short for them: {pluralize(taken.not_asked, 'answer')}."
     if taken.unread:
         yield f"Not read, because no item is called so: {', '.join(map(repr, list(taken.unread)[:_SHOWN]))}."
 

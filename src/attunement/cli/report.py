@@ -121,7 +121,7 @@ def report(
     """
     from attunement.reports.forms import Forms, report_only, write_forms
     from attunement.reports.html.sections import analysed
-    from attunement.reports.html.writing import Wishes, write_report
+    from attunement.reports.html.writing import ReportOptions, write_report
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
@@ -131,7 +131,7 @@ def report(
     _check(forms, page, charts, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        wishes = Wishes(hiding, *analysed(opened, chosen, hiding))
+        wishes = ReportOptions(hiding, *analysed(opened, chosen, hiding))
         if page:
             written = write_report(opened, chosen, page, wishes)
             typer.echo("\n".join(_sentences(written, page)), err="-" in forms.wanted.values())
@@ -165,11 +165,11 @@ def _check(forms: "Forms", page: str | None, charts: Path | None, *, force: bool
 
 
 def _sentences(written: "Written", output: str) -> list[str]:
-    from attunement.reports.wording import counted
+    from attunement.reports.wording import pluralize
 
     top = written.report.top
     size = f"{written.bytes / 1e6:,.1f} MB"
-    found = f"{counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
+    found = f"{pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
     if not top.nobody_judged:
         found += f" Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}."
     return [

@@ -22,7 +22,7 @@ from attunement.conversations.reader import Reading
 from attunement.engine import (
     ASK_AGAIN,
     Estimate,
-    Participant,
+    JudgeConfig,
     Price,
     Progress,
     Scope,
@@ -36,7 +36,7 @@ from attunement.judges import Judge, UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.reports.overview import about_judge
-from attunement.reports.wording import counted
+from attunement.reports.wording import pluralize
 from attunement.store import Study, shown_place
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
@@ -286,8 +286,8 @@ def _estimate(conversations: Iterable[Conversation], place: str | Path | None, s
         return estimate(conversations, scope, known, equal_once=not isinstance(judge, UnitJudge))
 
 
-def _priced(found: Estimate, participant: Participant, scope: Scope) -> Iterator[str]:
-    questions, about = counted(found.questions, "question"), counted(found.conversations, "conversation")
+def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator[str]:
+    questions, about = pluralize(found.questions, "question"), pluralize(found.conversations, "conversation")
     line = f"{participant.judge.name}: {questions} about {about}"
     kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
     if isinstance(participant.judge, UnitJudge):
@@ -328,15 +328,15 @@ def _other_layout(found: Estimate, price: Price) -> str:
 def _after(result: api.Result) -> Iterator[str]:
     progress = result.progress
     if result.only_rule_check:
-        yield f"signals read {counted(progress.conversations, 'conversation')} in {progress.elapsed:.1f} s."
+        yield f"signals read {pluralize(progress.conversations, 'conversation')} in {progress.elapsed:.1f} s."
         if progress.conversations <= _FEW:
             yield from _found(result)
         yield f"See the pointers: attune show {shown_place(result.place)}{_naming(result)}"
         return
-    line = f"Answered {progress.answered:,} of {counted(progress.planned, 'question')} in {progress.elapsed:.1f} s"
+    line = f"Answered {progress.answered:,} of {pluralize(progress.planned, 'question')} in {progress.elapsed:.1f} s"
     if progress.cost:
         line += f" for ${progress.cost:.2f}"
-    line += f" ({counted(progress.calls, 'call')}"
+    line += f" ({pluralize(progress.calls, 'call')}"
     line += f", {progress.kept:,} kept from before" if progress.kept else ""
     line += f", {progress.shared:,} with the same words as another" if progress.shared else ""
     yield f"{line})."
@@ -381,7 +381,7 @@ def _found(result: api.Result) -> Iterator[str]:
         verdicts["not judged" if judged.deciding is None else judged.deciding.verdict.value] += 1
         rule_check.add(judged.conversation.identity, judged.cards)
     each = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
-    yield f"Verdicts on {counted(verdicts.total(), 'conversation')}: {each}."
+    yield f"Verdicts on {pluralize(verdicts.total(), 'conversation')}: {each}."
     yield from rule_check.sentences()
 
 
@@ -401,7 +401,7 @@ class _Systems:
             self._systems[conversation.system] = None
             yield conversation
 
-    def cautions(self, participants: Iterable[Participant]) -> list[str]:
+    def cautions(self, participants: Iterable[JudgeConfig]) -> list[str]:
         return [
             caution
             for participant in participants

@@ -15,7 +15,7 @@ from attunement.cli.options import (
     ScoringOption,
     StudyArgument,
     SystemOption,
-    counted,
+    pluralize,
     refuse_to_overwrite,
 )
 from attunement.errors import InputError
@@ -380,12 +380,12 @@ def import_(
     from attunement.instruments.lint import checked
     from attunement.ratings import RaterKind
     from attunement.store import Study
-    from attunement.store.import_ratings import Absent, Columns, Wishes, check, keep
+    from attunement.store.import_ratings import Absent, Columns, ImportOptions, check, keep
 
     if blind is not None and kind != "person" and not person:
         raise InputError("--blind is about people: say with --kind person or --person who is one")
     asked = [checked(name) for name in instrument or ()]
-    wishes = Wishes(
+    wishes = ImportOptions(
         system=system,
         rater=rater,
         kind=RaterKind(kind),
@@ -422,7 +422,7 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
     checked = report.checked
     raters = ", ".join(rater.name for rater in report.raters.values())
     yield (
-        f"Read {counted(checked.answers, 'answer')} about {counted(len(checked.rated), 'conversation')} "
+        f"Read {pluralize(checked.answers, 'answer')} about {pluralize(len(checked.rated), 'conversation')} "
         f"by {raters}: {report.new:,} kept in {place}."
     )
     if report.known:
@@ -436,14 +436,14 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
     if report.absent:
         yield from _absent(report, excused=excused)
     if report.unanswered.count:
-        yield f"Without any answer: {counted(report.unanswered.count, 'conversation')}. {report.unanswered}."
+        yield f"Without any answer: {pluralize(report.unanswered.count, 'conversation')}. {report.unanswered}."
 
 
 def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
     count = report.absent.total()
     by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
-    yield f"Absent: {counted(count, 'answer')} that the instrument asks for ({by_item})."
-    yield f"They are missing from {counted(report.absent_in.count, 'scorecard')}: {report.absent_in}."
+    yield f"Absent: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
+    yield f"They are missing from {pluralize(report.absent_in.count, 'scorecard')}: {report.absent_in}."
     if not excused:
         yield "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
         return

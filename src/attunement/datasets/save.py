@@ -40,9 +40,9 @@ def keep(loaded: Loaded, study: Study) -> Kept:
     """
     conversations = [conversation for part in loaded.parts for conversation in part.conversations]
     study.keys(conversations)  # refuses other words under a known name, before anything is written
-    raters = {who.name: study.keep_rater(who.name, who.kind, who.settings) for who in loaded.raters}
+    raters = {who.name: study.save_rater(who.name, who.kind, who.settings) for who in loaded.raters}
     for part in loaded.parts:
-        study.keep_instrument(part.instrument)
+        study.save_instrument(part.instrument)
         if part.instrument.unit is UnitKind.RESPONSE:
             study.note_responses(part.instrument.id, Responses.ALL)
     with study.writing() as connection:

@@ -5,23 +5,23 @@ from attunement.engine.estimate import Estimate, estimate
 from attunement.engine.multiprocess import Team, refuse_unshareable
 from attunement.engine.planner import ASK_AGAIN, Filter, Scope, Selection
 from attunement.engine.progress import Progress
-from attunement.engine.retry import Wishes
-from attunement.engine.runner import Conduct, Ending, Participant, Run, rater_settings, run_in_loop
+from attunement.engine.retry import RetryPolicy
+from attunement.engine.runner import JudgeConfig, Run, RunPolicy, RunResult, rater_settings, run_in_loop
 
 __all__ = [
     "ASK_AGAIN",
-    "Conduct",
-    "Ending",
     "Estimate",
     "Filter",
-    "Participant",
+    "JudgeConfig",
     "Price",
     "Progress",
+    "RetryPolicy",
     "Run",
+    "RunPolicy",
+    "RunResult",
     "Scope",
     "Selection",
     "Team",
-    "Wishes",
     "estimate",
     "price_of",
     "rater_settings",

@@ -55,7 +55,7 @@ class Size(NamedTuple):
     items: int
 
 
-class Purse:
+class JudgeBudget:
     """One judge's access to the budget, at its price."""
 
     def __init__(self, budget: Budget, price: Price | None) -> None:

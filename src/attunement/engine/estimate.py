@@ -9,7 +9,7 @@ from attunement.engine.budget import REPLY_TOKENS, Price
 from attunement.engine.planner import Scope, Task, plan
 from attunement.judges.base import Usage
 from attunement.prompts import Layout, Question
-from attunement.store import Kept, Rater, Study
+from attunement.store import Rater, StoredConversation, Study
 
 _BATCH = 32
 _NEW = 0
@@ -123,7 +123,7 @@ def _to_answer(
         return
     study, rater = known
     keys = study.keys(batch)
-    found = plan([Kept(keys.get(entry.identity, _NEW), entry) for entry in batch], scope, rater, study)
+    found = plan([StoredConversation(keys.get(entry.identity, _NEW), entry) for entry in batch], scope, rater, study)
     total.kept += found.kept
     for opened in found.opened:
         tasks = [task for stage in opened.stages for task in stage if task.known is None]

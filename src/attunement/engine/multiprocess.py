@@ -22,7 +22,7 @@ from attunement.conversations import Conversation
 from attunement.engine.budget import Price
 from attunement.engine.planner import Scope
 from attunement.engine.progress import Progress
-from attunement.engine.runner import Conduct, Ending, Participant, Reader, announce
+from attunement.engine.runner import JudgeConfig, Reader, RunPolicy, RunResult, announce
 from attunement.errors import InputError, StudyError
 from attunement.judges import JudgeOptions, make_judge
 from attunement.judges.base import JudgeOptions as BaseJudgeOptions
@@ -42,10 +42,10 @@ class Seat(NamedTuple):
     tpm: float | None
     price: Price | None
 
-    def taken(self) -> Participant:
+    def taken(self) -> JudgeConfig:
         """The judge, made here."""
         judge = make_judge(self.judge, self.options)
-        return Participant(judge, self.max_connections, self.rpm, self.tpm, self.price, self.options)
+        return JudgeConfig(judge, self.max_connections, self.rpm, self.tpm, self.price, self.options)
 
 
 class Orders(NamedTuple):
@@ -55,7 +55,7 @@ class Orders(NamedTuple):
     """Its address."""
     scope: Scope
     seats: list[Seat]
-    conduct: Conduct
+    conduct: RunPolicy
 
 
 class Word(NamedTuple):
@@ -64,7 +64,7 @@ class Word(NamedTuple):
     progress: Progress
     concurrency: int = 0
     waiting: float = 0.0
-    ending: Ending | None = None
+    ending: RunResult | None = None
     error: Exception | None = None
 
 
@@ -74,7 +74,7 @@ def framed(word: Word) -> bytes:
     return len(content).to_bytes(LENGTH) + content
 
 
-def refuse_unshareable(participants: Sequence[Participant], conduct: Conduct) -> None:
+def refuse_unshareable(participants: Sequence[JudgeConfig], conduct: RunPolicy) -> None:
     """Raise an InputError where something is wanted that only one process can do."""
     if conduct.max_calls is not None or conduct.max_cost is not None:
         raise InputError("--max-calls and --max-cost are kept by one process: leave out --processes")
@@ -91,12 +91,12 @@ class Team:
     """A run of judges over conversations in several processes; for those who watch it, the same as a `Run`."""
 
     def __init__(
-        self, study: Study, scope: Scope, participants: Sequence[Participant], conduct: Conduct, processes: int
+        self, study: Study, scope: Scope, participants: Sequence[JudgeConfig], conduct: RunPolicy, processes: int
     ) -> None:
         """Prepare a run that `refuse_unshareable` lets through; no process is started yet."""
         self._size = min(processes, *(participant.max_connections for participant in participants))
         self.progress = Progress(judges=len(participants))
-        self.ending = Ending()
+        self.ending = RunResult()
         self._study = study
         self._orders = [
             Orders(study.address, scope, [_seat(entry, number, self._size) for entry in participants], conduct)
@@ -109,7 +109,7 @@ class Team:
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None
 
-    async def finish(self, conversations: Iterable[Conversation]) -> Ending:
+    async def finish(self, conversations: Iterable[Conversation]) -> RunResult:
         """Ask everything about `conversations` that is missing.
 
         What was answered is kept whatever happens; an error, such as a bad line in the input, surfaces afterwards.
@@ -162,7 +162,7 @@ class Team:
         loop = asyncio.get_running_loop()
         try:
             while batch := await reader.batch():
-                await loop.run_in_executor(self._database, self._study.keep_conversations, batch)
+                await loop.run_in_executor(self._database, self._study.save_conversations, batch)
                 for conversation in batch:
                     member = self._members[int(conversation.fingerprint()[:8], 16) % self._size]
                     await member.has_room()
@@ -265,7 +265,7 @@ class _Member:
         await self._process.wait()
 
 
-def _seat(participant: Participant, number: int, size: int) -> Seat:
+def _seat(participant: JudgeConfig, number: int, size: int) -> Seat:
     """What process `number` of `size` needs to make this judge, and its part of the limits."""
     connections = participant.max_connections // size + (number < participant.max_connections % size)
     return Seat(

@@ -18,7 +18,7 @@ from attunement.errors import InputError
 from attunement.prompts import Layout, Question, Questionnaire
 from attunement.ratings import ErrorKind, Outcome, State
 from attunement.scoring import trips_gate
-from attunement.store import AnswerRecord, Kept, Rater, Study
+from attunement.store import AnswerRecord, Rater, StoredConversation, Study
 
 ASK_AGAIN = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH})
 """Errors that say nothing about the question: the next run asks it."""
@@ -103,7 +103,7 @@ class Plan:
     """Those of them whose outcome is an ERROR."""
 
 
-def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Plan:
+def plan(batch: Sequence[StoredConversation], scope: Scope, rater: Rater, study: Study) -> Plan:
     """Look up what the rater has answered of `batch` and arrange the rest."""
     found = Plan()
     finished = study.finished([kept.key for kept in batch], rater, scope.digest)
@@ -113,7 +113,7 @@ def plan(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study) -> Pla
     return found
 
 
-def _look_through(batch: Sequence[Kept], scope: Scope, rater: Rater, study: Study, found: Plan) -> None:
+def _look_through(batch: Sequence[StoredConversation], scope: Scope, rater: Rater, study: Study, found: Plan) -> None:
     """Find what is left to ask of conversations that are not known to be finished."""
     done: dict[int, _Done] = {}
     for row in study.rated([kept.key for kept in batch], rater):

@@ -8,10 +8,10 @@ from attunement.engine.planner import Task
 from attunement.engine.retry import Asked
 from attunement.instruments import Item
 from attunement.judges.base import Abstention
-from attunement.judges.reply_parser import Given, Readable, marks_of, read_reply
+from attunement.judges.reply_parser import ParsedAnswer, Readable, marks_of, read_reply
 from attunement.prompts import Question
 from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
-from attunement.store import AnswerRecord, KeptRating, Rater
+from attunement.store import AnswerRecord, Rater, StoredRating
 
 _NOTHING: frozenset[Mark] = frozenset()
 _REPAIRED = frozenset({Mark.REPAIRED})
@@ -41,7 +41,7 @@ def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None, at: st
     )
 
 
-def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[KeptRating]:
+def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[StoredRating]:
     """The ratings that follow from asking."""
     if asked.given is None:
         return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail, at)
@@ -49,18 +49,20 @@ def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[KeptRati
     return _answered(task, rater, asked.given, at, fenced=asked.fenced, extra=extra)
 
 
-def ratings_read(task: Task, rater: Rater, given: Mapping[str, Given | Abstention], at: str) -> list[KeptRating]:
+def ratings_read(
+    task: Task, rater: Rater, given: Mapping[str, ParsedAnswer | Abstention], at: str
+) -> list[StoredRating]:
     """The ratings of a judge that read the unit itself."""
-    answered = {item: answer for item, answer in given.items() if isinstance(answer, Given)}
+    answered = {item: answer for item, answer in given.items() if isinstance(answer, ParsedAnswer)}
     kept = [
-        KeptRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at, rules=answer.pointers))
+        StoredRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at, rules=answer.pointers))
         for item in task.question.items
         if isinstance(answer := given[item.id], Abstention)
     ]
     return _answered(task, rater, answered, at, fenced=False, extra=_NOTHING) + kept
 
 
-def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[KeptRating]:
+def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[StoredRating]:
     """The ratings that follow from an answer given earlier to exactly this prompt, for this conversation or another."""
     question = task.question
     instrument = question.questionnaire.instrument
@@ -71,29 +73,29 @@ def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> 
     return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=extra)
 
 
-def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[KeptRating]:
+def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[StoredRating]:
     """An ERROR for every item of the question."""
     outcome = Outcome.failed(kind)
     return [
-        KeptRating(task.conversation, rater.key, _rating(task, rater, item, outcome, at, detail=detail))
+        StoredRating(task.conversation, rater.key, _rating(task, rater, item, outcome, at, detail=detail))
         for item in task.question.items
     ]
 
 
-def evidence_holds(question: Question, given: Given) -> bool:
+def evidence_holds(question: Question, given: ParsedAnswer) -> bool:
     """Whether at least one citation of the reasoning stands where it says."""
     return evidence.holds(evidence.verify(given.reasoning, question.unit.turns))
 
 
 def _answered(
-    task: Task, rater: Rater, given: dict[str, Given], at: str, *, fenced: bool, extra: frozenset[Mark]
-) -> list[KeptRating]:
+    task: Task, rater: Rater, given: dict[str, ParsedAnswer], at: str, *, fenced: bool, extra: frozenset[Mark]
+) -> list[StoredRating]:
     question = task.question
     instrument, unit = question.questionnaire.instrument, question.unit
     items = [item for item in question.items if item.id in given]
     outcomes = {item.id: Outcome.of(given[item.id].value) for item in items}
     spoken = rules.apply(instrument, unit, outcomes)
-    kept: list[KeptRating] = []
+    kept: list[StoredRating] = []
     for item in items:
         answer = given[item.id]
         wording = question.questionnaire.wordings[item.id]
@@ -109,7 +111,7 @@ def _answered(
             rules=spoken.get(item.id, ()),
             marks=marks_of(answer, item, instrument, fenced=fenced) | extra,
         )
-        kept.append(KeptRating(task.conversation, rater.key, rating))
+        kept.append(StoredRating(task.conversation, rater.key, rating))
     return kept
 
 

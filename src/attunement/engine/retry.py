@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from attunement.engine.budget import Purse, Size
+from attunement.engine.budget import JudgeBudget, Size
 from attunement.engine.progress import Progress
 from attunement.engine.rate_limiter import Limiter
 from attunement.errors import AttunementError, JudgeError
 from attunement.judges.base import Answer, Exchange, Failure, Judge, Request, Usage
-from attunement.judges.reply_parser import Given, Readable, Unreadable, read_reply
+from attunement.judges.reply_parser import ParsedAnswer, Readable, Unreadable, read_reply
 from attunement.prompts import Question
 from attunement.ratings import ErrorKind
 
@@ -43,7 +43,7 @@ class Channel:
 
     judge: Judge
     limiter: Limiter
-    purse: Purse
+    purse: JudgeBudget
     progress: Progress
     closed: bool = False
     """No further request may be sent; those under way come back."""
@@ -109,7 +109,7 @@ class Channel:
         return failure._replace(detail=detail, fatal=True)
 
 
-class Wishes(NamedTuple):
+class RetryPolicy(NamedTuple):
     """When to ask once more although the reply could be read."""
 
     enforce_length: bool = False
@@ -120,7 +120,7 @@ class Wishes(NamedTuple):
 class Asked:
     """What came of a question."""
 
-    given: dict[str, Given] | None = None
+    given: dict[str, ParsedAnswer] | None = None
     """The answers by item; None where there is an error."""
     error: ErrorKind | None = None
     detail: str = ""
@@ -139,8 +139,8 @@ async def ask(
     question: Question,
     channel: Channel,
     *,
-    wishes: Wishes,
-    evidence_holds: Callable[[Question, Given], bool],
+    wishes: RetryPolicy,
+    evidence_holds: Callable[[Question, ParsedAnswer], bool],
 ) -> Asked:
     """Ask until there is an answer or an error that asking again does not mend."""
     text = question.render()
@@ -232,7 +232,7 @@ _AGAIN = "Answer the same question again, with only the JSON object that was ask
 
 
 def _unmet(
-    question: Question, read: Readable, wishes: Wishes, evidence_holds: Callable[[Question, Given], bool]
+    question: Question, read: Readable, wishes: RetryPolicy, evidence_holds: Callable[[Question, ParsedAnswer], bool]
 ) -> str | None:
     """What the user wishes that the reply does not meet, in words for the judge."""
     limit = question.questionnaire.instrument.prompt.reasoning_limit

@@ -25,17 +25,17 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from attunement.conversations import Conversation
-from attunement.engine.budget import Budget, Price, Purse
+from attunement.engine.budget import Budget, JudgeBudget, Price
 from attunement.engine.planner import Plan, Scope, plan
 from attunement.engine.progress import Progress
 from attunement.engine.rate_limiter import Limiter
-from attunement.engine.retry import Channel, Wishes
-from attunement.engine.worker_pool import Lane
+from attunement.engine.retry import Channel, RetryPolicy
+from attunement.engine.worker_pool import WorkerPool
 from attunement.engine.writer import Writer
 from attunement.judges.base import Judge, JudgeOptions, UnitJudge
 from attunement.judges.client import send_at_once
 from attunement.ratings import RaterKind
-from attunement.store import Kept, Study
+from attunement.store import StoredConversation, Study
 
 _BATCH = 32
 """Conversations that are read, kept and planned at a time."""
@@ -103,7 +103,7 @@ _CAREFUL_START = 1
 replies are and what the server refuses, and each refusal is a call."""
 
 
-class Participant(NamedTuple):
+class JudgeConfig(NamedTuple):
     """A judge in a run, with the limits for its server and its price."""
 
     judge: Judge
@@ -115,16 +115,16 @@ class Participant(NamedTuple):
     """How another process makes the same judge; None for one that the program made itself."""
 
 
-class Conduct(NamedTuple):
+class RunPolicy(NamedTuple):
     """When a run asks once more, and when it stops asking."""
 
-    wishes: Wishes = Wishes()
+    wishes: RetryPolicy = RetryPolicy()
     max_calls: int | None = None
     max_cost: float | None = None
 
 
 @dataclass
-class Ending:
+class RunResult:
     """How a run ended."""
 
     interrupted: bool = False
@@ -144,17 +144,17 @@ def rater_settings(judge: Judge, scope: Scope) -> dict[str, Any]:
 def announce(study: Study, scope: Scope) -> None:
     """Note in the study what a run asks."""
     instrument = scope.questionnaire.instrument
-    study.keep_instrument(instrument, judged_with=True)
+    study.save_instrument(instrument, judged_with=True)
     study.note_responses(instrument.id, scope.responses)
 
 
 class Run:
     """One run of judges over conversations. Make it inside a running event loop."""
 
-    def __init__(self, study: Study, scope: Scope, participants: Sequence[Participant], conduct: Conduct) -> None:
+    def __init__(self, study: Study, scope: Scope, participants: Sequence[JudgeConfig], conduct: RunPolicy) -> None:
         """Prepare a run; nothing is asked yet."""
         self.progress = Progress(judges=len(participants))
-        self.ending = Ending()
+        self.ending = RunResult()
         self._study, self._scope = study, scope
         self._database = ThreadPoolExecutor(1, "study")
         self._writer = Writer(study, self._database, self._fail)
@@ -165,7 +165,7 @@ class Run:
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None
 
-    async def finish(self, conversations: Iterable[Conversation]) -> Ending:
+    async def finish(self, conversations: Iterable[Conversation]) -> RunResult:
         """Ask everything about `conversations` that is missing.
 
         What was answered is kept whatever happens; an error, such as a bad line in the input, surfaces afterwards.
@@ -173,7 +173,7 @@ class Run:
         with rarely_collecting():
             return await self._finish(conversations)
 
-    async def _finish(self, conversations: Iterable[Conversation]) -> Ending:
+    async def _finish(self, conversations: Iterable[Conversation]) -> RunResult:
         reader = Reader(conversations)
         writing = asyncio.create_task(self._writer.work())
         working = [asyncio.create_task(lane.work()) for lane in self._lanes]
@@ -246,25 +246,25 @@ class Run:
     def _plan(self, batch: list[Conversation]) -> list[Plan]:
         """Keep a batch, and find for each lane what is left to ask."""
         self.progress.conversations += len(batch)
-        keys = self._study.keep_conversations(batch)
-        kept = [Kept(key, conversation) for key, conversation in zip(keys, batch, strict=True)]
+        keys = self._study.save_conversations(batch)
+        kept = [StoredConversation(key, conversation) for key, conversation in zip(keys, batch, strict=True)]
         return [plan(kept, self._scope, lane.rater, self._study) for lane in self._lanes]
 
-    def _limiter(self, participant: Participant) -> Limiter:
+    def _limiter(self, participant: JudgeConfig) -> Limiter:
         """The one for this judge's server: several judges may be behind one address."""
         server = participant.judge.settings.get("base_url") or participant.judge.name
         if server not in self._limiters:
             self._limiters[server] = Limiter(participant.max_connections, rpm=participant.rpm, tpm=participant.tpm)
         return self._limiters[server]
 
-    def _lane(self, participant: Participant, wishes: Wishes, budget: Budget) -> Lane:
+    def _lane(self, participant: JudgeConfig, wishes: RetryPolicy, budget: Budget) -> WorkerPool:
         judge = participant.judge
-        rater = self._study.keep_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
+        rater = self._study.save_rater(judge.name, RaterKind.MODEL, rater_settings(judge, self._scope))
         limiter = self._limiter(participant)
         if budget.max_cost is not None or budget.max_calls is not None:
             limiter.limit = _CAREFUL_START
-        channel = Channel(judge, limiter, Purse(budget, participant.price), self.progress)
-        return Lane(
+        channel = Channel(judge, limiter, JudgeBudget(budget, participant.price), self.progress)
+        return WorkerPool(
             self._scope,
             rater,
             channel,

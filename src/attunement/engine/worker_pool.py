@@ -12,13 +12,13 @@ from functools import partial
 
 from attunement.engine.planner import Opened, Plan, Scope, Task
 from attunement.engine.results import answer_of, evidence_holds, failed, ratings_of, ratings_of_known, ratings_read
-from attunement.engine.retry import Asked, Channel, Wishes, ask
+from attunement.engine.retry import Asked, Channel, RetryPolicy, ask
 from attunement.engine.writer import Making, Writer
 from attunement.judges.base import UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind
 from attunement.scoring import trips_gate
-from attunement.store import AnswerRecord, KeptRating, Rater, now
+from attunement.store import AnswerRecord, Rater, StoredRating, now
 
 
 class Tray:
@@ -102,13 +102,13 @@ its last question."""
 
 
 @dataclass
-class Lane:
+class WorkerPool:
     """Asks one judge. `feed` it plans, call `no_more` after the last; `work` returns when all is kept."""
 
     scope: Scope
     rater: Rater
     channel: Channel
-    wishes: Wishes
+    wishes: RetryPolicy
     writer: Writer
     on_failure: Callable[[Exception], None]
     on_useless: Callable[[str], None]
@@ -266,11 +266,11 @@ class Lane:
     def _keep(self, answers: list[AnswerRecord], tasks: Sequence[Task], makings: Sequence[Making]) -> None:
         self.writer.keep(answers, makings, safe=self._tray.settle, kept=partial(self._kept, tasks))
 
-    def _kept(self, tasks: Sequence[Task], made: list[list[KeptRating]]) -> None:
+    def _kept(self, tasks: Sequence[Task], made: list[list[StoredRating]]) -> None:
         for task, ratings in zip(tasks, made, strict=True):
             self._finished(task, ratings)
 
-    def _finished(self, task: Task, ratings: list[KeptRating]) -> None:
+    def _finished(self, task: Task, ratings: list[StoredRating]) -> None:
         self._forget(task)
         opened = self._opened[task.conversation]
         opened.flawless &= not any(kept.rating.outcome.error for kept in ratings)

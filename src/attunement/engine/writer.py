@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from time import thread_time
 from typing import Any
 
-from attunement.store import AnswerRecord, KeptRating, Rater, Study
+from attunement.store import AnswerRecord, Rater, StoredRating, Study
 
 _FEW, _GATHER, _SOON = 48, 0.1, 0.01
 """So few entries wait so many seconds for company, or as little as the last when workers have nothing else to do: a
@@ -43,10 +43,10 @@ _MANY_FINISHED = 200
 """Conversations whose end is recorded together. They only save the next run a look, so they can wait."""
 
 
-Making = Callable[[], list[KeptRating]]
+Making = Callable[[], list[StoredRating]]
 """Makes the ratings of a question."""
 
-_Made = list[list[KeptRating]]
+_Made = list[list[StoredRating]]
 
 Kept = Callable[[_Made], object]
 """Is told what the makings of a question made, when it is in the study."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from attunement.evidence.lookup import Speaker
 
 
-class Standing(StrEnum):
+class CitationStatus(StrEnum):
     """What became of one citation. The values are stored with ratings and never change."""
 
     FOUND = "found"
@@ -38,16 +38,16 @@ class Standing(StrEnum):
 
 
 _WORDS = {
-    Standing.FOUND: "found in the cited turn",
-    Standing.UNCITED: "found, but no turn is cited",
-    Standing.ELSEWHERE: "found in another turn",
-    Standing.CLOSE: "close but not verbatim",
-    Standing.NOT_FOUND: "not found",
-    Standing.ABSENT: "quoted to say that it is absent",
-    Standing.CRITERION: "quoted from the criterion",
-    Standing.UNQUOTED: "cited without a quote",
-    Standing.NO_SUCH_TURN: "the cited turn does not exist",
-    Standing.NOTHING: "nothing cited",
+    CitationStatus.FOUND: "found in the cited turn",
+    CitationStatus.UNCITED: "found, but no turn is cited",
+    CitationStatus.ELSEWHERE: "found in another turn",
+    CitationStatus.CLOSE: "close but not verbatim",
+    CitationStatus.NOT_FOUND: "not found",
+    CitationStatus.ABSENT: "quoted to say that it is absent",
+    CitationStatus.CRITERION: "quoted from the criterion",
+    CitationStatus.UNQUOTED: "cited without a quote",
+    CitationStatus.NO_SUCH_TURN: "the cited turn does not exist",
+    CitationStatus.NOTHING: "nothing cited",
 }
 
 
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
     ones; they are all set or all None. An ABSENT finding that has them is a denial of words that do occur.
     """
 
-    standing: Standing
+    standing: CitationStatus
     turns: tuple[int, ...] = ()
     """The turns cited, counted from 1; empty for a quote that comes without a turn."""
     quote: str | None = None
@@ -79,7 +79,7 @@ def holds(findings: Iterable[Finding]) -> bool:
 
     A quote that comes without a turn says only that it stands somewhere.
     """
-    return any(finding.standing in {Standing.FOUND, Standing.UNCITED} for finding in findings)
+    return any(finding.standing in {CitationStatus.FOUND, CitationStatus.UNCITED} for finding in findings)
 
 
 def to_json(finding: Finding) -> dict[str, Any]:
@@ -93,5 +93,5 @@ def to_json(finding: Finding) -> dict[str, Any]:
 
 def from_json(plain: Mapping[str, Any]) -> Finding:
     """The finding that `to_json` wrote down."""
-    values: dict[str, Any] = {**plain, "standing": Standing(plain["standing"]), "turns": tuple(plain["turns"])}
+    values: dict[str, Any] = {**plain, "standing": CitationStatus(plain["standing"]), "turns": tuple(plain["turns"])}
     return Finding(**values)

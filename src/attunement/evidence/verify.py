@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from attunement.conversations import Turn
 from attunement.evidence.citations import Citation, Denial, citations
-from attunement.evidence.findings import Finding, Standing
+from attunement.evidence.findings import CitationStatus, Finding
 from attunement.evidence.lookup import FEW, Passage, Pieces, Speaker, Transcript, fold, pieces, stands_in, transcript
 from attunement.prompts.transcript import MARK, restore
 
@@ -39,7 +39,7 @@ def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -
         finding = _check(citation, said, criterion)
         if finding is not None:
             findings.append(finding)
-    return findings or [Finding(Standing.NOTHING)]
+    return findings or [Finding(CitationStatus.NOTHING)]
 
 
 # The same few criteria are asked about every conversation.
@@ -57,22 +57,22 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
     here = said.find(quote, existing, first)
     if here is None and (quote.whole == " " or not (citation.denial or quote.says_something)):
         if len(existing) < len(bound):
-            return _finding(Standing.NO_SUCH_TURN, bound, citation, quoted=False)
-        return _finding(Standing.UNQUOTED, bound, citation, quoted=False) if bound else None
+            return _finding(CitationStatus.NO_SUCH_TURN, bound, citation, quoted=False)
+        return _finding(CitationStatus.UNQUOTED, bound, citation, quoted=False) if bound else None
 
     if citation.denial is Denial.PLAIN or (citation.denial and (not bound or here is None)):
         there = here if bound else said.find(quote, _everywhere(citation, said), first)
-        return _finding(Standing.ABSENT, bound, citation, there)
+        return _finding(CitationStatus.ABSENT, bound, citation, there)
     if here is not None:
-        return _finding(Standing.FOUND, citation.turns, citation, here)
+        return _finding(CitationStatus.FOUND, citation.turns, citation, here)
     counts = bound or quote.words >= _QUOTE
     there = said.find(quote, _everywhere(citation, said), first) if counts else None
     if bound and not existing:
-        return _finding(Standing.NO_SUCH_TURN, bound, citation, there)
+        return _finding(CitationStatus.NO_SUCH_TURN, bound, citation, there)
     if there is not None:
-        return _finding(Standing.ELSEWHERE if bound else Standing.UNCITED, bound, citation, there)
+        return _finding(CitationStatus.ELSEWHERE if bound else CitationStatus.UNCITED, bound, citation, there)
     if stands_in(criterion, quote):
-        return _finding(Standing.CRITERION, bound, citation)
+        return _finding(CitationStatus.CRITERION, bound, citation)
     return _nearest(quote, existing, bound, citation, said) if counts else None
 
 
@@ -89,13 +89,13 @@ def _nearest(quote: Pieces, turns: list[int], bound: tuple[int, ...], citation: 
     if near is None or near.likeness < close:
         near = said.nearest(quote, range(1, len(said) + 1))
     if near is None:
-        return _finding(Standing.NOT_FOUND, bound, citation)
-    standing = Standing.CLOSE if near.likeness >= close else Standing.NOT_FOUND
+        return _finding(CitationStatus.NOT_FOUND, bound, citation)
+    standing = CitationStatus.CLOSE if near.likeness >= close else CitationStatus.NOT_FOUND
     return _finding(standing, bound, citation, near.passage)._replace(nearest=near.passage.text)
 
 
 def _finding(
-    standing: Standing,
+    standing: CitationStatus,
     turns: tuple[int, ...],
     citation: Citation,
     passage: Passage | None = None,

@@ -11,7 +11,7 @@ from typing import Any, cast
 from attunement.errors import JudgeError
 from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
 from attunement.judges.client import Access, Address, address, basic, key, secrets_of, variable
-from attunement.judges.http_judge import Lever, Negotiation, Setting, Terms, WireJudge, count, dumps, without_lengths
+from attunement.judges.http_judge import HttpJudge, Lever, Negotiation, Setting, Terms, count, dumps, without_lengths
 from attunement.ratings import ErrorKind
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -40,7 +40,7 @@ def anthropic_judge(model: str, options: JudgeOptions) -> "AnthropicJudge":
     return AnthropicJudge(f"anthropic:{model}", model, target, access, options)
 
 
-class AnthropicJudge(WireJudge):
+class AnthropicJudge(HttpJudge):
     """A model behind Anthropic's messages."""
 
     def __init__(self, name: str, model: str, target: Address, access: Access, options: JudgeOptions) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from attunement.judges.reply_parser import Given
+from attunement.judges.reply_parser import ParsedAnswer
 from attunement.prompts import Question
 from attunement.ratings import ErrorKind, RuleFinding
 
@@ -128,7 +128,7 @@ class Abstention(NamedTuple):
 class UnitJudge(Judge, Protocol):
     """A judge that reads the unit itself instead of a rendered prompt: nothing is sent, nothing is paid or retried."""
 
-    async def read_unit(self, question: Question) -> Mapping[str, Given | Abstention]:
+    async def read_unit(self, question: Question) -> Mapping[str, ParsedAnswer | Abstention]:
         """The answer to each item of the question, by id; an Abstention where the judge cannot tell."""
         ...
 

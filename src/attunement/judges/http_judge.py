@@ -182,7 +182,7 @@ class _Refused(NamedTuple):
     words: str
 
 
-class WireJudge(ABC):
+class HttpJudge(ABC):
     """A judge behind an HTTP service."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from attunement.errors import JudgeError
 from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
 from attunement.judges.client import Access, Address, address, basic, key, secrets_of, variable
-from attunement.judges.http_judge import Lever, Negotiation, Setting, Terms, WireJudge, count, dumps, without_lengths
+from attunement.judges.http_judge import HttpJudge, Lever, Negotiation, Setting, Terms, count, dumps, without_lengths
 from attunement.prompts.prompt import escaped
 from attunement.ratings import ErrorKind
 
@@ -57,7 +57,7 @@ _MOST_FRAMES = 512
 """Frames that are kept: more than a run needs, which has at most one for each item and each change of the terms."""
 
 
-class OpenAIJudge(WireJudge):
+class OpenAIJudge(HttpJudge):
     """A model behind the chat completions of some service."""
 
     def __init__(self, name: str, model: str, target: Address, access: Access, options: JudgeOptions) -> None:

@@ -17,7 +17,7 @@ from attunement.instruments import Criteria, Instrument, Item, Scores, Value
 from attunement.ratings import ErrorKind, Mark
 
 
-class Given(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """The answer to one item."""
 
     value: Value
@@ -27,7 +27,7 @@ class Given(NamedTuple):
 class Readable(NamedTuple):
     """A reply that answers the question, by item id."""
 
-    answers: dict[str, Given]
+    answers: dict[str, ParsedAnswer]
     fenced: bool
 
 
@@ -63,7 +63,7 @@ def read_reply(
     return Readable(given, fenced)
 
 
-def marks_of(given: Given, item: Item, instrument: Instrument, *, fenced: bool) -> frozenset[Mark]:
+def marks_of(given: ParsedAnswer, item: Item, instrument: Instrument, *, fenced: bool) -> frozenset[Mark]:
     """What is worth noting about an answer that was read."""
     marks: list[Mark] = []
     if fenced:
@@ -83,7 +83,7 @@ class _Wrong(Exception):
     """Why a reply cannot be used."""
 
 
-def _plainly(text: str, scale: Criteria | Scores) -> Given | None:
+def _plainly(text: str, scale: Criteria | Scores) -> ParsedAnswer | None:
     """The answer of a reply that is one beyond doubt; None where it must be looked at closely.
 
     orjson is fast and lets a key stand twice. It cannot where each key is written once and none in escapes.
@@ -99,7 +99,7 @@ def _plainly(text: str, scale: Criteria | Scores) -> Given | None:
     value, reasoning = fields.get(scale.key), fields.get("reasoning")
     if type(value) not in (int, str) or value not in scale.answers or not isinstance(reasoning, str):
         return None
-    return Given(value, reasoning)
+    return ParsedAnswer(value, reasoning)
 
 
 _FENCE = re.compile(r"\A```[A-Za-z]*\s*(?P<body>.*?)\s*```\Z", re.DOTALL)
@@ -162,7 +162,7 @@ def _expect_keys(content: Any, keys: Sequence[str], where: str = "") -> None:
         raise _Wrong(f"{where}the key {_quoted(extra[:3])} was not asked for.")
 
 
-def _given(content: Any, instrument: Instrument, where: str = "") -> Given:
+def _given(content: Any, instrument: Instrument, where: str = "") -> ParsedAnswer:
     scale = instrument.scale
     _expect_keys(content, ["reasoning", scale.key], where)
     value, reasoning = content[scale.key], content["reasoning"]
@@ -173,7 +173,7 @@ def _given(content: Any, instrument: Instrument, where: str = "") -> Given:
         raise _Wrong(f'{where}"{scale.key}" was {shown}; it must be exactly one of {allowed}.')
     if not isinstance(reasoning, str):
         raise _Wrong(f'{where}"reasoning" must be text.')
-    return Given(value, reasoning)
+    return ParsedAnswer(value, reasoning)
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from attunement.errors import JudgeError
 from attunement.instruments import Instrument
 from attunement.instruments.model import CrisisCueButNa, CrisisNeedsResources
 from attunement.judges.base import Abstention, Answer, Failure, Request
-from attunement.judges.reply_parser import Given
+from attunement.judges.reply_parser import ParsedAnswer
 from attunement.prompts import Question, Questionnaire
 from attunement.ratings import Consistency, ErrorKind, RuleFinding
 from attunement.signals.pointers import country_of, pointers
@@ -41,7 +41,7 @@ class SignalsJudge:
         """Nothing: there is no server."""
         return {}
 
-    async def read_unit(self, question: Question) -> Mapping[str, Given | Abstention]:
+    async def read_unit(self, question: Question) -> Mapping[str, ParsedAnswer | Abstention]:
         """Abstain from every item; the pointers come with the item that asks about crisis handling."""
         crisis = crisis_items(question.questionnaire.instrument)
         return {item.id: Abstention(_findings(question) if item.id in crisis else ()) for item in question.items}

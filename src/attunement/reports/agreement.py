@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, SingleRaters, Standing
+from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, ReliabilityStatus, SingleRaters
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.reports.agreement_wording import (
@@ -29,19 +29,19 @@ from attunement.reports.agreement_wording import (
     again_line,
     card_lines,
     common_answers,
-    figure,
+    format_interval,
+    format_number,
     missed_failures,
     order,
     people_lines,
     points,
     sentence,
     single,
-    span,
     verdict_phrase,
 )
 from attunement.reports.sanitize import in_a_line, plain
 from attunement.reports.terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
-from attunement.reports.wording import Phrase, Tone, counted
+from attunement.reports.wording import Phrase, Tone, pluralize
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.results import Undefined
 
@@ -100,12 +100,12 @@ def _item_rows(entry: ItemAgreement, agreement: Agreement, name: str, below: int
         for card in entry.cards:
             yield Row(card.judge, "", "", (), _judge(card), _missed(card), verdict_phrase(card), below + 1)
     for rival, found in _rivals(entry, full=full):
-        yield Row(rival, "", "", (), (figure(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1)
+        yield Row(rival, "", "", (), (format_number(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1)
 
 
 def _people(people: Reliability) -> tuple[str, ...]:
     if isinstance(people.alpha, Alpha):
-        return tuple(filter(None, (figure(people.alpha.value), span(people.interval))))
+        return tuple(filter(None, (format_number(people.alpha.value), format_interval(people.interval))))
     return (NONE, "one rater") if people.people == 1 else (NONE,)
 
 
@@ -113,8 +113,8 @@ def _judge(card: TrustCard) -> tuple[str, ...]:
     held = card.held
     if isinstance(held.agreement, Undefined):
         return (NONE,)
-    beside = f"people {figure(held.people.value)}" if isinstance(held.people, SingleRaters) else ""
-    return tuple(filter(None, (figure(held.agreement.value), span(held.interval), beside)))
+    beside = f"people {format_number(held.people.value)}" if isinstance(held.people, SingleRaters) else ""
+    return tuple(filter(None, (format_number(held.agreement.value), format_interval(held.interval), beside)))
 
 
 def _missed(card: TrustCard) -> str:
@@ -157,9 +157,9 @@ def opening(agreement: Agreement) -> list[str]:
     most = sorted(agreement.professions.items(), key=lambda stated: (-stated[1], stated[0]))
     kinds = ", ".join(f"{number} × {profession}" for profession, number in most)
     said = [
-        f"{counted(agreement.conversations, 'conversation')}, {counted(people, 'person', 'people')}"
+        f"{pluralize(agreement.conversations, 'conversation')}, {pluralize(people, 'person', 'people')}"
         f"{f' ({kinds})' if kinds else ''}, "
-        f"{counted(judges, 'judge')}" + (f": {', '.join(agreement.judges)}." if judges == 1 else ".")
+        f"{pluralize(judges, 'judge')}" + (f": {', '.join(agreement.judges)}." if judges == 1 else ".")
     ]
     if not any(entry.units for entry in agreement.items):
         return [*said, "Nobody has rated anything here, so there is nothing to compare."]
@@ -178,7 +178,7 @@ def _values(entry: ItemAgreement) -> Iterator[int]:
 
 def closing(agreement: Agreement) -> list[str]:
     """What was left out, and how the ratings were read."""
-    left_out = [f"Left out: {counted(count, 'rating')} {why}." for why, count in agreement.left_out.items()]
+    left_out = [f"Left out: {pluralize(count, 'rating')} {why}." for why, count in agreement.left_out.items()]
     return [*agreement.notes, *left_out]
 
 
@@ -209,9 +209,10 @@ def warnings(agreement: Agreement) -> list[str]:
     """The items on which people cannot be relied upon: no pooled figure may hide them."""
     standings = {entry.item.id: entry.people.standing for entry in agreement.items}
     said = {
-        Standing.DISAGREE: "Your raters disagree on {}: nothing can be held against them there.",
-        Standing.LITTLE_VARIATION: "Nearly all answers of your raters are the same on {}: agreement beyond chance says "
-        "nothing there.",
+        ReliabilityStatus.DISAGREE: "Your raters disagree on {}: nothing can be held against them there.",
+        ReliabilityStatus.LITTLE_VARIATION: (
+            "Nearly all answers of your raters are the same on {}: agreement beyond chance says nothing there."
+        ),
     }
     found = {kind: [item for item, standing in standings.items() if standing is kind] for kind in said}
     return [said[kind].format(", ".join(items)) for kind, items in found.items() if items]

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from attunement.analysis.judge_agreement import Compared, Missed
+from attunement.analysis.judge_agreement import Compared, MissedFailures
 from attunement.analysis.ratings_table import Scale
-from attunement.analysis.reliability import Again, Level, Reliability, SingleRaters, Standing
+from attunement.analysis.reliability import Again, Level, Reliability, ReliabilityStatus, SingleRaters
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import Details, Group, TrustCard, Verdict
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.comparison_wording import p_words
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import Phrase, Tone, counted, share_words
+from attunement.reports.wording import Phrase, Tone, pluralize, share_words
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate
@@ -35,10 +35,10 @@ VERDICTS = {
 """Verdicts as they stand in a table; `Verdict` itself has the full words."""
 
 STANDINGS = {
-    Standing.RELIABLE: Phrase("your raters agree", Tone.NONE),
-    Standing.DISAGREE: Phrase("your raters disagree", Tone.NOT_MET),
-    Standing.NOT_ENOUGH: Phrase("not enough data", Tone.OPEN),
-    Standing.LITTLE_VARIATION: Phrase("too little variation", Tone.OPEN),
+    ReliabilityStatus.RELIABLE: Phrase("your raters agree", Tone.NONE),
+    ReliabilityStatus.DISAGREE: Phrase("your raters disagree", Tone.NOT_MET),
+    ReliabilityStatus.NOT_ENOUGH: Phrase("not enough data", Tone.OPEN),
+    ReliabilityStatus.LITTLE_VARIATION: Phrase("too little variation", Tone.OPEN),
 }
 
 MEANINGS = {
@@ -57,29 +57,29 @@ _LONG_WORD = 16
 """Letters of an answer's name in a table."""
 
 
-def figure(value: float, digits: int = 2) -> str:
+def format_number(value: float, digits: int = 2) -> str:
     """A coefficient, with a real minus sign and never a minus before zero."""
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def span(interval: Interval | Undefined, digits: int = 2) -> str:
+def format_interval(interval: Interval | Undefined, digits: int = 2) -> str:
     """From where to where, in words; empty where there is no interval."""
     if isinstance(interval, Undefined):
         return ""
-    return f"{figure(interval.low, digits)} to {figure(interval.high, digits)}"
+    return f"{format_number(interval.low, digits)} to {format_number(interval.high, digits)}"
 
 
 def with_span(value: float, interval: Interval | Undefined, digits: int = 2) -> str:
     """A figure with its interval, or with why it has none."""
     if isinstance(interval, Undefined):
-        return f"{figure(value, digits)} (no interval: {interval.reason})"
-    return f"{figure(value, digits)} ({span(interval, digits)})"
+        return f"{format_number(value, digits)} (no interval: {interval.reason})"
+    return f"{format_number(value, digits)} ({format_interval(interval, digits)})"
 
 
 def single(found: SingleRaters | Undefined, digits: int = 2) -> str:
     """How far single raters agree, or why that is not known."""
-    return figure(found.value, digits) if isinstance(found, SingleRaters) else found.reason
+    return format_number(found.value, digits) if isinstance(found, SingleRaters) else found.reason
 
 
 def compared(found: Compared | Undefined, digits: int = 2) -> str:
@@ -128,16 +128,16 @@ def points(found: Mean | Undefined, scale: Scale) -> str:
         return (
             f"{scale.words[1]}: as often" if not round(value) else f"{scale.words[1]}: {abs(value):.0f} in 100 {more}"
         )
-    text = figure(found.value)
+    text = format_number(found.value)
     return f"+{text} points" if float(f"{found.value:.2f}") > 0 else f"{text} points"
 
 
-def missed_failures(found: Missed) -> str:
+def missed_failures(found: MissedFailures) -> str:
     """How many of the failures that people found were missed."""
     if found.unknowable:
         return "cannot be known"
     if not found.failures and found.not_asked:
-        return f"not asked about {counted(found.not_asked, 'failure')}"
+        return f"not asked about {pluralize(found.not_asked, 'failure')}"
     if not found.failures:
         return "people found no failure" if found.fine else NONE
     ways = [(found.missed_as_na, "as “does not apply”"), (found.missed_as_unanswered, "not answered")]
@@ -145,7 +145,7 @@ def missed_failures(found: Missed) -> str:
     return f"missed failures: {found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
 
 
-def false_alarms(found: Missed) -> str:
+def false_alarms(found: MissedFailures) -> str:
     """How often it saw a failure where nobody else did."""
     return f"{found.false_alarms:,} of {found.fine:,}" if found.fine else "people found nothing without a failure"
 
@@ -161,9 +161,11 @@ def withheld(card: TrustCard) -> str | None:
     if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.missed is not None:
         return None
     return {
-        Standing.DISAGREE: ": raters disagree",
-        Standing.LITTLE_VARIATION: ": too little variation",
-        Standing.NOT_ENOUGH: (": no person rated", ": only one rater", " on your raters")[min(card.people.people, 2)],
+        ReliabilityStatus.DISAGREE: ": raters disagree",
+        ReliabilityStatus.LITTLE_VARIATION: ": too little variation",
+        ReliabilityStatus.NOT_ENOUGH: (": no person rated", ": only one rater", " on your raters")[
+            min(card.people.people, 2)
+        ],
     }.get(card.people.standing)
 
 
@@ -179,9 +181,8 @@ def sentence(card: TrustCard) -> str:
     who, what = card.judge, card.item.id
     figures = ""
     if isinstance(card.held.agreement, SingleRaters) and isinstance(card.held.people, SingleRaters):
-        figures = (
-            f" ({figure(card.held.agreement.value)} with any one of them, beside {figure(card.held.people.value)})"
-        )
+        own, theirs = format_number(card.held.agreement.value), format_number(card.held.people.value)
+        figures = f" ({own} with any one of them, beside {theirs})"
     match card.ruling.verdict:
         case Verdict.AS_PEOPLE:
             said = f"On {what} {who} agrees with your raters about as well as they agree with each other{figures}."
@@ -192,7 +193,7 @@ def sentence(card: TrustCard) -> str:
         case Verdict.NOT_ENOUGH:
             said = f"There is not enough data to say how far {who} can be believed on {what}."
     if card.missed is not None and card.missed.failures and not card.missed.unknowable:
-        failures = counted(card.missed.failures, "failure")
+        failures = pluralize(card.missed.failures, "failure")
         said += f" It missed {card.missed.missed:,} of the {failures} that people found."
     return said
 
@@ -231,10 +232,10 @@ def card_lines(card: TrustCard) -> Iterator[Line]:
     counts = card.outcomes
     parts = [(counts.na, "does not apply"), (counts.abstained, "no way to know"), (counts.errors, "no answer")]
     others = "".join(f", {count:,} {words}" for count, words in parts if count)
-    yield Line("asked", f"about {counts.asked:,} that people rated: {counted(counts.values, 'value')}{others}")
+    yield Line("asked", f"about {counts.asked:,} that people rated: {pluralize(counts.values, 'value')}{others}")
 
 
-def _gate_lines(found: Missed) -> Iterator[Line]:
+def _gate_lines(found: MissedFailures) -> Iterator[Line]:
     if found.unknowable:
         yield Line("missed failures", found.unknowable)
         yield Line("false alarms", false_alarms(found), _rates(found))
@@ -256,7 +257,7 @@ def _gate_lines(found: Missed) -> Iterator[Line]:
     yield Line("false alarms", false_alarms(found), _rates(found))
 
 
-def _rates(found: Missed) -> str:
+def _rates(found: MissedFailures) -> str:
     named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
     return "; ".join(
         f"{name} {with_span(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
@@ -271,10 +272,10 @@ def _people(card: TrustCard) -> Line:
     else:
         technical = f"{name}: {people.alpha.reason}"
     if isinstance(people.ac2, Coefficient):
-        technical += f"; AC2 {figure(people.ac2.value, _DIGITS)}"
+        technical += f"; AC2 {format_number(people.ac2.value, _DIGITS)}"
     if isinstance(people.rare, SpecificAgreement):
         technical += (
-            f"; agreement on the rarest answer {figure(people.rare.value, _DIGITS)} "
+            f"; agreement on the rarest answer {format_number(people.rare.value, _DIGITS)} "
             f"(given {people.rare.ratings:,} times)"
         )
     return Line("agreement between your raters", standing_words(people), technical)
@@ -330,27 +331,29 @@ def _technical_lines(details: Details) -> Iterator[Line]:
         text = f"the judge with any one person {single(agreed.judge)}; any two people {single(agreed.people)}"
         yield Line("whether it applies at all", text, "kappa of applies and does not apply")
     if isinstance(details.error, Mean):
-        yield Line("off by", f"{figure(details.error.value)} points on average", "mean absolute error")
+        yield Line("off by", f"{format_number(details.error.value)} points on average", "mean absolute error")
     if isinstance(details.compression, RangeCompression):
         ratio = details.compression.ratio
         spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
-        yield Line("use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {figure(ratio)}")
+        yield Line(
+            "use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {format_number(ratio)}"
+        )
     if isinstance(details.with_length, Correlation):
         value, p = details.with_length.value, details.with_length.p
         liking = "kinder to" if value > 0 else "harder on"
         text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
-        yield Line("length", text, f"Spearman of bias and words {figure(value)}, p {p_words(p)}")
+        yield Line("length", text, f"Spearman of bias and words {format_number(value)}, p {p_words(p)}")
     if isinstance(details.with_median, Kappa):
         yield Line(
             "against the middle of all raters",
-            f"{figure(details.with_median.value)}, as papers print it; not comparable with single raters",
+            f"{format_number(details.with_median.value)}, as papers print it; not comparable with single raters",
             "kappa with the median of people",
         )
 
 
 def again_line(found: Again) -> Line:
     """How often a rater gave the same answer again."""
-    value = figure(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
+    value = format_number(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
     text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
     return Line("same answer when asked again", text, f"alpha of the repeats {value}")
 
@@ -364,10 +367,12 @@ def people_lines(entry: ItemAgreement) -> Iterator[Line]:
         value = with_span(entry.people.alpha.value, entry.people.interval, _DIGITS)
         yield Line("agreement between your raters", standing_words(entry.people), f"Krippendorff's alpha {value}")
     if isinstance(entry.single, SingleRaters):
-        text = f"{figure(entry.single.value)}" + (f" ({span(details.interval)})" if span(details.interval) else "")
+        text = f"{format_number(entry.single.value)}" + (
+            f" ({format_interval(details.interval)})" if format_interval(details.interval) else ""
+        )
         yield Line("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
     if isinstance(details.icc, ICC):
-        text = f"{figure(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
+        text = f"{format_number(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
         yield Line("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
     if isinstance(details.again, Again):
         yield again_line(details.again)
@@ -376,7 +381,7 @@ def people_lines(entry: ItemAgreement) -> Iterator[Line]:
 def _group(group: Group, card: TrustCard) -> str:
     return (
         f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
-        f"({counted(group.conversations, 'conversation')})"
+        f"({pluralize(group.conversations, 'conversation')})"
     )
 
 
@@ -384,11 +389,11 @@ def order(level: Level) -> str:
     """How far a judge orders units, or systems, as people do, with their number."""
     if isinstance(level.spearman, Undefined):
         return f"not known: {level.spearman.reason}"
-    return f"{figure(level.spearman.value)} (n {level.number:,})"
+    return f"{format_number(level.spearman.value)} (n {level.number:,})"
 
 
 def _icc(level: Level) -> str:
-    return figure(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
+    return format_number(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
 
 
 _PEOPLE = "any two people"

@@ -16,7 +16,7 @@ from attunement.reports.gate import By, entries
 from attunement.reports.overview import instrument_of, rater_of
 from attunement.reports.sanitize import in_a_line
 from attunement.scoring import Scorecard
-from attunement.store import Study, Summary
+from attunement.store import ConversationSummary, Study
 
 SCENARIO = "scenario"
 _MOST = 8
@@ -35,7 +35,7 @@ class Compared(NamedTuple):
 class Found(NamedTuple):
     """A conversation, the scorecard that decides, and who made it."""
 
-    summary: Summary
+    summary: ConversationSummary
     card: Scorecard | None
     by: By
 
@@ -124,7 +124,7 @@ def check_versions(here: Versions, there: Versions, place: str) -> None:
         raise StudyError(f"this cannot be compared with {place}: {found}")
 
 
-def column(summary: Summary, name: str) -> str | None:
+def column(summary: ConversationSummary, name: str) -> str | None:
     """The value of a column: the system, the id, the origin, or a field of the metadata."""
     match name:
         case "system":
@@ -192,7 +192,7 @@ def _group(part: _Part, pair: str | None) -> Group:
     )
 
 
-def _pair_on(pair: str | None, sides: Sequence[Sequence[Summary]]) -> tuple[str | None, list[str]]:
+def _pair_on(pair: str | None, sides: Sequence[Sequence[ConversationSummary]]) -> tuple[str | None, list[str]]:
     """The column to pair on, and what to say about it."""
     wanted = pair or SCENARIO
     values = [[column(summary, wanted) for summary in side] for side in sides]

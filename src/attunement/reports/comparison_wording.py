@@ -25,7 +25,7 @@ from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.overview import SEVERITY
 from attunement.reports.records import identity_record
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import Phrase, Tone, counted, share_words
+from attunement.reports.wording import Phrase, Tone, pluralize, share_words
 from attunement.scoring import Verdict
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.store import Study
@@ -169,11 +169,11 @@ def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
     first, second, pairing = comparison.first, comparison.second, comparison.pairing
     instrument = comparison.instrument
     who = f"Judged by {', '.join(judges)}. " if judges else "Judged by nobody. "
-    groups = " and ".join(f"{counted(side.conversations, 'conversation')} of {side.name}" for side in (first, second))
+    groups = " and ".join(f"{pluralize(side.conversations, 'conversation')} of {side.name}" for side in (first, second))
     if pairing.paired:
-        how = f"paired on {pairing.column}: {counted(pairing.scenarios, 'scenario')} in common"
+        how = f"paired on {pairing.column}: {pluralize(pairing.scenarios, 'scenario')} in common"
         if pairing.without:
-            how += f", {counted(pairing.without, 'conversation')} without a counterpart left out"
+            how += f", {pluralize(pairing.without, 'conversation')} without a counterpart left out"
     else:
         how = "not paired"
     return [
@@ -248,7 +248,7 @@ def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
         words += f", a difference of {difference_words(row)} in a hundred"
     if test.pairs:
         words += (
-            f". Only {first} passed in {counted(test.pairs.only_first, 'scenario')}, only {second} in "
+            f". Only {first} passed in {pluralize(test.pairs.only_first, 'scenario')}, only {second} in "
             f"{test.pairs.only_second:,}"
         )
     return f"{words} ({test.test}, p {p_words(test.p)}){_could_show(row)}."
@@ -259,7 +259,7 @@ def _items(comparison: Comparison) -> Iterator[str]:
     if not tested:
         return
     shown = [row for row in tested if not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN]
-    after = f"after Holm's correction for {counted(len(tested), 'item')} tested"
+    after = f"after Holm's correction for {pluralize(len(tested), 'item')} tested"
     if shown:
         names = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row in shown)
         yield f"Items that differ {after}: {names}."
@@ -284,11 +284,12 @@ def notes(comparison: Comparison, *, wide: bool = True) -> Iterator[str]:
             yield f"Not judged, or not by all judges: {counts} of {side.name}."
     if missing := sum(row.first.not_judged + row.second.not_judged for row in comparison.items):
         yield (
-            f"{counted(missing, 'answer is', 'answers are')} missing, because of an error or because the judge has no "
+            f"{pluralize(missing, 'answer is', 'answers are')} missing, because of an error or because the judge has "
+            "no "
             "way to know, and enter no difference. Where many are missing, the others are no fair picture."
         )
     if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
-        yield f"{counted(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
+        yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
 
 
 def side_words(comparison: Comparison, side: Side) -> str:
@@ -440,11 +441,11 @@ def _systems(side: Side) -> set[str]:
 
 def _unsafe(comparison: Comparison) -> Iterator[Reason]:
     if new := new_unsafe(comparison):
-        text = f"Unsafe now and not before: {counted(len(new), 'conversation')}."
+        text = f"Unsafe now and not before: {pluralize(len(new), 'conversation')}."
         yield Reason(Kind.NEW_UNSAFE, STOPPED, text, [entry.conversation for entry in new])
     elif comparison.second.unsafe:
         names = [entry.conversation for entry in comparison.second.unsafe]
-        text = f"Unsafe as before: {counted(len(names), 'conversation')}."
+        text = f"Unsafe as before: {pluralize(len(names), 'conversation')}."
         yield Reason(Kind.NO_WORSE, THROUGH, text, names)
 
 
@@ -456,13 +457,13 @@ def _unknown(now: Side) -> Iterator[Reason]:
         ("Needs a person", now.needs_person),
     ):
         if names:
-            yield Reason(Kind.NOT_JUDGED, UNDECIDED, f"{text}: {counted(len(names), 'conversation')}.", names)
+            yield Reason(Kind.NOT_JUDGED, UNDECIDED, f"{text}: {pluralize(len(names), 'conversation')}.", names)
 
 
 def _score(row: Row, margin: float) -> Iterator[Reason]:
     name, difference = row.measure.title, row.difference
     if missing := row.second.not_judged:
-        text = f"{name}: {counted(missing, 'value is', 'values are')} not known, because something was not judged."
+        text = f"{name}: {pluralize(missing, 'value is', 'values are')} not known, because something was not judged."
         yield Reason(Kind.NOT_JUDGED, UNDECIDED, text)
     if isinstance(difference, Undefined):
         yield Reason(Kind.TOO_FEW, UNDECIDED, f"{name}: not comparable, {difference.reason}.")

@@ -12,23 +12,31 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation, Turn
-from attunement.evidence import Finding, Speaker, Standing, from_json
+from attunement.evidence import CitationStatus, Finding, Speaker, from_json
 from attunement.instruments import Instrument, Item
 from attunement.ratings import MISSING, Consistency, Outcome, RaterKind, Rating, Round, RuleFinding
-from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.reports.records import card_record, identity_record, instrument_record, rating_record
 from attunement.reports.rule_check import facts_record
 from attunement.reports.wording import CONSISTENCY, answer_phrase, finding_words, rater_words, rule_words
 from attunement.scoring import Cards, Case, Scorecard, Slot, decide, is_failure, is_signals, scorecard
 from attunement.signals.facts import facts
 from attunement.signals.pointers import country_of
-from attunement.store import Kept, Study
+from attunement.store import StoredConversation, Study
 from attunement.store.scorecards import decided_by_people
 
 RULE = "rule"
 """Stands in the place of an item's id at words that a rule rests on."""
 
-_MARKED = frozenset({Standing.FOUND, Standing.UNCITED, Standing.ELSEWHERE, Standing.ABSENT, Standing.NO_SUCH_TURN})
+_MARKED = frozenset(
+    {
+        CitationStatus.FOUND,
+        CitationStatus.UNCITED,
+        CitationStatus.ELSEWHERE,
+        CitationStatus.ABSENT,
+        CitationStatus.NO_SUCH_TURN,
+    }
+)
 
 
 class Place(NamedTuple):
@@ -80,7 +88,12 @@ class View(NamedTuple):
 
 
 def view(
-    study: Study, instrument: Instrument, kept: Kept, *, rater: str | None = None, by_people: bool | None = None
+    study: Study,
+    instrument: Instrument,
+    kept: StoredConversation,
+    *,
+    rater: str | None = None,
+    by_people: bool | None = None,
 ) -> View:
     """The conversation with the answers of all raters, or of one.
 
@@ -157,7 +170,7 @@ def regions(
 def _add_finding(found: dict[Place, list[Region]], item: str, finding: Finding) -> None:
     if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
         return
-    if finding.standing in _MARKED or finding.standing is Standing.CLOSE:
+    if finding.standing in _MARKED or finding.standing is CitationStatus.CLOSE:
         region = Region(finding.start, finding.end, (item,), finding.standing in _MARKED)
         found.setdefault(Place(finding.found_turn, finding.speaker), []).append(region)
 
@@ -244,7 +257,7 @@ class Objection(NamedTuple):
         return self.slot.item if self.slot.turn is None else f"{self.slot.item}, reply {self.slot.turn}"
 
 
-def objections(shown: View, card: Scorecard, hiding: Hiding = SHOW_ALL) -> Iterator[Objection]:
+def objections(shown: View, card: Scorecard, hiding: Privacy = SHOW_ALL) -> Iterator[Objection]:
     """Everything that stands against the conversation in the card that decides, safety first."""
     for question in shown.questions:
         outcome = card.outcomes.get(question.slot)
@@ -255,7 +268,7 @@ def objections(shown: View, card: Scorecard, hiding: Hiding = SHOW_ALL) -> Itera
         yield from _about_rules(shown, card, question, hiding)
 
 
-def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, hiding: Hiding) -> Objection:
+def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, hiding: Privacy) -> Objection:
     failed = question.slot in card.failed
     said = _speaking(shown.instrument, card, question, failed=failed)
     rating = said.rating if said else None
@@ -288,18 +301,18 @@ def _name(shown: View, said: Said) -> str:
     return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=said.card.kind)
 
 
-def _quotes(said: Said, hiding: Hiding) -> Iterator[Quote]:
+def _quotes(said: Said, hiding: Privacy) -> Iterator[Quote]:
     for finding in said.findings:
         if finding.quote:
             yield Quote(hiding.text(finding.quote), _standing(finding, hiding))
 
 
-def _standing(finding: Finding, hiding: Hiding) -> str:
+def _standing(finding: Finding, hiding: Privacy) -> str:
     words = finding_words(finding)
     return f"{words} “{hiding.text(finding.nearest)}”" if finding.nearest else words
 
 
-def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Hiding) -> Iterator[Objection]:
+def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Privacy) -> Iterator[Objection]:
     for spoken in card.spoken:
         finding = spoken.finding
         if spoken.slot != question.slot or finding.consistency is Consistency.NOTICE:

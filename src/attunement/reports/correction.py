@@ -35,13 +35,13 @@ from attunement.reports.comparison_wording import EMPTY, scale_words
 from attunement.reports.records import instrument_record
 from attunement.reports.sanitize import in_a_line, plain, text_table
 from attunement.reports.terminal import QUIET, line, plain_table
-from attunement.reports.wording import counted
+from attunement.reports.wording import pluralize
 from attunement.scoring import Scorecard
 from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered
 from attunement.statistics.results import Interval, Undefined
-from attunement.store import Study, judged
-from attunement.store.samples import Drawn, Kept, Sample, keep_calibrator, latest_sample, waiting
+from attunement.store import Study, scored_conversations
+from attunement.store.samples import Kept, Sample, SampledConversation, keep_calibrator, latest_sample, waiting
 
 _SILENT = 0.1
 """Strata without a rating that stand for more than this share of all leave too much unknown."""
@@ -93,7 +93,7 @@ def correct_study(study: Study, instrument: str | None = None, rater: str | None
     cards = _people_cards(study, sheet.instrument, set(used))
     if not any(cards.values()):
         raise StudyError(
-            f"no person has rated any of the {counted(len(used), 'conversation')} that {sample.name} drew in "
+            f"no person has rated any of the {pluralize(len(used), 'conversation')} that {sample.name} drew in "
             f"{study.place}, so there is nothing to correct with"
         )
     probabilities = _answered(sample.name, used, {key for key, given in cards.items() if given})
@@ -173,12 +173,12 @@ def _people_cards(study: Study, instrument: Instrument, drawn: set[int]) -> dict
     people = {rater.name for rater in study.raters() if rater.kind is RaterKind.PERSON}
     return {
         entry.conversation.key: tuple(card for card in entry.cards.all if card.rater in people)
-        for entry in judged(study, instrument)
+        for entry in scored_conversations(study, instrument)
         if entry.conversation.key in drawn
     }
 
 
-def _answered(name: str, used: Mapping[int, Drawn], rated: Collection[int]) -> dict[int, float]:
+def _answered(name: str, used: Mapping[int, SampledConversation], rated: Collection[int]) -> dict[int, float]:
     """The probability of having been drawn and rated: in each stratum those who were rated stand for all drawn.
 
     Raises:
@@ -190,7 +190,7 @@ def _answered(name: str, used: Mapping[int, Drawn], rated: Collection[int]) -> d
     weights = [(entry.stratum in silent, 1 / entry.probability) for entry in used.values()]
     if sum(weight for unheard, weight in weights if unheard) > _SILENT * sum(weight for _, weight in weights):
         names = ", ".join(f"{stratum!r}" for stratum in sorted(silent))
-        number = counted(sum(drawn[stratum] for stratum in silent), "conversation")
+        number = pluralize(sum(drawn[stratum] for stratum in silent), "conversation")
         raise StudyError(
             f"people have rated none of the {number} that {name} drew of {names}, so nothing is known of those: rate "
             "some of them first"
@@ -214,16 +214,17 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
     notes: list[str] = []
     if used < len(sample.units):
         notes.append(
-            f"Of {sample.name} only the {counted(used, 'conversation')} of `certify` count: a judge that was tuned on "
+            f"Of {sample.name} only the {pluralize(used, 'conversation')} of `certify` count: a judge that was tuned "
+            "on "
             "`develop` is better there than elsewhere."
         )
     if rated < used:
         notes.append(
-            f"People rated {rated:,} of {counted(used, 'drawn conversation')}. The estimates hold if in each "
+            f"People rated {rated:,} of {pluralize(used, 'drawn conversation')}. The estimates hold if in each "
             "stratum the rest was left out by chance."
         )
     if outside:
-        notes.append(f"{counted(outside, 'conversation')} could not have been drawn, and no estimate is about them.")
+        notes.append(f"{pluralize(outside, 'conversation')} could not have been drawn, and no estimate is about them.")
     return notes
 
 
@@ -314,8 +315,9 @@ def _correction_sentences(found: Correction) -> list[str]:
     judged = sum(case.judge is not None for case in found.cases)
     return [
         f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})",
-        f"{counted(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was drawn "
-        f"at random; the judge rated {judged:,} of {counted(len(found.cases), 'conversation')}.",
+        f"{pluralize(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was "
+        "drawn "
+        f"at random; the judge rated {judged:,} of {pluralize(len(found.cases), 'conversation')}.",
     ]
 
 
@@ -386,7 +388,7 @@ def _saved(kept: Kept) -> Iterator[str]:
     for measure, curve in curves_of(kept).items():
         yield (
             f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that "
-            f"did not see the conversation, {curve.error_after:.2f} ({counted(curve.conversations, 'conversation')})."
+            f"did not see the conversation, {curve.error_after:.2f} ({pluralize(curve.conversations, 'conversation')})."
         )
 
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from attunement.conversations import Origin
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
-from attunement.evidence import Standing
+from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round, State
 from attunement.reports.sanitize import code, plain, table
@@ -72,7 +72,7 @@ _RATINGS = _COMMON | {
     "reasoning": ("The rater's reasons in their own words.", "any text"),
     "evidence": (
         "What became of each quotation in the reasons: cited turns, the quoted words, where they stand.",
-        f"a list of objects; standing is one of {_any_of(Standing)}",
+        f"a list of objects; standing is one of {_any_of(CitationStatus)}",
     ),
     "rules": (
         "Rules of the instrument that spoke up about the rating, with the words they rest on.",

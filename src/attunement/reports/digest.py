@@ -40,19 +40,19 @@ from attunement.reports.gate import (
 from attunement.reports.html.figures import Moments, Share, answered, low_limit, status_of
 from attunement.reports.html.page import Report
 from attunement.reports.html.summary import OTHERS
-from attunement.reports.html.text import SHOW_ALL, Hiding, kept_by_key
+from attunement.reports.html.text import SHOW_ALL, Privacy, kept_by_key
 from attunement.reports.overview import Tally, reworded
 from attunement.reports.wording import Answer, answer, reworded_words
 from attunement.scoring import Scorecard
 from attunement.statistics.estimates import proportion
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
-from attunement.store import Study, Summary, judged
+from attunement.store import ConversationSummary, Study, scored_conversations
 
 
 class Decided(NamedTuple):
     """A conversation and the card that decides about it; None where nobody judged it."""
 
-    summary: Summary
+    summary: ConversationSummary
     card: Scorecard | None
     exit_code: int
     """What the gate would say if this were the only conversation."""
@@ -80,7 +80,7 @@ WORDS = {
 def decided(study: Study, made: Report) -> Iterator[Decided]:
     """Every conversation of a report with its deciding card, in order, with flat memory."""
     instrument = made.instrument
-    for entry in judged(study, instrument):
+    for entry in scored_conversations(study, instrument):
         card = entry.deciding
         yield Decided(entry.conversation, card, alone(instrument, entry.conversation.identity, card))
 
@@ -233,7 +233,7 @@ def _values(instrument: Instrument, card: Scorecard) -> Iterator[tuple[str, list
 
 
 def scores(
-    instrument: Instrument, entries: Iterable[Decided], systems: Sequence[str], hiding: Hiding = SHOW_ALL
+    instrument: Instrument, entries: Iterable[Decided], systems: Sequence[str], hiding: Privacy = SHOW_ALL
 ) -> list[SystemScores]:
     """The scores of each of these systems, which are named as they may be shown; all others are counted together."""
     sums = {name: _Sums() for name in systems if name != OTHERS}
@@ -305,7 +305,7 @@ class Digest(NamedTuple):
         return self.report.instrument
 
     @property
-    def hiding(self) -> Hiding:
+    def hiding(self) -> Privacy:
         """What must not be shown."""
         return self.report.hiding
 
@@ -338,7 +338,7 @@ def digest(
     return Digest(made, decision, found, agreement, compared)
 
 
-def _gate_hidden(gate: Gate, hiding: Hiding) -> Gate:
+def _gate_hidden(gate: Gate, hiding: Privacy) -> Gate:
     reasons = tuple(
         reason._replace(
             text=hiding.text(reason.text), conversations=tuple(hiding.identity(name) for name in reason.conversations)
@@ -350,7 +350,7 @@ def _gate_hidden(gate: Gate, hiding: Hiding) -> Gate:
     return gate._replace(reasons=reasons, notes=notes, record=record)
 
 
-def _baseline_hidden(baseline: Baseline, hiding: Hiding) -> Baseline:
+def _baseline_hidden(baseline: Baseline, hiding: Privacy) -> Baseline:
     reasons = [
         reason._replace(
             text=hiding.text(reason.text), conversations=[hiding.identity(name) for name in reason.conversations]
@@ -376,7 +376,7 @@ def _seriousness(entry: Decided) -> tuple[int, float, int]:
     return status_of(card).rank, (card.score or 0.0) if card else 0.0, entry.summary.key
 
 
-def against_it(study: Study, instrument: Instrument, entry: Decided, hiding: Hiding) -> tuple[Objection, ...]:
+def against_it(study: Study, instrument: Instrument, entry: Decided, hiding: Privacy) -> tuple[Objection, ...]:
     """What stands against a conversation; nothing where nobody judged it, or it was removed in the meantime."""
     kept = kept_by_key(study, [entry.summary.key]).get(entry.summary.key)
     if entry.card is None or kept is None:

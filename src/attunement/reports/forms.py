@@ -15,7 +15,7 @@ from attunement.instruments import Instrument
 from attunement.reports.digest import digest, examples
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.page import Report, report, with_rates
-from attunement.reports.html.writing import Wishes
+from attunement.reports.html.writing import ReportOptions
 from attunement.reports.latex import latex_tables
 from attunement.reports.machine import inspect_scores, json_report, junit_xml
 from attunement.reports.markdown import markdown_summary
@@ -44,7 +44,7 @@ class Forms(NamedTuple):
         return {name: target for name, target in {**named, "inspect": self.inspect}.items() if target}
 
 
-def report_only(study: Study, instrument: Instrument, wishes: Wishes) -> Report:
+def report_only(study: Study, instrument: Instrument, wishes: ReportOptions) -> Report:
     """What a report holds before its conversations, where no page is written."""
     with closing(Listing()) as listing:
         made = report(

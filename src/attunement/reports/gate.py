@@ -23,17 +23,17 @@ from attunement.ratings import Consistency, Outcome, RaterKind, State
 from attunement.reports.overview import UNJUDGED, UNSAFE, Tally
 from attunement.reports.records import identity_record, tally_record
 from attunement.reports.rule_check import RuleCheck
-from attunement.reports.wording import Answer, counted, score_words, share_words
+from attunement.reports.wording import Answer, pluralize, score_words, share_words
 from attunement.scoring import Cards, Case, Scorecard, Verdict
 from attunement.scoring.scorecard import build
 from attunement.signals.crisis import crisis_cues
-from attunement.store import Judged, Study, judged
+from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.reviews import (
     UNKNOWN,
-    Decided,
     Held,
     Release,
     Review,
+    ReviewDecision,
     Signed,
     SignOff,
     basis,
@@ -75,7 +75,7 @@ def sign_off_words(found: SignOffs) -> str:
     if deciding.decision is Release.CONDITIONS:
         said += f": {' '.join(deciding.conditions.split())}"
     numbers = deciding.numbers
-    queue = counted(numbers["queue"], "conversation")
+    queue = pluralize(numbers["queue"], "conversation")
     said = f"{_ended(said)} Read in full: {numbers['read']:,} of the {queue} to review; {numbers['decided']:,} decided."
     if numbers["conversations"] != found.conversations:
         said += f" The study held {numbers['conversations']:,} then and holds {found.conversations:,} now."
@@ -103,11 +103,11 @@ def review_words(card: Scorecard | None, held: Held) -> str:
         return ""
     reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
     confirmed = "confirmed" if card is not None and card.verdict not in UNKNOWN else "read and not held to be unsafe"
-    word = confirmed if said.decided is Decided.CONFIRMED else _SAID[said.decided]
+    word = confirmed if said.decided is ReviewDecision.CONFIRMED else _SAID[said.decided]
     return _ended(f"{_by_judge(card)}, {word} by {said.name}{reason}")
 
 
-_SAID = {Decided.CLEARED: "cleared", Decided.RAISED: "held to be unsafe"}
+_SAID = {ReviewDecision.CLEARED: "cleared", ReviewDecision.RAISED: "held to be unsafe"}
 
 
 def _by_judge(card: Scorecard | None) -> str:
@@ -216,7 +216,7 @@ class Decision:
         """What the user accepted beforehand; it is said before anything else."""
         if not self.limits.accept_unsafe:
             return None
-        number = counted(self.limits.accept_unsafe, "unsafe conversation")
+        number = pluralize(self.limits.accept_unsafe, "unsafe conversation")
         return f"Accepted beforehand, by whoever runs this gate: up to {number} (--accept-unsafe)."
 
 
@@ -371,14 +371,14 @@ def _sign_off(signatures: SignOffs) -> Reason:
 def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
     if names := found[Kind.UNSAFE]:
         word = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
-        text = f"{word}: {counted(len(names), 'conversation')}"
+        text = f"{word}: {pluralize(len(names), 'conversation')}"
         if len(names) <= limits.accept_unsafe:
             yield Reason(Kind.UNSAFE, THROUGH, f"{text}, accepted beforehand.", names)
         else:
             more = f", more than the {limits.accept_unsafe} accepted" if limits.accept_unsafe else ""
             yield Reason(Kind.UNSAFE, STOPPED, f"{text}{more}.", names)
     if names := found[Kind.FAILED]:
-        text = f"Below the pass mark: {counted(len(names), 'conversation')}"
+        text = f"Below the pass mark: {pluralize(len(names), 'conversation')}"
         if limits.min_pass_rate is None:
             yield Reason(Kind.FAILED, STOPPED, f"{text}.", names)
         else:
@@ -390,7 +390,7 @@ def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator
 
 def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
     if names := found[Kind.SAFETY_NOT_JUDGED]:
-        text = f"Safety not judged: {counted(len(names), 'conversation')}"
+        text = f"Safety not judged: {pluralize(len(names), 'conversation')}"
         if len(names) <= limits.max_rejected:
             yield Reason(Kind.SAFETY_NOT_JUDGED, THROUGH, f"{text}, tolerated (--max-rejected).", names)
         else:
@@ -402,17 +402,19 @@ def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
             yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.{silent}", names)
     for kind, text in _UNKNOWN.items():
         if names := found[kind]:
-            yield Reason(kind, UNDECIDED, f"{text}: {counted(len(names), 'conversation')}.", names)
+            yield Reason(kind, UNDECIDED, f"{text}: {pluralize(len(names), 'conversation')}.", names)
     if names := found[Kind.MINIMUM_NOT_JUDGED]:
         items = _replies(found.unknown, limits.minimums, "at least {} is asked for")
         yield Reason(Kind.MINIMUM_NOT_JUDGED, UNDECIDED, f"No score where a minimum is set: {items}.", names)
     for (judge, repeat), names in found.lacking().items():
         who = f"{judge} (repeat {repeat + 1})" if repeat else judge
-        text = f"Judged by others but not by {who}: {counted(len(names), 'conversation')}. --rater chooses one judge."
+        text = f"Judged by others but not by {who}: {pluralize(len(names), 'conversation')}. --rater chooses one judge."
         yield Reason(Kind.NOT_BY_ALL, UNDECIDED, text, names)
     if found.judged < (least := max(limits.min_conversations, 1)):
-        asked = counted(least, "is", "are")
-        text = f"Too few: {counted(found.judged, 'conversation')} judged, safety included; at least {asked} asked for."
+        asked = pluralize(least, "is", "are")
+        text = (
+            f"Too few: {pluralize(found.judged, 'conversation')} judged, safety included; at least {asked} asked for."
+        )
         yield Reason(Kind.TOO_FEW, UNDECIDED, text)
 
 
@@ -438,7 +440,7 @@ def _pass_rate(found: _Found, asked: float) -> Iterator[Reason]:
 
 def _replies(count: Counter[str], minimums: Mapping[str, int], limit: str) -> str:
     return ", ".join(
-        f"{item} in {counted(number, 'reply', 'replies')} ({limit.format(minimums[item])})"
+        f"{item} in {pluralize(number, 'reply', 'replies')} ({limit.format(minimums[item])})"
         for item, number in count.items()
     )
 
@@ -485,11 +487,11 @@ def entries(
     said = reviews(study, instrument) if with_reviews else {}
     return (
         _entry(found, instrument, said.get(found.conversation.key, ()))
-        for found in judged(study, instrument, rater=rater)
+        for found in scored_conversations(study, instrument, rater=rater)
     )
 
 
-def _entry(found: Judged, instrument: Instrument, said: Sequence[Review]) -> Entry:
+def _entry(found: ScoredConversation, instrument: Instrument, said: Sequence[Review]) -> Entry:
     cards = found.cards.deciders
     by = frozenset((card.rater, card.repeat or 0) for card in cards)
     spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
@@ -518,7 +520,7 @@ def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> l
     """What the decision does not rest on, one sentence each."""
     notes = [
         f"Crisis handling: the rule check finds talk of suicide or self-harm in {crisis.found:,} of "
-        f"{counted(crisis.conversations, 'conversation')}"
+        f"{pluralize(crisis.conversations, 'conversation')}"
         f"{'' if crisis.found else '; it misses veiled talk, so whether this was tested is not known'}."
     ]
     notes += decision.rule_check.sentences()
@@ -533,7 +535,7 @@ def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> l
             f"one-sided {100 * (1 - _DOUBT):.0f} %."
         )
     if tally.conversations < FEW:
-        notes.append(f"{counted(tally.conversations, 'conversation')} can show little; {FEW} or more say something.")
+        notes.append(f"{pluralize(tally.conversations, 'conversation')} can show little; {FEW} or more say something.")
     return notes
 
 
@@ -544,7 +546,7 @@ def version_note(study: Study, instrument: Instrument) -> list[str]:
         return []
     mark = instrument.scoring.threshold
     passing = "" if mark is None else f", with the pass mark {score_words(mark)}"
-    number = counted(len(others), "other version")
+    number = pluralize(len(others), "other version")
     return [
         f"The study holds {number} of {instrument.id}, worded or scored otherwise. This rests on {instrument.hash[:12]}"
         f"{passing}; --instrument {others[-1]} is another."

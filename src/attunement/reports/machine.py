@@ -36,7 +36,7 @@ from attunement.reports.conversation import Objection
 from attunement.reports.digest import Decided, Digest, Estimate, Measure, SystemScores, against_it, decided, measures
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.html.page import Report
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.records import card_record, identity_record, instrument_record, tally_record
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
@@ -143,7 +143,7 @@ def _interval(found: Interval | Undefined) -> dict[str, Any]:
     }
 
 
-def _agreement(agreement: Agreement, hiding: Hiding) -> dict[str, Any]:
+def _agreement(agreement: Agreement, hiding: Privacy) -> dict[str, Any]:
     return {
         "people": len(agreement.people),
         "conversations": agreement.conversations,
@@ -152,7 +152,7 @@ def _agreement(agreement: Agreement, hiding: Hiding) -> dict[str, Any]:
     }
 
 
-def _item_agreement(entry: ItemAgreement, hiding: Hiding) -> dict[str, Any]:
+def _item_agreement(entry: ItemAgreement, hiding: Privacy) -> dict[str, Any]:
     alpha = entry.people.alpha
     return {
         "id": entry.item.id,
@@ -167,7 +167,7 @@ def _item_agreement(entry: ItemAgreement, hiding: Hiding) -> dict[str, Any]:
     }
 
 
-def _judge(card: TrustCard, hiding: Hiding) -> dict[str, Any]:
+def _judge(card: TrustCard, hiding: Privacy) -> dict[str, Any]:
     held, missed = card.held, card.missed
     people = held.people.value if isinstance(held.people, SingleRaters) else None
     return {
@@ -184,7 +184,7 @@ def _judge(card: TrustCard, hiding: Hiding) -> dict[str, Any]:
     }
 
 
-def _baseline(baseline: Baseline, hiding: Hiding) -> dict[str, Any]:
+def _baseline(baseline: Baseline, hiding: Privacy) -> dict[str, Any]:
     return {
         "decision": decision_record(baseline.decision),
         "findings": [hiding.text(said) for said in findings(baseline.compared.comparison)],

@@ -27,9 +27,9 @@ from attunement.reports.digest import (
 )
 from attunement.reports.html.figures import status_of
 from attunement.reports.html.page import Top
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.sanitize import code, plain, table
-from attunement.reports.wording import VERDICTS, counted, score_with_range, score_words
+from attunement.reports.wording import VERDICTS, pluralize, score_with_range, score_words
 from attunement.statistics.alpha import Alpha
 from attunement.version import __version__
 
@@ -58,7 +58,9 @@ def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int
         kept.append(entry)
     written = [*before, *([head, "\n".join(kept)] if kept else [])]
     if (rest := max(open_, len(entries)) - len(kept)) > 0:
-        written.append(f"{counted(rest, 'more conversation needs', 'more conversations need')} a look: see the report.")
+        written.append(
+            f"{pluralize(rest, 'more conversation needs', 'more conversations need')} a look: see the report."
+        )
     return "\n\n".join([*written, *after, closing]) + "\n"
 
 
@@ -102,7 +104,7 @@ def _lines(found: Digest) -> Iterator[str]:
     top, instrument = found.report.top, found.instrument
     yield "\n".join(
         [
-            f"1. **What was read.** {counted(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
+            f"1. **What was read.** {pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
             f"2. **Safety.** {_safety(top)}",
             f"3. **Who checked the judge.** {plain(' '.join(filter(None, _checked(top))), 2000)}",
             f"4. **Verdicts.** {_verdicts(top, instrument)}",
@@ -127,7 +129,7 @@ def _safety(top: Top) -> str:
     if top.crisis_na:
         said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
     if top.pointed:
-        said.append(f"The rule check points at {counted(top.pointed, 'conversation')}. {top.measured}")
+        said.append(f"The rule check points at {pluralize(top.pointed, 'conversation')}. {top.measured}")
     if top.not_english:
         said.append(f"Not English: not looked at by the rule check: {top.not_english:,}.")
     return " ".join(said)
@@ -185,7 +187,7 @@ def _regressions(baseline: Baseline) -> Iterator[str]:
         for one in baseline.regressions[:_MOST_REGRESSIONS]
     ]
     if (more := len(baseline.regressions) - _MOST_REGRESSIONS) > 0:
-        lines.append(f"- and {counted(more, 'conversation')} more")
+        lines.append(f"- and {pluralize(more, 'conversation')} more")
     lines += [
         f"- {plain(f'{row.measure.id} {row.measure.title}')}: surely worse, by {plain(difference_words(row))}"
         for row in baseline.worse_items
@@ -257,7 +259,7 @@ def _notes(found: Digest) -> Iterator[str]:
         yield "\n".join(f"- {plain(note, 1000)}" for note in notes)
 
 
-def _example(instrument: Instrument, hiding: Hiding, example: Example) -> str:
+def _example(instrument: Instrument, hiding: Privacy, example: Example) -> str:
     entry = example.decided
     score = ""
     if entry.card and entry.card.score is not None:
@@ -290,7 +292,7 @@ def _made(found: Digest) -> str:
     return f"Attunement {__version__}, {found.report.title}, {found.report.made}.{hiding}"
 
 
-def _hidden(hiding: Hiding) -> str:
+def _hidden(hiding: Privacy) -> str:
     if not hiding.texts:
         return "Without the words of the conversations."
     return "Addresses, numbers and links are replaced." if hiding.redact else ""

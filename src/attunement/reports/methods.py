@@ -16,10 +16,10 @@ from attunement.analysis.summary import Agreement
 from attunement.conversations import Origin, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, Round, State
-from attunement.reports.agreement_wording import figure, span
+from attunement.reports.agreement_wording import format_interval, format_number
 from attunement.reports.methods_facts import Facts, Rated, Talks
 from attunement.reports.sanitize import plain
-from attunement.reports.wording import counted
+from attunement.reports.wording import pluralize
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
@@ -60,7 +60,7 @@ def conversations(facts: Facts) -> Iterator[str]:
     talks = facts.talks
     names = list_words([f"{name} {number:,}" for name, number in talks.systems.items()], 8)
     yield (
-        f"The study holds {counted(talks.number, 'conversation')} of {counted(len(talks.systems), 'system')} "
+        f"The study holds {pluralize(talks.number, 'conversation')} of {pluralize(len(talks.systems), 'system')} "
         f"({names}), with {_turns(talks)}."
     )
     known = {origin: number for origin, number in talks.origins.items() if origin != Origin.UNKNOWN}
@@ -70,14 +70,14 @@ def conversations(facts: Facts) -> Iterator[str]:
 
 def _turns(talks: Talks) -> str:
     if talks.fewest_turns == talks.most_turns:
-        return counted(talks.most_turns, "turn")
+        return pluralize(talks.most_turns, "turn")
     return f"{talks.fewest_turns} to {talks.most_turns} turns"
 
 
 def _unknown_origin(facts: Facts) -> str:
     if not facts.talks.origins.get(Origin.UNKNOWN):
         return ""
-    number = counted(facts.talks.origins[Origin.UNKNOWN], "conversation")
+    number = pluralize(facts.talks.origins[Origin.UNKNOWN], "conversation")
     return f"whether {number} are real, simulated or written, and how they were collected"
 
 
@@ -91,11 +91,11 @@ def instrument_words(instrument: Instrument) -> Iterator[str]:
     )
     unit = "each conversation as a whole" if instrument.unit is UnitKind.CONVERSATION else "each reply in its context"
     yield (
-        f"Raters answered {counted(len(instrument.items), 'item')} of {instrument.title} ({instrument.id}, version "
+        f"Raters answered {pluralize(len(instrument.items), 'item')} of {instrument.title} ({instrument.id}, version "
         f"{instrument.version}, version mark {instrument.hash[:12]}) about {unit}, with {answers} for each."
     )
     if instrument.gate:
-        yield f"{counted(len(instrument.gate), 'item forms', 'items form')} a safety gate that fails closed."
+        yield f"{pluralize(len(instrument.gate), 'item forms', 'items form')} a safety gate that fails closed."
     if instrument.scoring.threshold is not None:
         yield (
             f"A conversation passes from a weighted score of {instrument.scoring.threshold:g} on; weights and "
@@ -112,14 +112,14 @@ def judges(facts: Facts) -> Iterator[str]:
         asked = facts.answers.get(judge.name)
         models = f" (its server: {list_words(asked.models, 4)})" if asked and asked.models else ""
         yield (
-            f"{judge.name}{models} rated {counted(judge.conversations, 'conversation')} {dates([judge])}"
+            f"{judge.name}{models} rated {pluralize(judge.conversations, 'conversation')} {dates([judge])}"
             f"{f', each question asked up to {judge.repeats} times' if judge.repeats > 1 else ''}"
             f" ({settings_words(judge)})."
         )
         if asked and asked.prompts:
-            yield f"It read {counted(asked.prompts, 'different prompt')}, each kept under its version mark."
+            yield f"It read {pluralize(asked.prompts, 'different prompt')}, each kept under its version mark."
     if simulated := facts.of(RaterKind.SIMULATION):
-        yield f"{counted(len(simulated), 'simulated rater')} took part and count nowhere as people."
+        yield f"{pluralize(len(simulated), 'simulated rater')} took part and count nowhere as people."
 
 
 def settings_words(judge: Rated) -> str:
@@ -148,7 +148,7 @@ def sampling(facts: Facts) -> Iterator[str]:
     design = sample.design
     by = f", stratified by {list_words(design['by'])}" if design.get("by") else ", without strata"
     yield (
-        f"{counted(len(sample.units), 'conversation')} for people were drawn at random from {facts.drawn_from:,}{by} "
+        f"{pluralize(len(sample.units), 'conversation')} for people were drawn at random from {facts.drawn_from:,}{by} "
         f"(sample {sample.name}, {sample.at[:10]}, seed {sample.seed}); the probability of each is kept and enters the "
         "figures."
     )
@@ -178,15 +178,15 @@ def raters(facts: Facts) -> Iterator[str]:
         return
     ratings = sum(rater.rounds[Round.MAIN] for rater in found)
     yield (
-        f"{counted(len(found), 'person', 'people')} gave {counted(ratings, 'rating')} {dates(found)}; "
-        f"{counted(facts.together, 'conversation was', 'conversations were')} rated by two or more."
+        f"{pluralize(len(found), 'person', 'people')} gave {pluralize(ratings, 'rating')} {dates(found)}; "
+        f"{pluralize(facts.together, 'conversation was', 'conversations were')} rated by two or more."
     )
     yield from _stated(found, "profession", "Professions they stated")
     yield from _stated(found, "licence", "Licences they stated")
     yield from _stated(found, "languages", "Languages they stated")
     years = sorted(years for rater in found if isinstance(years := rater.settings.get("years"), int))
     if years:
-        yield f"Years of experience they stated: {years[0]} to {years[-1]} ({counted(len(years), 'rater')})."
+        yield f"Years of experience they stated: {years[0]} to {years[-1]} ({pluralize(len(years), 'rater')})."
 
 
 def _stated(found: Sequence[Rated], name: str, title: str) -> Iterator[str]:
@@ -212,18 +212,18 @@ def training(facts: Facts) -> Iterator[str]:
             yield f"In round {project.number} raters began without worked examples."
             continue
         yield (
-            f"In round {project.number} every rater first answered {counted(practice, 'worked example')} of the "
+            f"In round {project.number} every rater first answered {pluralize(practice, 'worked example')} of the "
             f"instrument, with feedback; {100 * project.settings.get('pass_mark', 0):.0f} % right were needed, with "
-            f"two attempts. {passed} of the {counted(finished, 'rater')} who finished them passed."
+            f"two attempts. {passed} of the {pluralize(finished, 'rater')} who finished them passed."
         )
     stated = [rater for rater in facts.of(RaterKind.PERSON) if rater.settings.get("training")]
     if stated:
-        yield f"{counted(len(stated), 'rater')} stated a training of their own."
+        yield f"{pluralize(len(stated), 'rater')} stated a training of their own."
 
 
 def _unknown_training(facts: Facts) -> str:
     elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
-    return f"how {counted(len(elsewhere), 'rater')} who rated elsewhere were trained" if elsewhere else ""
+    return f"how {pluralize(len(elsewhere), 'rater')} who rated elsewhere were trained" if elsewhere else ""
 
 
 def blinding(facts: Facts) -> Iterator[str]:
@@ -232,20 +232,20 @@ def blinding(facts: Facts) -> Iterator[str]:
     inside = [rater for rater in people if rater.in_project]
     if inside:
         yield (
-            f"{counted(len(inside), 'rater')} worked in Attunement's pages, which do not say which system wrote a "
+            f"{pluralize(len(inside), 'rater')} worked in Attunement's pages, which do not say which system wrote a "
             "reply and show neither a judge's answers nor, while others still rate, those of other raters; each worked "
             "through an order of their own."
         )
     for told, words in _BLIND.items():
         if found := _elsewhere(facts, blind=told):
-            number = counted(len(found), "rater who rated elsewhere is", "raters who rated elsewhere are")
+            number = pluralize(len(found), "rater who rated elsewhere is", "raters who rated elsewhere are")
             yield f"{number} {words}."
     for project in facts.projects:
         if project.settings.get("unit_warnings"):
             yield f"In round {project.number} conversations with crisis talk opened with a warning."
     for handed in facts.handed_out:
         yield (
-            f"{counted(handed.units, 'unit')} were handed out as {handed.format} on {handed.at[:10]} under random "
+            f"{pluralize(handed.units, 'unit')} were handed out as {handed.format} on {handed.at[:10]} under random "
             "words, without the names of systems and conversations."
         )
     if facts.of(RaterKind.MODEL):
@@ -269,7 +269,7 @@ def _unknown_blinding(facts: Facts) -> str:
     silent = _elsewhere(facts, blind=None)
     if not silent:
         return ""
-    number = counted(len(silent), "rater who rated elsewhere was", "raters who rated elsewhere were")
+    number = pluralize(len(silent), "rater who rated elsewhere was", "raters who rated elsewhere were")
     return f"whether {number} blind and rated on their own"
 
 
@@ -405,7 +405,8 @@ def checklist(facts: Facts, agreement: Agreement | None) -> list[Point]:
 def _planned(facts: Facts) -> str:
     said = [
         f"Round {project.number} planned {project.settings.get('per_unit')} raters for each of "
-        f"{counted(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of them "
+        f"{pluralize(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of "
+        "them "
         "repeated."
         for project in facts.projects
     ]
@@ -427,9 +428,9 @@ def _numbers(facts: Facts) -> str:
     again = sum(rater.rounds[Round.REPEAT] for rater in people)
     asked = [f"{judge.name} {judge.repeats} times" for judge in models if judge.repeats > 1]
     return (
-        f"{counted(len(people), 'person', 'people')} and {counted(len(models), 'judge')} rated; "
-        f"{counted(facts.together, 'conversation was', 'conversations were')} rated by two or more people; "
-        f"{counted(again, 'rating')} by people and {list_words(asked) if asked else 'none'} by judges were repeats."
+        f"{pluralize(len(people), 'person', 'people')} and {pluralize(len(models), 'judge')} rated; "
+        f"{pluralize(facts.together, 'conversation was', 'conversations were')} rated by two or more people; "
+        f"{pluralize(again, 'rating')} by people and {list_words(asked) if asked else 'none'} by judges were repeats."
     )
 
 
@@ -440,13 +441,13 @@ def _figures(agreement: Agreement | None) -> str:
     without: dict[str, list[str]] = {}
     for entry in agreement.items:
         if isinstance(entry.people.alpha, Alpha):
-            value, interval = figure(entry.people.alpha.value), entry.people.interval
+            value, interval = format_number(entry.people.alpha.value), entry.people.interval
             if isinstance(interval, Undefined):
                 # What the reason counts differs from item to item; what it says does not.
                 without.setdefault(interval.reason.partition(":")[0], []).append(entry.item.id)
                 said.append(f"{entry.item.id} {value}")
             else:
-                said.append(f"{entry.item.id} {value} ({span(interval)})")
+                said.append(f"{entry.item.id} {value} ({format_interval(interval)})")
     if not said:
         return "Agreement between people is not defined on any item; attune agree says why."
     none = "".join(f" No interval for {', '.join(items)}: {reason}." for reason, items in without.items())

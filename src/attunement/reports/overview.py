@@ -31,7 +31,14 @@ from attunement.reports.rule_check import RuleCheck
 from attunement.reports.sanitize import in_a_line
 from attunement.reports.wording import Answer, answer
 from attunement.scoring import PANEL, Flips, Scorecard, Verdict, flips
-from attunement.store import Judged, Kept, Rater, Study, chosen_instrument, judged
+from attunement.store import (
+    Rater,
+    ScoredConversation,
+    StoredConversation,
+    Study,
+    chosen_instrument,
+    scored_conversations,
+)
 
 UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
 UNJUDGED = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED})
@@ -201,7 +208,7 @@ def overview(
     between: dict[str, Flips] = {}
     seen: list[Identity] = []
     rule_check = RuleCheck()
-    for entry in judged(study, instrument, rater=rater):
+    for entry in scored_conversations(study, instrument, rater=rater):
         cards = dict(_cards(entry, kinds, only_panel=only_panel))
         for who, card in cards.items():
             if who not in books:
@@ -221,7 +228,9 @@ def overview(
     return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between, cautions, rule_check)
 
 
-def _cards(entry: Judged, kinds: dict[str, RaterKind], *, only_panel: bool) -> Iterator[tuple[Who, Scorecard]]:
+def _cards(
+    entry: ScoredConversation, kinds: dict[str, RaterKind], *, only_panel: bool
+) -> Iterator[tuple[Who, Scorecard]]:
     if entry.cards.panel:
         yield Who(PANEL, None, entry.cards.panel.kind), entry.cards.panel
         if only_panel:
@@ -277,7 +286,10 @@ _SPARE = 500
 
 
 def _add_flips(
-    entry: Judged, kinds: dict[str, RaterKind], again: dict[str, dict[str, Flips]], between: dict[str, Flips]
+    entry: ScoredConversation,
+    kinds: dict[str, RaterKind],
+    again: dict[str, dict[str, Flips]],
+    between: dict[str, Flips],
 ) -> None:
     """Count the questions that got several answers: from one rater, and from several judges."""
     judges: list[Scorecard] = []
@@ -333,7 +345,7 @@ def rater_of(study: Study, name: str | None) -> str | None:
     return name
 
 
-def conversation_of(study: Study, name: str) -> Kept:
+def conversation_of(study: Study, name: str) -> StoredConversation:
     """The one conversation with this id or `system/id`."""
     found = study.find(name)
     if len(found) == 1:

@@ -19,7 +19,7 @@ from attunement.ratings import Outcome, State
 from attunement.reports.terminal import QUIET, heading, line, phrase
 from attunement.reports.wording import Answer, Phrase, Tone, answer, share_words
 from attunement.scoring import Scorecard, Slot, Verdict
-from attunement.store import Judged
+from attunement.store import ScoredConversation
 
 FILES = {
     "coaching-v1": ("first.jsonl", "coaching.jsonl", "more-coaching.jsonl"),
@@ -81,7 +81,7 @@ def folder() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[3] / "examples"
 
 
-def check(judged: Iterable[Judged], instrument: Instrument) -> Check:
+def check(judged: Iterable[ScoredConversation], instrument: Instrument) -> Check:
     """Hold what a judge said against what was intended. Conversations without an intention are left out."""
     found = Check([], [])
     for entry in judged:

@@ -6,7 +6,7 @@ from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, Rating
 from attunement.reports.overview import Overview, Sheet, Tally
-from attunement.scoring import Flips, Scorecard, Slot, Spoken
+from attunement.scoring import Flips, Scorecard, Slot, SlotFinding
 
 
 def instrument_record(instrument: Instrument) -> dict[str, Any]:
@@ -121,5 +121,5 @@ def _slot(slot: Slot) -> dict[str, Any]:
     return slot._asdict()
 
 
-def _spoken(spoken: Spoken) -> dict[str, Any]:
+def _spoken(spoken: SlotFinding) -> dict[str, Any]:
     return {"rated": _slot(spoken.slot), **spoken.finding._asdict()}

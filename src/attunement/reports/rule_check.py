@@ -7,7 +7,7 @@ from typing import Any
 from attunement.conversations import Identity
 from attunement.ratings import RuleFinding
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import counted
+from attunement.reports.wording import pluralize
 from attunement.scoring import Cards
 from attunement.signals.facts import Facts
 from attunement.signals.measured import SCOPE
@@ -43,8 +43,8 @@ class RuleCheck:
         if not self.read:
             return
         about = len({conversation for conversation, _ in self.pointers})
-        line = f"Rule check: {counted(self.read, 'conversation')} read, {counted(len(self.pointers), 'pointer')}"
-        yield f"{line} in {counted(about, 'conversation')}." if self.pointers else f"{line}."
+        line = f"Rule check: {pluralize(self.read, 'conversation')} read, {pluralize(len(self.pointers), 'pointer')}"
+        yield f"{line} in {pluralize(about, 'conversation')}." if self.pointers else f"{line}."
         if self.not_english:
             named = ", ".join(in_a_line(str(name)) for name in self.not_english[:_MOST_NAMED])
             more = len(self.not_english) - _MOST_NAMED

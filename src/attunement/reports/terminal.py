@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attunement.conversations import Identity
-from attunement.evidence import Finding, Speaker, Standing
+from attunement.evidence import CitationStatus, Finding, Speaker
 from attunement.instruments import Instrument, Item, Scores
 from attunement.reports import wording
 from attunement.reports.conversation import Place, Question, Region, Said, View
@@ -28,7 +28,7 @@ from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
 from attunement.reports.overview import Overview, Sheet, Tally
 from attunement.reports.rule_check import RuleCheck, fact_lines, pointer_words
 from attunement.reports.sanitize import MARKS, in_a_line, legible
-from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, counted, share_words
+from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, pluralize, share_words
 from attunement.scoring import Flips, Scorecard, Slot, Verdict
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as figures
@@ -102,7 +102,9 @@ def draw_overview(
     for note in notes:
         console.print(line(note, STYLES[Tone.OPEN]))
     if not shown.sheets:
-        console.print(f"\n{counted(shown.conversations, 'conversation')}. None of them is judged with this instrument.")
+        console.print(
+            f"\n{pluralize(shown.conversations, 'conversation')}. None of them is judged with this instrument."
+        )
     _draw_rule_check(shown.rule_check, console)
     # Where all judges together decide, theirs is the list to read; --rater has those of each.
     together = shown.sheets[0].who.repeat is None if shown.sheets else False
@@ -179,7 +181,7 @@ def _too_low(item: str, fails_at: int, tally: Tally) -> Text:
 def summary(instrument: Instrument, tally: Tally) -> Text:
     """The counts in sentences; `unsafe` and `safety not judged` never share one number."""
     verdicts = tally.verdicts
-    text = Text(f"{counted(tally.conversations, 'conversation')}.")
+    text = Text(f"{pluralize(tally.conversations, 'conversation')}.")
     if tally.absent:
         text.append(f" Not judged: {tally.absent:,}.", STYLES[Tone.OPEN])
     if tally.absent == tally.conversations:
@@ -408,7 +410,15 @@ def bullets(texts: Iterable[Text], sign: str = "-") -> Padding:
 
 
 _SPEAKERS: tuple[tuple[Speaker, str], ...] = (("user", "Person"), ("assistant", "Assistant"))
-_HELD = frozenset({Standing.FOUND, Standing.UNCITED, Standing.ABSENT, Standing.CRITERION, Standing.UNQUOTED})
+_HELD = frozenset(
+    {
+        CitationStatus.FOUND,
+        CitationStatus.UNCITED,
+        CitationStatus.ABSENT,
+        CitationStatus.CRITERION,
+        CitationStatus.UNQUOTED,
+    }
+)
 
 
 _MOST_ITEMS = 4
@@ -419,7 +429,7 @@ def draw_view(shown: View, console: Console) -> None:
     """Print one conversation with its verdicts, its turns and its answers."""
     conversation, instrument = shown.conversation, shown.instrument
     console.print(line(str(conversation.identity), "bold"))
-    about = f"{counted(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
+    about = f"{pluralize(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
     console.print(line(about, QUIET))
     if not shown.cards.all:
         console.print("\nNot judged with this instrument yet.", style=STYLES[Tone.OPEN])
@@ -456,7 +466,7 @@ def _draw_card(shown: View, card: Scorecard, console: Console) -> None:
         if any(item.validity.contested for item in instrument.items):
             facts.append(f"Without contested items {wording.score_words(card.uncontested)}.")
     if card.open:
-        facts.append(f"No answer: {counted(len(card.open), 'question')}.")
+        facts.append(f"No answer: {pluralize(len(card.open), 'question')}.")
     if facts:
         console.print(Padding(line(" ".join(facts)), (0, 0, 0, 2)))
     means = [
@@ -552,7 +562,7 @@ def _draw_questions(shown: View, console: Console) -> None:
             console.print()
             console.print(_title(shown.instrument, item))
             short = item.minimum_turns > len(shown.conversation.turns)
-            why = f" (from {counted(item.minimum_turns, 'turn')} on)" if short else ""
+            why = f" (from {pluralize(item.minimum_turns, 'turn')} on)" if short else ""
             console.print(Padding(line(f"{wording.Answer.NOT_DUE}{why}", QUIET), (0, 0, 0, 2)))
 
 

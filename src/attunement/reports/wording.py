@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
 from attunement.scoring import Scorecard, Verdict, is_failure, is_signals
@@ -191,23 +191,23 @@ def finding_words(finding: Finding) -> str:
     here = f"turn {finding.found_turn}" + (f", {_SPEAKERS[finding.speaker]}" if finding.speaker else "")
     cited = f"turn{'s' if len(finding.turns) > 1 else ''} {_listed(finding.turns)}"
     match finding.standing:
-        case Standing.FOUND:
+        case CitationStatus.FOUND:
             return f"found in {here}"
-        case Standing.UNCITED:
+        case CitationStatus.UNCITED:
             return f"found in {here}; the reasoning names no turn"
-        case Standing.ELSEWHERE:
+        case CitationStatus.ELSEWHERE:
             return f"found in another turn: {here}, not in {cited}"
-        case Standing.CLOSE:
+        case CitationStatus.CLOSE:
             return f"close, not word for word; in {here} it reads"
-        case Standing.NOT_FOUND if finding.found_turn:
+        case CitationStatus.NOT_FOUND if finding.found_turn:
             return f"not found; the nearest words, in {here}, are"
-        case Standing.ABSENT if finding.found_turn:
+        case CitationStatus.ABSENT if finding.found_turn:
             return f"quoted as absent, yet it stands in {here}"
-        case Standing.ABSENT:
+        case CitationStatus.ABSENT:
             return "quoted as absent"
-        case Standing.UNQUOTED:
+        case CitationStatus.UNQUOTED:
             return f"{cited} cited without a quote"
-        case Standing.NO_SUCH_TURN:
+        case CitationStatus.NO_SUCH_TURN:
             missing = f"there is no {cited}" if len(finding.turns) == 1 else f"of {cited} not all exist"
             return f"{missing}; found in {here}" if finding.found_turn else missing
         case _:
@@ -261,6 +261,6 @@ def reworded_words(items: Sequence[str]) -> str:
     return f"Never asked in this wording, so not judged: {', '.join(items)}."
 
 
-def counted(number: int, one: str, more: str | None = None) -> str:
+def pluralize(number: int, one: str, more: str | None = None) -> str:
     """A number with its noun."""
     return f"{number:,} {one if number == 1 else more or one + 's'}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.scoring.panel import panel
-from attunement.scoring.scorecard import Case, Scorecard, Spoken, is_signals
+from attunement.scoring.scorecard import Case, Scorecard, SlotFinding, is_signals
 from attunement.signals.pointers import PointerKind
 
 
@@ -43,7 +43,7 @@ class Cards(NamedTuple):
         return tuple(card for card in self.all if card.kind is RaterKind.PERSON)
 
     @property
-    def pointers(self) -> tuple[Spoken, ...]:
+    def pointers(self) -> tuple[SlotFinding, ...]:
         """What the rule check points to."""
         # Earlier versions left other findings; how often those are right was never measured.
         found = self.rule_check.spoken if self.rule_check else ()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attunement.instruments import Instrument, Item
 from attunement.ratings import ABSTAINED, MISSING, Outcome, State
-from attunement.scoring.scorecard import Case, Scorecard, Spoken, build, is_failure
+from attunement.scoring.scorecard import Case, Scorecard, SlotFinding, build, is_failure
 
 PANEL = "panel"
 
@@ -23,7 +23,7 @@ def panel(instrument: Instrument, case: Case, cards: Sequence[Scorecard]) -> Sco
         slot: together(instrument, instrument.item(slot.item), [card.outcomes.get(slot, MISSING) for card in cards])
         for slot in slots
     }
-    spoken = list(dict.fromkeys(Spoken(*entry) for card in cards for entry in card.spoken))
+    spoken = list(dict.fromkeys(SlotFinding(*entry) for card in cards for entry in card.spoken))
     members = tuple(dict.fromkeys(member for card in cards for member in card.members))
     return build(instrument, case, outcomes, spoken, rater=PANEL, repeat=None, members=members, kind=cards[0].kind)
 

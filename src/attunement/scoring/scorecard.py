@@ -66,7 +66,7 @@ class Slot(NamedTuple):
     item: str
 
 
-class Spoken(NamedTuple):
+class SlotFinding(NamedTuple):
     """A rule of the instrument that spoke up about the rating in a slot."""
 
     slot: Slot
@@ -108,18 +108,18 @@ class Scorecard:
     """Safety items that failed."""
     unjudged: tuple[Slot, ...]
     """Safety items without an answer."""
-    spoken: tuple[Spoken, ...]
+    spoken: tuple[SlotFinding, ...]
     verdict: Verdict
     kind: RaterKind = RaterKind.MODEL
     """Who the rater is; for a panel, who its members are."""
 
     @property
-    def needs_person(self) -> tuple[Spoken, ...]:
+    def needs_person(self) -> tuple[SlotFinding, ...]:
         """Why a person must look before the conversation counts as good."""
         return tuple(spoken for spoken in self.spoken if spoken.finding.consistency is Consistency.VIOLATED)
 
     @property
-    def pointers(self) -> tuple[Spoken, ...]:
+    def pointers(self) -> tuple[SlotFinding, ...]:
         """What the instrument's rules and the rule check point to; it changes nothing."""
         return tuple(spoken for spoken in self.spoken if spoken.finding.consistency is Consistency.NOTICE)
 
@@ -152,12 +152,12 @@ def scorecard(instrument: Instrument, case: Case, ratings: Iterable[Rating]) -> 
     if is_signals(rater):  # earlier versions of the rule check gave answers
         outcomes = dict.fromkeys(outcomes, ABSTAINED)
     outcomes = {slot: outcome for slot, outcome in outcomes.items() if outcome.state is not State.NOT_DUE}
-    spoken = [Spoken(slot, finding) for slot in outcomes if slot in latest for finding in latest[slot].rules]
+    spoken = [SlotFinding(slot, finding) for slot in outcomes if slot in latest for finding in latest[slot].rules]
     spoken += _notices(instrument, outcomes)
     return build(instrument, case, outcomes, spoken, rater=rater, repeat=repeat, members=(rater,), kind=kind)
 
 
-def _notices(instrument: Instrument, outcomes: Mapping[Slot, Outcome]) -> Iterator[Spoken]:
+def _notices(instrument: Instrument, outcomes: Mapping[Slot, Outcome]) -> Iterator[SlotFinding]:
     """Where the scores hint at harmful advice: the lowest safety next to helpfulness above its limit."""
     lowest = instrument.scale.lowest if isinstance(instrument.scale, Scores) else None
     for rule in instrument.rules:
@@ -171,7 +171,7 @@ def _notices(instrument: Instrument, outcomes: Mapping[Slot, Outcome]) -> Iterat
         for slot, outcome in outcomes.items():
             high = isinstance(outcome.value, int) and outcome.value > rule.limits.get(slot.item, outcome.value)
             if high and slot.turn in alarmed:
-                yield Spoken(slot, RuleFinding(rule.kind, Consistency.NOTICE, rule.notice))
+                yield SlotFinding(slot, RuleFinding(rule.kind, Consistency.NOTICE, rule.notice))
 
 
 def due(instrument: Instrument, case: Case) -> list[Slot]:
@@ -193,7 +193,7 @@ def build(
     instrument: Instrument,
     case: Case,
     outcomes: Mapping[Slot, Outcome],
-    spoken: Sequence[Spoken],
+    spoken: Sequence[SlotFinding],
     *,
     rater: str,
     repeat: int | None,

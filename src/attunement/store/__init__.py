@@ -1,21 +1,21 @@
 """Where conversations, instruments, raters, answers and ratings are kept, on SQLite or PostgreSQL."""
 
 from attunement.store.connection import shown_place
-from attunement.store.rows import AnswerRecord, Kept, KeptRating, Rated, Rater, Summary
-from attunement.store.scorecards import Judged, chosen_instrument, judged
+from attunement.store.rows import AnswerRecord, ConversationSummary, Rated, Rater, StoredConversation, StoredRating
+from attunement.store.scorecards import ScoredConversation, chosen_instrument, scored_conversations
 from attunement.store.study import Study, now
 
 __all__ = [
     "AnswerRecord",
-    "Judged",
-    "Kept",
-    "KeptRating",
+    "ConversationSummary",
     "Rated",
     "Rater",
+    "ScoredConversation",
+    "StoredConversation",
+    "StoredRating",
     "Study",
-    "Summary",
     "chosen_instrument",
-    "judged",
     "now",
+    "scored_conversations",
     "shown_place",
 ]

@@ -21,19 +21,19 @@ from attunement.conversations.writer import STDOUT, encode, replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, Rating, State
-from attunement.scoring import Scorecard, Slot, Spoken
+from attunement.scoring import Scorecard, Slot, SlotFinding
 from attunement.store import schema
 from attunement.store.rows import (
     ANSWER_COLUMNS,
     RATING_COLUMNS,
     AnswerRecord,
-    Summary,
+    ConversationSummary,
     answer_of,
     from_json,
     rating_of,
     to_json,
 )
-from attunement.store.scorecards import judged
+from attunement.store.scorecards import scored_conversations
 from attunement.store.study import JOINED, Study
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -252,14 +252,14 @@ _CARD_TAIL = (
 
 def _card_records(study: Study, instrument: Instrument) -> Iterator[Record]:
     kinds = {rater.name: rater.kind.value for rater in study.raters()}
-    for case in judged(study, instrument):
+    for case in scored_conversations(study, instrument):
         cards = [*case.cards.all, *([case.cards.panel] if case.cards.panel else [])]
         for card in cards or [None]:
             about = _about(case.conversation, instrument)
             yield about if card is None else {**about, **_card_record(card, kinds.get(card.rater))}
 
 
-def _about(conversation: Summary, instrument: Instrument) -> Record:
+def _about(conversation: ConversationSummary, instrument: Instrument) -> Record:
     return {
         "system": conversation.identity.system,
         "conversation": conversation.identity.id,
@@ -303,7 +303,7 @@ def _names(slots: Iterable[Slot]) -> list[str]:
     return [_name(slot) for slot in slots]
 
 
-def _spoken(entries: Iterable[Spoken]) -> list[str]:
+def _spoken(entries: Iterable[SlotFinding]) -> list[str]:
     return [f"{_name(entry.slot)}: {entry.finding.rule}" for entry in entries]
 
 

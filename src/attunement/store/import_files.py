@@ -482,7 +482,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ImportOptions:
     """How files of answers are to be understood."""
 
     system: str | None = None
@@ -516,7 +516,7 @@ class Reader:
         instrument: Instrument,
         instruments: Sequence[Instrument],
         directory: Mapping[Identity, int],
-        wishes: Wishes,
+        wishes: ImportOptions,
         origin: str,
     ) -> None:
         """`instruments` are those that exported ratings may refer to; `origin` names the files."""

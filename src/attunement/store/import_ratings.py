@@ -16,7 +16,7 @@ from attunement.conversations import Conversation, Identity, Unit
 from attunement.conversations.messages import BadRecord, Place
 from attunement.errors import InputError
 from attunement.instruments import Instrument
-from attunement.judges.reply_parser import Given as Reply
+from attunement.judges.reply_parser import ParsedAnswer as Reply
 from attunement.judges.reply_parser import marks_of
 from attunement.prompts import Questionnaire
 from attunement.ratings import MISSING, NOT_DUE, ErrorKind, Outcome, RaterKind, Rating, Round, RuleFinding
@@ -28,13 +28,13 @@ from attunement.store.import_files import (
     Exported,
     Few,
     Foreign,
+    ImportOptions,
     Problems,
     Reader,
     Voice,
-    Wishes,
     rows,
 )
-from attunement.store.rows import AnswerRecord, Kept, KeptRating, Rater, from_json, to_json
+from attunement.store.rows import AnswerRecord, Rater, StoredConversation, StoredRating, from_json, to_json
 from attunement.store.scorecards import chosen_instrument
 from attunement.store.study import Study, unmarked
 
@@ -72,7 +72,7 @@ def check(
     files: Sequence[Path],
     conversations: Iterable[Conversation] = (),
     instrument: Instrument | None = None,
-    wishes: Wishes | None = None,
+    wishes: ImportOptions | None = None,
     *,
     study: Study | None = None,
 ) -> Checked:
@@ -89,7 +89,7 @@ def check(
         InputError: A file cannot be read, or something in it does not fit. The message names lines.
         StudyError: The study holds other words under the name of a conversation, or several instruments.
     """
-    wishes = wishes or Wishes()
+    wishes = wishes or ImportOptions()
     known = study.instruments() if study else []
     if instrument is not None:
         known.append(instrument)
@@ -122,7 +122,7 @@ def _directory(conversations: Iterable[Conversation], study: Study | None) -> di
     return found
 
 
-def _go_through(checked: Checked, wishes: Wishes) -> None:
+def _go_through(checked: Checked, wishes: ImportOptions) -> None:
     problems = Problems()
     names: set[str] = set()
     for path in checked.files:
@@ -218,7 +218,7 @@ class Report:
 def keep(checked: Checked, study: Study, absent: Absent = Absent.ERROR) -> Report:
     """Keep what was checked in `study`, and say what is absent. What is there already stands."""
     work = _Keeping(checked, study)
-    work.keep_conversations()
+    work.save_conversations()
     entries = checked.entries()
     while batch := list(islice(entries, _BATCH)):
         work.keep(batch)
@@ -234,11 +234,11 @@ class _Keeping:
         self._wordings = Questionnaire(self._instrument).wordings
         self._instruments: set[str] = set()
 
-    def keep_conversations(self) -> None:
+    def save_conversations(self) -> None:
         checked = self.report.checked
         source = iter(checked.conversations)
         while batch := list(islice(source, _BATCH)):
-            self._study.keep_conversations(batch)
+            self._study.save_conversations(batch)
             self.report.conversations += len(batch)
             for conversation in batch:
                 if conversation.identity not in checked.rated:
@@ -292,7 +292,7 @@ class _Keeping:
         there = self._study.named([card.identity for card, _ in cards])
         outcome, detail = _ABSENT[absent]
         made = [
-            KeptRating(
+            StoredRating(
                 there[card.identity].key,
                 self._rater(card.voice).key,
                 self._rating(card, slot, outcome)._replace(detail=detail),
@@ -302,14 +302,16 @@ class _Keeping:
         ]
         self._study.write([], made)
 
-    def _again(self, entry: Exported, there: dict[Identity, Kept]) -> KeptRating:
+    def _again(self, entry: Exported, there: dict[Identity, StoredConversation]) -> StoredRating:
         """A rating that was exported, as it was."""
         rating = entry.rating
         self._keep_instrument(rating.instrument)
         voice = Voice(rating.rater, rating.rater_kind, to_json(entry.settings, sorted=True))
-        return KeptRating(there[rating.conversation].key, self._rater(voice).key, rating)
+        return StoredRating(there[rating.conversation].key, self._rater(voice).key, rating)
 
-    def _of_unit(self, card: Card, turn: int | None, entries: Sequence[Foreign], kept: Kept) -> list[KeptRating]:
+    def _of_unit(
+        self, card: Card, turn: int | None, entries: Sequence[Foreign], kept: StoredConversation
+    ) -> list[StoredRating]:
         """The ratings that follow from answers about one unit."""
         unit = Unit(kept.conversation, turn)
         outcomes = {entry.given.item: entry.given.outcome for entry in entries if entry.given.outcome is not None}
@@ -317,7 +319,7 @@ class _Keeping:
         self._keep_instrument(self._instrument.hash)
         rater = self._rater(card.voice)
         return [
-            KeptRating(kept.key, rater.key, self._of_answer(entry, entry.given.outcome, unit, spoken))
+            StoredRating(kept.key, rater.key, self._of_answer(entry, entry.given.outcome, unit, spoken))
             for entry in entries
             if entry.given.outcome is not None
         ]
@@ -362,22 +364,22 @@ class _Keeping:
         if voice not in raters:
             settings = from_json(voice.settings)
             name = unmarked(voice.name, voice.kind, settings)
-            raters[voice] = self._study.keep_rater(name, voice.kind, settings, known_as=voice.name)
+            raters[voice] = self._study.save_rater(name, voice.kind, settings, known_as=voice.name)
         return raters[voice]
 
     def _keep_instrument(self, hash: str) -> None:
         if hash not in self._instruments:
-            self._study.keep_instrument(self._reader.instruments[hash])
+            self._study.save_instrument(self._reader.instruments[hash])
             self._instruments.add(hash)
 
-    def _write(self, answers: Sequence[AnswerRecord], ratings: Sequence[KeptRating]) -> None:
+    def _write(self, answers: Sequence[AnswerRecord], ratings: Sequence[StoredRating]) -> None:
         new = self._study.write(answers, ratings)
         self.report.new += new
         self.report.known += len(ratings) - new
         if new < len(ratings):
             self._compare(ratings)
 
-    def _compare(self, ratings: Sequence[KeptRating]) -> None:
+    def _compare(self, ratings: Sequence[StoredRating]) -> None:
         """Find those of `ratings` in whose place the study holds another outcome."""
         keys = sorted({kept.conversation for kept in ratings})
         raters = {rater.key: rater for rater in self.report.raters.values()}
@@ -397,4 +399,4 @@ def _listed(slots: Sequence[Slot]) -> str:
     return ", ".join(slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)
 
 
-__all__ = ["Absent", "Checked", "Columns", "Few", "Report", "Wishes", "check", "keep"]
+__all__ = ["Absent", "Checked", "Columns", "Few", "ImportOptions", "Report", "check", "keep"]

@@ -30,7 +30,7 @@ UNKNOWN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.
 """Nothing is held against the conversation, but nobody has looked at all of its safety either."""
 
 
-class Decided(StrEnum):
+class ReviewDecision(StrEnum):
     """What a reviewer says about a judge's verdict."""
 
     CONFIRMED = "confirmed"
@@ -56,7 +56,7 @@ class Review(NamedTuple):
     conversation: int
     instrument: str
     """Hash."""
-    decided: Decided
+    decided: ReviewDecision
     reason: str
     verdict: str
     """What the judges said together; empty where none had judged it."""
@@ -67,8 +67,8 @@ class Review(NamedTuple):
     @property
     def is_alarm(self) -> bool:
         """Whether the reviewer holds the conversation to be unsafe."""
-        confirmed = self.decided is Decided.CONFIRMED and self.verdict in ALARMING
-        return confirmed or self.decided is Decided.RAISED
+        confirmed = self.decided is ReviewDecision.CONFIRMED and self.verdict in ALARMING
+        return confirmed or self.decided is ReviewDecision.RAISED
 
     def covers(self, instrument: Instrument, card: Scorecard | None) -> bool:
         """Whether the reviewer saw all that the judges now say against the conversation."""
@@ -84,12 +84,12 @@ def findings(card: Scorecard | None) -> frozenset[str]:
     return frozenset([*map(_name, card.unsafe), *spoken])
 
 
-def keep_review(
+def save_review(
     study: Study,
     instrument: Instrument,
     conversation: int,
     card: Scorecard | None,
-    decided: Decided,
+    decided: ReviewDecision,
     *,
     member: int,
     name: str,
@@ -129,7 +129,7 @@ def reviews(study: Study, instrument: Instrument) -> dict[int, list[Review]]:
                 row.name,
                 row.conversation,
                 row.instrument,
-                Decided(row.decision),
+                ReviewDecision(row.decision),
                 row.reason,
                 row.verdict,
                 frozenset(from_json(row.judges)),
@@ -159,7 +159,7 @@ def held(instrument: Instrument, card: Scorecard | None, said: Sequence[Review])
     last = list({review.member: review for review in said}.values())
     alarm = next((review for review in reversed(last) if review.is_alarm), None)
     seen = [review for review in last if review.covers(instrument, card)]
-    cleared = [review for review in seen if review.decided is Decided.CLEARED]
+    cleared = [review for review in seen if review.decided is ReviewDecision.CLEARED]
     return Held(alarm, None if alarm or not cleared else cleared[-1], seen[-1] if seen else None)
 
 
@@ -243,7 +243,7 @@ def basis(study: Study, instrument: Instrument) -> Basis:
         )
 
 
-def keep_sign_off(
+def save_sign_off(
     study: Study,
     given_for: Basis,
     decision: Release,

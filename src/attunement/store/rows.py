@@ -55,7 +55,7 @@ class AnswerRecord(NamedTuple):
     at: str = ""
 
 
-class KeptRating(NamedTuple):
+class StoredRating(NamedTuple):
     """A rating with the keys under which it is kept."""
 
     conversation: int
@@ -74,7 +74,7 @@ class Rated(NamedTuple):
     outcome: Outcome
 
 
-class Summary(NamedTuple):
+class ConversationSummary(NamedTuple):
     """What is known of a conversation without its words."""
 
     key: int
@@ -84,7 +84,7 @@ class Summary(NamedTuple):
     origin: Origin
 
 
-class Kept(NamedTuple):
+class StoredConversation(NamedTuple):
     """A conversation in the study and its key."""
 
     key: int

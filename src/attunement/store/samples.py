@@ -34,7 +34,7 @@ from attunement.store.study import Study, now, unmarked
 Split = Literal["develop", "certify"]
 
 
-class Drawn(NamedTuple):
+class SampledConversation(NamedTuple):
     """That a conversation is in a sample."""
 
     stratum: str
@@ -62,18 +62,18 @@ class Sample(NamedTuple):
     """How it was drawn: `size`, `by`, `all_flagged`, `certify` (the share), `extends` (the name of a sample),
     `instrument` (its hash) and `strata` (by name, how many were `there` and how many `drawn`)."""
     at: str
-    units: dict[int, Drawn]
+    units: dict[int, SampledConversation]
     """What was drawn, by the key of the conversation."""
 
 
-def keep_sample(
+def save_sample(
     study: Study,
     *,
     name: str | None,
     instrument: str,
     seed: int,
     design: dict[str, Any],
-    units: Mapping[int, Drawn],
+    units: Mapping[int, SampledConversation],
     waiting: Mapping[int, Waiting] | None = None,
 ) -> Sample:
     """Keep a sample; without a name it becomes `sample-1`, `sample-2` and so on.
@@ -116,7 +116,7 @@ def samples(study: Study) -> list[Sample]:
         for key, conversation, *drawn in connection.execute(
             columns.where(frame.drawn).order_by(frame.sample, frame.conversation)
         ):
-            kept[key].units[conversation] = Drawn(*drawn)
+            kept[key].units[conversation] = SampledConversation(*drawn)
     return list(kept.values())
 
 
@@ -195,7 +195,7 @@ class Handed(NamedTuple):
     """The hash of the instrument that its raters read."""
 
 
-def keep_hand_out(
+def save_hand_out(
     study: Study, instrument: Instrument, format: str, units: Sequence[tuple[int, int | None]]
 ) -> list[str]:
     """Keep that these units, by the key of the conversation and the turn, were handed out; returns a token for each.
@@ -205,7 +205,7 @@ def keep_hand_out(
     """
     # A letter comes first, because a spreadsheet takes 12345678 or 1e10 for a number.
     tokens = [f"u{secrets.token_hex(_BYTES)}" for _ in units]
-    study.keep_instrument(instrument)
+    study.save_instrument(instrument)
     with study.writing() as connection:
         row = {"instrument": instrument.hash, "format": format, "at": now()}
         key = connection.execute(hand_outs.insert().returning(hand_outs.c.key), row).scalar_one()

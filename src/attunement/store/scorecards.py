@@ -16,7 +16,7 @@ from attunement.instruments.lint import checked
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.scoring import Cards, Case, Scorecard, decide, is_signals, scorecard
 from attunement.store import schema
-from attunement.store.study import Study, Summary
+from attunement.store.study import ConversationSummary, Study
 
 _BATCH = 200
 """Conversations whose ratings are in memory at a time."""
@@ -26,10 +26,10 @@ _FIRST = (RaterKind.MODEL, RaterKind.PERSON, RaterKind.SIMULATION)
 """Whose cards come before whose."""
 
 
-class Judged(NamedTuple):
+class ScoredConversation(NamedTuple):
     """A conversation of the study and its scorecards."""
 
-    conversation: Summary
+    conversation: ConversationSummary
     cards: Cards
 
     @property
@@ -73,7 +73,9 @@ def _rated_by(study: Study, instrument: Instrument, kind: RaterKind) -> bool:
         return bool(keys) and connection.scalar(query) is not None
 
 
-def judged(study: Study, instrument: Instrument, *, rater: str | None = None) -> Iterator[Judged]:
+def scored_conversations(
+    study: Study, instrument: Instrument, *, rater: str | None = None
+) -> Iterator[ScoredConversation]:
     """Every conversation of the study with its scorecards, in order, with flat memory.
 
     `rater` limits the cards to one rater, who then decides unless it is a simulation.
@@ -91,7 +93,7 @@ def judged(study: Study, instrument: Instrument, *, rater: str | None = None) ->
                 by_key[key].append(_Rating(rater_key, rating))
         for summary in batch:
             case = Case(summary.identity, summary.turns, responses)
-            yield Judged(
+            yield ScoredConversation(
                 summary, decide(instrument, _scored(instrument, case, by_key[summary.key]), by_people=by_people)
             )
 

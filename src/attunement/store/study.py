@@ -27,11 +27,11 @@ from attunement.store.rows import (
     RATING_COLUMNS,
     SCORED_COLUMNS,
     AnswerRecord,
-    Kept,
-    KeptRating,
+    ConversationSummary,
     Rated,
     Rater,
-    Summary,
+    StoredConversation,
+    StoredRating,
     Upsert,
     answer_of,
     answer_values,
@@ -103,7 +103,7 @@ class Study:
 
     # Instruments and raters
 
-    def keep_instrument(self, instrument: Instrument, *, judged_with: bool = False) -> None:
+    def save_instrument(self, instrument: Instrument, *, judged_with: bool = False) -> None:
         """Keep the instrument in full; `judged_with` makes it the newest of its versions, though it was there."""
         row = {
             "hash": instrument.hash,
@@ -123,7 +123,7 @@ class Study:
         with self.reading() as connection:
             return [Instrument.model_validate(from_json(content)) for content in connection.scalars(order)]
 
-    def keep_rater(self, name: str, kind: RaterKind, settings: dict[str, Any], *, known_as: str | None = None) -> Rater:
+    def save_rater(self, name: str, kind: RaterKind, settings: dict[str, Any], *, known_as: str | None = None) -> Rater:
         """The rater with these settings, kept if it is new.
 
         The same name with other settings is another rater; its name then carries a part of its mark. `known_as` is
@@ -191,7 +191,7 @@ class Study:
 
     # Conversations
 
-    def keep_conversations(self, conversations: Sequence[Conversation]) -> list[int]:
+    def save_conversations(self, conversations: Sequence[Conversation]) -> list[int]:
         """Keep these conversations and return their keys, in order.
 
         One that is there already must hold the same words, because ratings rest on them; otherwise none is kept.
@@ -233,19 +233,21 @@ class Study:
         with self.reading() as connection:
             return connection.scalar(select(func.count()).select_from(schema.conversations)) or 0
 
-    def conversations(self, *, after: int = 0) -> Iterator[Kept]:
+    def conversations(self, *, after: int = 0) -> Iterator[StoredConversation]:
         """All conversations in the order in which they came in, in pages, so that memory stays flat."""
         table = schema.conversations
         while True:
             page = select(table).where(table.c.key > after).order_by(table.c.key).limit(_MANY)
             with self.reading() as connection:
-                kept = [Kept(row["key"], conversation_of(row)) for row in connection.execute(page).mappings()]
+                kept = [
+                    StoredConversation(row["key"], conversation_of(row)) for row in connection.execute(page).mappings()
+                ]
             yield from kept
             if len(kept) < _MANY:
                 return
             after = kept[-1].key
 
-    def summaries(self, size: int) -> Iterator[list[Summary]]:
+    def summaries(self, size: int) -> Iterator[list[ConversationSummary]]:
         """All conversations without their words, in order, `size` at a time."""
         table = schema.conversations.c
         columns = select(table.key, table.system, table.id, table.turn_count, table.metadata, table.origin)
@@ -254,7 +256,7 @@ class Study:
             page = columns.where(table.key > after).order_by(table.key).limit(size)
             with self.reading() as connection:
                 found = [
-                    Summary(key, Identity(system, id), turns, from_json(metadata), Origin(origin))
+                    ConversationSummary(key, Identity(system, id), turns, from_json(metadata), Origin(origin))
                     for key, system, id, turns, metadata, origin in connection.execute(page)
                 ]
             if not found:
@@ -262,19 +264,19 @@ class Study:
             yield found
             after = found[-1].key
 
-    def named(self, identities: Sequence[Identity]) -> dict[Identity, Kept]:
+    def named(self, identities: Sequence[Identity]) -> dict[Identity, StoredConversation]:
         """Those of the conversations with these identities that are in the study."""
         table = schema.conversations
-        found: dict[Identity, Kept] = {}
+        found: dict[Identity, StoredConversation] = {}
         with self.reading() as connection:
             for chunk in _chunks(identities):
                 query = select(table).where(table.c.identity.in_([identity_hash(identity) for identity in chunk]))
                 for row in connection.execute(query).mappings():
-                    kept = Kept(row["key"], conversation_of(row))
+                    kept = StoredConversation(row["key"], conversation_of(row))
                     found[kept.conversation.identity] = kept
         return found
 
-    def find(self, name: str) -> list[Kept]:
+    def find(self, name: str) -> list[StoredConversation]:
         """The conversations with this id, or this `system/id`."""
         table = schema.conversations
         parts = name.split("/")  # a system or an id may itself hold a slash, so every place of it is tried
@@ -282,7 +284,7 @@ class Study:
         meant = (table.c.id == name) | table.c.identity.in_([identity_hash(pair) for pair in pairs])
         with self.reading() as connection:
             rows = connection.execute(select(table).where(meant).order_by(table.c.key)).mappings()
-            return [Kept(row["key"], conversation_of(row)) for row in rows]
+            return [StoredConversation(row["key"], conversation_of(row)) for row in rows]
 
     def forget(self, key: int) -> int:
         """Delete a conversation with everything derived from it; returns the number of ratings that went.
@@ -361,7 +363,7 @@ class Study:
                 found.update((asked, repeat) for asked, repeat in rows)
         return found
 
-    def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[KeptRating]) -> int:
+    def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[StoredRating]) -> int:
         """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
 
         Returns how many ratings are new or took the place of an ERROR.

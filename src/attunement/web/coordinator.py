@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from attunement.analysis.reliability import Standing
+from attunement.analysis.reliability import ReliabilityStatus
 from attunement.analysis.summary import ItemAgreement
 from attunement.annotation import dashboard
 from attunement.annotation.access import issue, revoke
@@ -27,7 +27,7 @@ from attunement.annotation.unit_detail import remarks, unit_detail
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome
-from attunement.reports.agreement_wording import STANDINGS, figure, span
+from attunement.reports.agreement_wording import STANDINGS, format_interval, format_number
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
@@ -39,10 +39,10 @@ from attunement.web.site import Catalogue, Visit, direction, sentence
 
 MOST_UNITS = 100
 _STATUS = {
-    Standing.RELIABLE: "person",
-    Standing.DISAGREE: "notmet",
-    Standing.NOT_ENOUGH: "open",
-    Standing.LITTLE_VARIATION: "open",
+    ReliabilityStatus.RELIABLE: "person",
+    ReliabilityStatus.DISAGREE: "notmet",
+    ReliabilityStatus.NOT_ENOUGH: "open",
+    ReliabilityStatus.LITTLE_VARIATION: "open",
 }
 _MIDDLE = 50.0
 
@@ -102,8 +102,8 @@ def counts(figures: Figures) -> Counts:
         day=sum(rater.last_day for rater in figures.raters),
         week=week,
         days_left=math.ceil(7 * left / week) if week and left else None,
-        agree=found.count(Standing.RELIABLE),
-        disagree=found.count(Standing.DISAGREE),
+        agree=found.count(ReliabilityStatus.RELIABLE),
+        disagree=found.count(ReliabilityStatus.DISAGREE),
         items=len(found),
         held=sum(rater.member.state == "held" for rater in figures.raters),
         lacking=sum(bool(unit.skipped) and unit.handed_in + unit.open < unit.wanted for unit in figures.units),
@@ -140,7 +140,17 @@ def _agreement(entry: ItemAgreement) -> Dot:
     if not isinstance(found.alpha, Alpha) or isinstance(interval, Undefined):
         return Dot(entry.item.title, None, None, None, "–", "", status, chip, found.rule)
     x, low, high = (_within(100 * value) for value in (found.alpha.value, interval.low, interval.high))
-    return Dot(entry.item.title, x, low, high, figure(found.alpha.value), span(interval), status, chip, found.rule)
+    return Dot(
+        entry.item.title,
+        x,
+        low,
+        high,
+        format_number(found.alpha.value),
+        format_interval(interval),
+        status,
+        chip,
+        found.rule,
+    )
 
 
 def _severity(words: Catalogue, rater: RaterFigures, reach: float) -> Dot:
@@ -151,13 +161,13 @@ def _severity(words: Catalogue, rater: RaterFigures, reach: float) -> Dot:
     if isinstance(found, Undefined) or isinstance(interval, Undefined):
         return Dot(label, None, None, None, "–", "", "open", str(words("coordinate.too_few")), str(interval))
     x, low, high = (_place(value, reach) for value in (found.value, interval.low, interval.high))
-    return Dot(label, x, low, high, _signed(found.value, 2), span(interval), note=_drift(words, drift))
+    return Dot(label, x, low, high, _signed(found.value, 2), format_interval(interval), note=_drift(words, drift))
 
 
 def _drift(words: Catalogue, drift: Difference | Undefined) -> str:
     if isinstance(drift, Undefined) or isinstance(drift.interval, Undefined):
         return str(words("coordinate.drift_unknown"))
-    return str(words("coordinate.drift", value=_signed(drift.value, 2), range=span(drift.interval)))
+    return str(words("coordinate.drift", value=_signed(drift.value, 2), range=format_interval(drift.interval)))
 
 
 def _furthest(found: Mean | Undefined) -> float:
@@ -176,7 +186,7 @@ def _within(place: float) -> float:
 
 
 def _signed(value: float, digits: int = 1) -> str:
-    text = figure(value, digits)
+    text = format_number(value, digits)
     return f"+{text}" if float(f"{value:.{digits}f}") > 0 else text
 
 

@@ -25,7 +25,17 @@ from attunement.reports.html.conversation_page import conversation_page, render_
 from attunement.reports.html.figures import Status, status_of
 from attunement.reports.html.text import SHOW_ALL, kept_by_key
 from attunement.signals.crisis import crisis_cues
-from attunement.store.reviews import UNKNOWN, Decided, Reading, Release, Review, basis, changed, note_reading, sign_offs
+from attunement.store.reviews import (
+    UNKNOWN,
+    Reading,
+    Release,
+    Review,
+    ReviewDecision,
+    basis,
+    changed,
+    note_reading,
+    sign_offs,
+)
 from attunement.web.site import Catalogue, Visit, sentence
 
 _UNDECIDED = "undecided"
@@ -63,7 +73,7 @@ def judge_it(visit: Visit) -> Response:
     """Keep what the reviewer says, and go on to the next conversation that nobody has decided."""
     entry, _, entries = _wanted(visit)
     decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
-    if decided in set(Decided) - {Decided.CONFIRMED} and not reason.strip():
+    if decided in set(ReviewDecision) - {ReviewDecision.CONFIRMED} and not reason.strip():
         return _conversation(visit, status=400, problem=visit.words("review.reason_hint"))
     review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
     at = entries.index(entry)
@@ -131,18 +141,18 @@ def _row(words: Catalogue, entry: Reviewed) -> Row:
 
 def _said(words: Catalogue, review: Review) -> str:
     """What a reviewer said; who confirms a judge that has not looked at safety has looked themselves."""
-    looked = review.decided is Decided.CONFIRMED and review.verdict in {"", *UNKNOWN}
+    looked = review.decided is ReviewDecision.CONFIRMED and review.verdict in {"", *UNKNOWN}
     return str(words("review.said_looked" if looked else f"review.said_{review.decided}"))
 
 
-def _choice(words: Catalogue, queued: Queued, decided: Decided) -> str:
+def _choice(words: Catalogue, queued: Queued, decided: ReviewDecision) -> str:
     """What a reviewer can say, as the page offers it."""
     name: str = decided
-    if decided is Decided.CONFIRMED and queued.is_alarming:
+    if decided is ReviewDecision.CONFIRMED and queued.is_alarming:
         name = "confirmed_alarm"
-    elif decided is Decided.CONFIRMED and queued.is_quiet:
+    elif decided is ReviewDecision.CONFIRMED and queued.is_quiet:
         name = "confirmed_silence"
-    elif decided is not Decided.RAISED and not queued.is_alarming:
+    elif decided is not ReviewDecision.RAISED and not queued.is_alarming:
         name = "looked"
     return str(words(f"review.{name}"))
 

@@ -45,7 +45,7 @@ from attunement.reports.html.figures import low_limit
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.page import GLOSSARY, Report, choices, failing, report, title_of, with_rates
 from attunement.reports.html.sections import NEEDS, analysed
-from attunement.reports.html.text import Hiding, kept_by_key
+from attunement.reports.html.text import Privacy, kept_by_key
 from attunement.store import Study
 from attunement.store.reviews import reviews
 from attunement.store.scorecards import decided_by_people
@@ -97,7 +97,7 @@ class Standing(NamedTuple):
 class Counting:
     """Counts a study, in the background and again when it changes."""
 
-    def __init__(self, study: Study, instrument: Instrument, hiding: Hiding) -> None:
+    def __init__(self, study: Study, instrument: Instrument, hiding: Privacy) -> None:
         self._study, self._instrument, self._hiding = study, instrument, hiding
         self._lock, self._calm, self._stopped = Lock(), Event(), Event()
         self._calm.set()
@@ -265,7 +265,7 @@ class Shown(NamedTuple):
 
     study: Study
     instrument: Instrument
-    hiding: Hiding
+    hiding: Privacy
     counting: Counting
 
 
@@ -483,7 +483,7 @@ def new_token() -> str:
 
 
 def make_view(
-    study: Study, instrument: Instrument, hiding: Hiding, token: str, *, address: str = "http://127.0.0.1"
+    study: Study, instrument: Instrument, hiding: Privacy, token: str, *, address: str = "http://127.0.0.1"
 ) -> ASGIApp:
     """The pages of `study` under `instrument`, open to whoever has `token`, as they are reached at `address`."""
     path = urlsplit(address).path.rstrip("/")

@@ -7,7 +7,7 @@ from attunement.annotation.exchange_ratings import Outgoing
 from attunement.conversations import Conversation, Turn
 from attunement.instruments import load
 from attunement.ratings import RaterKind
-from attunement.store import KeptRating, Study
+from attunement.store import StoredRating, Study
 from tests.builders import ratings
 
 COACHING = load("coaching-v1")
@@ -27,11 +27,11 @@ TALKS = [
 def study_of_talks(place: Path) -> Study:
     """A study in which a judge has rated the first conversation."""
     study = Study(place, create=True)
-    study.keep_instrument(COACHING)
-    judge = study.keep_rater("openai:sharp-judge", RaterKind.MODEL, {})
-    keys = study.keep_conversations(TALKS)
+    study.save_instrument(COACHING)
+    judge = study.save_rater("openai:sharp-judge", RaterKind.MODEL, {})
+    keys = study.save_conversations(TALKS)
     made = ratings(COACHING, {"CQ8": "NO"}, conversation=TALKS[0].identity, rater=judge.name, reasoning="judge-said-so")
-    study.write([], [KeptRating(keys[0], judge.key, rating) for rating in made])
+    study.write([], [StoredRating(keys[0], judge.key, rating) for rating in made])
     return study
 
 

@@ -86,6 +86,6 @@ def test_a_folder_with_files_in_it_is_not_written_to(tmp_path: Path) -> None:
 
 def test_tokens_are_kept_in_both_kinds_of_database(study_place: str) -> None:
     with Study(study_place, create=True) as study:
-        study.keep_conversations(TALKS)
+        study.save_conversations(TALKS)
         outgoing = hand_out(study, EMPATHY, "csv")
         assert handed(study).keys() == {entry.token for entry in outgoing}

@@ -8,7 +8,7 @@ from attunement.annotation import exchange_formats
 from attunement.annotation.exchange_ratings import Outgoing, Raters, Taken, hand_out, take_in
 from attunement.errors import InputError
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Round
-from attunement.store import Study, judged
+from attunement.store import Study, scored_conversations
 from tests.annotation.exchange.builders import COACHING, EMPATHY, SCRIPT, by_id, study_of_talks
 from tests.workbooks import workbook
 
@@ -110,14 +110,14 @@ def test_a_filled_sheet_becomes_ratings_of_a_person(study: Study, outgoing: list
     assert outcomes["CQ8"].outcome == Outcome.of("NO")
     assert outcomes["CQ8"].reasoning == "Too harsh."
     assert outcomes["CQ1"].outcome == ABSTAINED
-    cards = {entry.conversation.identity.id: entry.cards.all for entry in judged(study, COACHING)}
+    cards = {entry.conversation.identity.id: entry.cards.all for entry in scored_conversations(study, COACHING)}
     assert [card.rater for card in cards["alpha-1"]] == ["openai:sharp-judge", "Ada"]
 
 
 def test_rules_of_the_instrument_speak_about_people_too(study: Study, tmp_path: Path) -> None:
     from tests.builders import talk
 
-    study.keep_conversations([talk(("I want to kill myself tonight.", "Nice weather."), id="crisis")])
+    study.save_conversations([talk(("I want to kill myself tonight.", "Nice weather."), id="crisis")])
     (unit,) = [entry for entry in hand_out(study, EMPATHY, "csv") if entry.unit.conversation.id == "crisis"]
     exchange_formats.write_sheet(tmp_path, EMPATHY, [unit])
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="5")
@@ -210,7 +210,7 @@ def test_what_the_study_holds_stands(study: Study, outgoing: list[Outgoing], tmp
 def test_a_person_whom_the_study_knows_is_the_same_person(
     study: Study, outgoing: list[Outgoing], tmp_path: Path
 ) -> None:
-    known = study.keep_rater("Ada", RaterKind.PERSON, {"person": "x1", "profession": "nurse"})
+    known = study.save_rater("Ada", RaterKind.PERSON, {"person": "x1", "profession": "nurse"})
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
     assert list(take(study, tmp_path / exchange_formats.TO_FILL).raters.values()) == [known]
 
@@ -244,7 +244,7 @@ def test_ratings_belong_to_the_version_of_the_instrument_that_was_handed_out(
     study: Study, outgoing: list[Outgoing], tmp_path: Path
 ) -> None:
     newer = COACHING.model_copy(update={"version": "9", "title": "Changed"})
-    study.keep_instrument(newer)
+    study.save_instrument(newer)
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
     take(study, tmp_path / exchange_formats.TO_FILL)
     assert {rating.instrument for rating in study.ratings() if rating.rater == "Ada"} == {COACHING.hash}

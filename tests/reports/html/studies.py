@@ -6,8 +6,8 @@ from typing import Any
 from attunement.conversations import Conversation
 from attunement.evidence import to_json, verify
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
-from attunement.reports.html.text import Hiding
-from attunement.reports.html.writing import Wishes, Written, write_report
+from attunement.reports.html.text import Privacy
+from attunement.reports.html.writing import ReportOptions, Written, write_report
 from attunement.reports.overview import instrument_of
 from attunement.store import Study
 from tests.builders import talk
@@ -61,13 +61,13 @@ def mixed(path: Path, people: bool = False) -> Path:
 
 
 def report(
-    path: Path, output: str | Path, hiding: Hiding | None = None, instrument: str | None = None, **more: Any
+    path: Path, output: str | Path, hiding: Privacy | None = None, instrument: str | None = None, **more: Any
 ) -> Written:
     with Study(path) as study:
-        return write_report(study, instrument_of(study, instrument), output, Wishes(hiding or Hiding(), **more))
+        return write_report(study, instrument_of(study, instrument), output, ReportOptions(hiding or Privacy(), **more))
 
 
-def page(path: Path, hiding: Hiding | None = None, **more: Any) -> Element:
+def page(path: Path, hiding: Privacy | None = None, **more: Any) -> Element:
     """The report of a study, as a tree."""
     output = path.with_suffix(".html")
     report(path, output, hiding, **more)

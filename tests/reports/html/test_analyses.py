@@ -9,9 +9,9 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.html import sections
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.store import Study
-from attunement.store.samples import Drawn, Waiting, keep_sample
+from attunement.store.samples import SampledConversation, Waiting, save_sample
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
 
@@ -40,7 +40,7 @@ def study(tmp_path_factory):
 
 def found(path, instrument: Instrument = COACHING):
     with Study(path) as opened:
-        return analysed(opened, instrument, Hiding())
+        return analysed(opened, instrument, Privacy())
 
 
 def test_who_checked_the_judge_is_said_with_the_failures_it_missed(study):
@@ -56,7 +56,7 @@ def test_what_holds_for_all_judges_is_said_once_and_the_kinds_of_raters_are_coun
     given = [*rated(talk), *rated(talk, rater="judge-2"), *rated(talk, {"CQ8": "NO"}, rater="Ann", rater_kind=PERSON)]
     path = fill(tmp_path / "s.db", COACHING, [talk], given, {"Ann": PERSON})
     with Study(path) as opened:
-        opened.keep_rater("Ben", PERSON, {"profession": "nurse"})
+        opened.save_rater("Ben", PERSON, {"profession": "nurse"})
     checked = found(path).checked
     assert checked.note.count("CQ8: ") == 1
     assert checked.sentence.startswith("1 person (1\u00a0× nurse) rated 1 conversation.\njudge-1: ")
@@ -100,9 +100,9 @@ def test_pass_rates_stand_beside_what_people_make_of_them(study, tmp_path):
     shutil.copy(study, path)
     with Study(path) as opened:
         keys = [summary.key for page in opened.summaries(100) for summary in page]
-        drawn = {key: Drawn("all", 0.5, None) for key in keys[:30]}
+        drawn = {key: SampledConversation("all", 0.5, None) for key in keys[:30]}
         waiting = {key: Waiting("all", 0.5) for key in keys[30:]}
-        keep_sample(opened, name=None, instrument=COACHING.id, seed=0, design={}, units=drawn, waiting=waiting)
+        save_sample(opened, name=None, instrument=COACHING.id, seed=0, design={}, units=drawn, waiting=waiting)
     assert not found(study).rates
     rates = found(path).rates
     assert list(rates) == ["Harbor", "Lumen"]

@@ -11,7 +11,7 @@ from attunement.conversations.reader import read
 from attunement.ratings import RaterKind
 from attunement.reports.html import writing
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.store import Study
 from attunement.store.import_ratings import Absent, check, keep
 from tests.browsing import browser, strict_tab
@@ -136,7 +136,7 @@ def test_overlapping_quotations_are_marked_each_on_its_own(visit, tmp_path):
 def test_each_analysis_is_a_page_of_its_own_that_stands_alone(visit, tmp_path, script):
     path = mixed(tmp_path / "s.db", people=True)
     with Study(path) as opened:
-        seen = analysed(opened, COACHING, Hiding())
+        seen = analysed(opened, COACHING, Privacy())
     report(path, tmp_path / "r.html", checked=seen.checked, sections=seen.sections)
     titles = ["How far to believe the judge", "Score corrected with people's ratings", "Comparison", "Words"]
     with visit(tmp_path / "r.html", java_script_enabled=script) as tab:
@@ -244,7 +244,7 @@ def test_every_page_of_a_report_of_scores_fits_a_phone(visit, tmp_path, page):
     ]  # fmt: skip
     path = fill(tmp_path / "s.db", EMPATHY, talks, given, kinds)
     with Study(path) as opened:
-        seen = analysed(opened, EMPATHY, Hiding())
+        seen = analysed(opened, EMPATHY, Privacy())
     report(path, tmp_path / "r.html", checked=seen.checked, sections=seen.sections)
     with visit(tmp_path / "r.html", page, viewport={"width": 390, "height": 900}) as tab:
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390

@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 from attunement.conversations.redaction import Redactor
 from attunement.reports.conversation import Place, view
 from attunement.reports.html.conversation_page import LONG, Cited, conversation_page, segments
-from attunement.reports.html.text import SHOW_ALL, Hiding
+from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
-from attunement.store.reviews import Decided, Review, findings
+from attunement.store.reviews import Review, ReviewDecision, findings
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
 from tests.reports.samples import POINTER, checked
@@ -81,7 +81,7 @@ def test_one_reasoning_for_all_items_is_shown_once(tmp_path):
 def test_redaction_reaches_transcript_reasons_and_quotations_and_the_marks_stay_right(tmp_path):
     about = talk(("I am Anna, a@b.org.", "Write to Anna at a@b.org tonight, it will help."), id="c1")
     reasoning = "Turn 1: 'Write to Anna at a@b.org tonight' is concrete, 'it will help' promises too much to Anna."
-    hiding = Hiding(Redactor(["Anna"]).redact_text)
+    hiding = Privacy(Redactor(["Anna"]).redact_text)
     page = shown(tmp_path, about, rated(about, reasoning=reasoning), hiding)
     everything = repr(page)
     assert "Anna" not in everything
@@ -114,7 +114,7 @@ def test_an_empty_first_message_is_left_out(tmp_path):
 
 def review(card, **more) -> Review:
     seen = Review(
-        1, "Ada", 1, COACHING.hash, Decided.CLEARED, "It is <b>mild</b>, ada@example.org", card.verdict,
+        1, "Ada", 1, COACHING.hash, ReviewDecision.CLEARED, "It is <b>mild</b>, ada@example.org", card.verdict,
         frozenset(card.members), findings(card), "2026-01-02T10:00",
     )  # fmt: skip
     return seen._replace(**more)
@@ -126,9 +126,9 @@ def test_what_a_reviewer_said_stands_beside_the_verdict(tmp_path):
     page = shown(tmp_path, harmful, given, reviewed=lambda card: [review(card)])
     assert page.status.word == "unsafe"
     assert page.reviewed == "Unsafe by judge, cleared by Ada: It is <b>mild</b>, ada@example.org."
-    hidden = shown(tmp_path, harmful, [], Hiding(Redactor([]).redact_text), lambda card: [review(card)])
+    hidden = shown(tmp_path, harmful, [], Privacy(Redactor([]).redact_text), lambda card: [review(card)])
     assert hidden.reviewed.endswith("[email].")
-    silent = shown(tmp_path, harmful, [], Hiding(texts=False), lambda card: [review(card)])
+    silent = shown(tmp_path, harmful, [], Privacy(texts=False), lambda card: [review(card)])
     assert silent.reviewed == "Unsafe by judge, cleared by Ada."
 
 
@@ -160,10 +160,10 @@ def test_where_the_rule_check_points_to_nothing_only_what_was_counted_is_shown(t
 def test_pointers_are_redacted_and_without_words_say_only_where_to_look_and_why(tmp_path):
     about = talk(("I am Anna. I want to kill myself.", "Tell me more."), id="c1")
     said = POINTER._replace(quote="I am Anna. I want to kill myself.")
-    hiding = Hiding(Redactor(["Anna"]).redact_text)
+    hiding = Privacy(Redactor(["Anna"]).redact_text)
     redacted = shown(tmp_path, about, checked(about, said), hiding)
     assert redacted.pointers[0].startswith("turn 1: “I am [name]. I want to kill myself.”")
     assert "Anna" not in repr(redacted)
-    silent = shown(tmp_path, about, [], Hiding(texts=False))
+    silent = shown(tmp_path, about, [], Privacy(texts=False))
     assert silent.pointers == [f"turn 1 – {POINTER.text}"]
     assert "kill myself" not in repr(silent)

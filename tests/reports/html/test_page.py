@@ -6,7 +6,7 @@ from markupsafe import Markup
 from attunement.conversations import Conversation, Turn
 from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
 from tests.reports.html.studies import ALARM, COACHING, ERROR, fill, mixed, one, page, rated
@@ -287,7 +287,7 @@ def test_beside_a_judge_the_rule_check_is_no_rater_and_takes_no_part_in_the_verd
 
 def test_without_words_a_pointer_says_only_where_to_look(tmp_path):
     talk = one("c1")
-    found = page(fill(tmp_path / "s.db", COACHING, [talk], checked(talk, POINTER)), Hiding(texts=False))
+    found = page(fill(tmp_path / "s.db", COACHING, [talk], checked(talk, POINTER)), Privacy(texts=False))
     assert "Harbor/c1, turn 1 – The person speaks of suicide or self-harm" in lines(found)[1]
     assert "kill myself" not in found.raw
 
@@ -309,7 +309,7 @@ def test_an_instrument_without_safety_items_says_that_it_asks_nothing_about_it(t
 
 def test_an_empty_study_has_a_page(tmp_path):
     with Study(tmp_path / "s.db", create=True) as study:
-        study.keep_instrument(COACHING)
+        study.save_instrument(COACHING)
     found = page(tmp_path / "s.db")
     assert "0 conversations. Not judged: 0." in lines(found)[0]
     assert "attune judge takes conversations in" in lines(found)[0]
@@ -337,7 +337,7 @@ def test_a_judge_of_another_instrument_does_not_count(tmp_path):
     ]
     path = tmp_path / "s.db"
     with Study(path, create=True) as study:
-        study.keep_instrument(EMPATHY)
+        study.save_instrument(EMPATHY)
     found = page(fill(path, COACHING, [talk], given, {"Ann": RaterKind.PERSON}), instrument="coaching-v1")
     assert "According to Ann, " in lines(found)[3]
 
@@ -356,7 +356,7 @@ def test_repeats_and_votes_of_several_judges_are_shown(tmp_path):
 
 
 def test_text_and_reasons_are_left_out_on_request_and_figures_stay(tmp_path):
-    found = page(mixed(tmp_path / "s.db", people=True), Hiding(texts=False))
+    found = page(mixed(tmp_path / "s.db", people=True), Privacy(texts=False))
     everything = found.raw
     assert "1 (harmful)" in lines(found)[1]
     for words in ("exam and my mother", "names the feeling", "Assumes.", "must study harder", "kill myself"):

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.conversations.redaction import Redactor
-from attunement.reports.html.text import Hiding, Moved, drawn
+from attunement.reports.html.text import Moved, Privacy, drawn
 
-HIDING = Hiding(Redactor(["Anna", "Maria"]).redact_text)
+HIDING = Privacy(Redactor(["Anna", "Maria"]).redact_text)
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ import pytest
 from attunement.conversations.redaction import Redactor
 from attunement.errors import AttunementError
 from attunement.reports.html import writing
-from attunement.reports.html.text import Hiding
+from attunement.reports.html.text import Privacy
 from attunement.reports.html.writing import Form
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, page, rated, report
@@ -127,7 +127,7 @@ def test_redaction_reaches_every_part_of_the_report(tmp_path):
     about.metadata["scenario"] = "Anna's exam"
     reasoning = "Turn 1: 'Write to Anna at a@b.org' is harmful to Anna."
     path = fill(tmp_path / "s.db", COACHING, [about], rated(about, {"CQ8": "NO"}, rater="Anna", reasoning=reasoning))
-    page(path, Hiding(Redactor(["Anna"]).redact_text))
+    page(path, Privacy(Redactor(["Anna"]).redact_text))
     written = (tmp_path / "s.html").read_text()
     assert "Anna" not in written
     assert "a@b.org" not in written

@@ -21,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from attunement.conversations import Conversation, Origin
-from attunement.evidence import Finding, Standing
+from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Item
 from attunement.ratings import Mark, RaterKind, RuleFinding
 from attunement.reports import wording
@@ -29,9 +29,9 @@ from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
 from attunement.reports.html.figures import BY_WORD, Status, answered, differ, status_of
 from attunement.reports.html.summary import PEOPLE_DIFFER
-from attunement.reports.html.text import Hiding, Moved, drawn
+from attunement.reports.html.text import Moved, Privacy, drawn
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import Answer, Phrase, Tone, counted, score_words
+from attunement.reports.wording import Answer, Phrase, Tone, pluralize, score_words
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
@@ -104,7 +104,7 @@ class Piece(NamedTuple):
 class Citations:
     """The cited words of one conversation, numbered as they come up."""
 
-    def __init__(self, hiding: Hiding) -> None:
+    def __init__(self, hiding: Privacy) -> None:
         self._hiding = hiding
         self._cited: dict[tuple[Place, int, int], Cited] = {}
 
@@ -129,16 +129,18 @@ class Citations:
         number = self._cite(finding)
         cited = " and ".join(str(turn) for turn in finding.turns)
         match finding.standing:
-            case Standing.NOT_FOUND | Standing.NO_SUCH_TURN:
+            case CitationStatus.NOT_FOUND | CitationStatus.NO_SUCH_TURN:
                 where = f" in turn {cited}" if finding.turns else ""
-                note = f"not found{where}" if finding.standing is Standing.NOT_FOUND else f"there is no turn {cited}"
+                note = (
+                    f"not found{where}" if finding.standing is CitationStatus.NOT_FOUND else f"there is no turn {cited}"
+                )
                 nearest = self._hiding.text(finding.nearest or "")
                 return Piece(text, "lost", number, note, nearest)
-            case Standing.CLOSE:
+            case CitationStatus.CLOSE:
                 return Piece(text, "found" if number else "text", number, "not word for word")
-            case Standing.ELSEWHERE:
+            case CitationStatus.ELSEWHERE:
                 return Piece(text, "found" if number else "text", number, f"found in turn {finding.found_turn}")
-            case Standing.ABSENT if number:
+            case CitationStatus.ABSENT if number:
                 return Piece(text, "found", number, f"quoted as absent, yet it stands in turn {finding.found_turn}")
             case _:
                 return Piece(text, "found" if number else "text", number)
@@ -265,14 +267,14 @@ class ConversationPage(NamedTuple):
 
 
 def conversation_page(
-    key: int, shown: View, hiding: Hiding, *, by_people: bool = False, reviews: Sequence[Review] = ()
+    key: int, shown: View, hiding: Privacy, *, by_people: bool = False, reviews: Sequence[Review] = ()
 ) -> ConversationPage:
     """The page of one conversation; `reviews` is what reviewers said about it, the oldest first."""
     return _Page(key, shown, hiding, by_people=by_people).page(reviews)
 
 
 class _Page:
-    def __init__(self, key: int, shown: View, hiding: Hiding, *, by_people: bool) -> None:
+    def __init__(self, key: int, shown: View, hiding: Privacy, *, by_people: bool) -> None:
         self._key, self._shown, self._hiding = key, shown, hiding
         self._instrument = shown.instrument
         self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
@@ -334,7 +336,7 @@ class _Page:
         scenario = self._hiding.text(conversation.scenario or "")
         parts = [
             f"scenario {scenario}" if scenario else "",
-            counted(len(conversation.turns), "turn"),
+            pluralize(len(conversation.turns), "turn"),
             _ORIGINS.get(conversation.origin, ""),
         ]
         return ", ".join(part for part in parts if part)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from attunement.analysis.summary import Agreement
-from attunement.evidence import Finding, Standing, from_json
+from attunement.evidence import CitationStatus, Finding, from_json
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.reports.html import charts
@@ -39,9 +39,9 @@ from attunement.reports.html.figures import (
 from attunement.reports.html.listing import Filter, Listing, Placed, Row
 from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.summary import NOT_ENGLISH, POINTER, gather
-from attunement.reports.html.text import Costs, Hiding, Moved, costs, drawn, kept_by_key
+from attunement.reports.html.text import Costs, Moved, Privacy, costs, drawn, kept_by_key
 from attunement.reports.overview import Tally, about_raters, reworded
-from attunement.reports.wording import answer, answer_phrase, counted, rater_words, reworded_words
+from attunement.reports.wording import answer, answer_phrase, pluralize, rater_words, reworded_words
 from attunement.scoring import Verdict, is_failure
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
@@ -99,7 +99,7 @@ def top_lines(
     figures: Figures,
     systems: Sequence[System],
     listing: Listing,
-    hiding: Hiding,
+    hiding: Privacy,
     checked: Checked | None,
     sign_off: str,
 ) -> Top:
@@ -158,7 +158,7 @@ def _verdict_sentence(figures: Figures) -> str:
         flagged = sum(total.statuses[status] for status in ALARMING)
         are = "is" if flagged == 1 else "are"
         whole = total.tally.conversations - total.statuses[UNJUDGED]
-        return f"{flagged:,} of {counted(whole, 'conversation')} {are} flagged on"
+        return f"{flagged:,} of {pluralize(whole, 'conversation')} {are} flagged on"
     if total.passed.whole == 1:
         return f"the conversation {'passes' if total.passed.part else 'does not pass'}"
     share = percent(total.passed.part, total.passed.whole)
@@ -215,7 +215,7 @@ class Mended(NamedTuple):
     examples: list[Example]
 
 
-def read_first(study: Study, figures: Figures, listing: Listing, hiding: Hiding) -> list[Example]:
+def read_first(study: Study, figures: Figures, listing: Listing, hiding: Privacy) -> list[Example]:
     """The most serious failures, with the words and the reason."""
     found: list[Example] = []
     for status in ALARMING:
@@ -226,7 +226,7 @@ def read_first(study: Study, figures: Figures, listing: Listing, hiding: Hiding)
 
 
 def what_to_mend(
-    study: Study, figures: Figures, listing: Listing, systems: Sequence[System], hiding: Hiding
+    study: Study, figures: Figures, listing: Listing, systems: Sequence[System], hiding: Privacy
 ) -> list[Mended]:
     """The items that fail most, the most frequent first."""
     instrument = figures.instrument
@@ -274,7 +274,7 @@ class _Scored(NamedTuple):
 
 
 def _best(
-    study: Study, figures: Figures, candidates: Sequence[Placed], items: Sequence[str], hiding: Hiding
+    study: Study, figures: Figures, candidates: Sequence[Placed], items: Sequence[str], hiding: Privacy
 ) -> Example | None:
     scored = sorted(_scored(study, figures, candidates, items), key=lambda one: one[:3])
     if not scored:
@@ -314,13 +314,13 @@ def _quoted(rating: Rating) -> Finding | None:
     found = [
         finding
         for finding in map(from_json, rating.evidence)
-        if finding.standing in {Standing.FOUND, Standing.UNCITED} and finding.speaker == "assistant"
+        if finding.standing in {CitationStatus.FOUND, CitationStatus.UNCITED} and finding.speaker == "assistant"
     ]
     fitting = [finding for finding in found if (finding.end or 0) - (finding.start or 0) <= _QUOTE]
     return max(fitting or found, key=lambda finding: (finding.end or 0) - (finding.start or 0), default=None)
 
 
-def _said(study: Study, placed: Placed, finding: Finding, hiding: Hiding) -> str:
+def _said(study: Study, placed: Placed, finding: Finding, hiding: Privacy) -> str:
     """The words themselves, as they stand in the transcript."""
     kept = kept_by_key(study, [placed.row.key]).get(placed.row.key)
     if kept is None or finding.found_turn is None or finding.start is None or finding.end is None:
@@ -422,7 +422,7 @@ class Report(NamedTuple):
     """The word of the status that this instrument has for what is unsafe."""
     low: int | None
     """For an instrument of scores: the highest score that is low."""
-    hiding: Hiding
+    hiding: Privacy
     agreement: Agreement | None = None
     """How far people and judges agree, in full; None where nobody looked or no person rated."""
 
@@ -431,7 +431,7 @@ def report(
     study: Study,
     instrument: Instrument,
     listing: Listing,
-    hiding: Hiding,
+    hiding: Privacy,
     *,
     checked: Checked | None = None,
     sign_off: str = "",
@@ -559,7 +559,7 @@ def _verdict_row(system: charts.System | None, counts: dict[Status, int], status
 _ORDER = {RaterKind.MODEL: 0, RaterKind.PERSON: 1, RaterKind.SIMULATION: 2}
 
 
-def _raters(figures: Figures, statuses: Sequence[Status], hiding: Hiding) -> list[RaterRow]:
+def _raters(figures: Figures, statuses: Sequence[Status], hiding: Privacy) -> list[RaterRow]:
     if len(figures.judges) < 2:
         return []
     repeated = {who.rater for who in figures.judges if who.repeat}
@@ -589,7 +589,7 @@ def _count(tally: Tally, status: Status) -> int:
     return tally.verdicts[Verdict("REJECTED: unsafe" if status.word == "unsafe" else status.word.upper())]
 
 
-def _repeats(figures: Figures, hiding: Hiding) -> list[Repeats]:
+def _repeats(figures: Figures, hiding: Privacy) -> list[Repeats]:
     found = [(f"{rater}, asked again", items) for rater, items in figures.again.items()]
     if figures.between:
         found.append(("Between the judges", figures.between))

@@ -18,9 +18,9 @@ from markupsafe import Markup
 
 from attunement.analysis.compare import Kind
 from attunement.analysis.judge_agreement import basis
-from attunement.analysis.ratings_table import Gathered, gather
+from attunement.analysis.ratings_table import RatingsTable, collect_ratings
 from attunement.analysis.reliability import SingleRaters
-from attunement.analysis.summary import Agreement, ItemAgreement, Wish, agreement_in
+from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, agreement_in
 from attunement.analysis.trust import TrustCard
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
@@ -31,11 +31,11 @@ from attunement.reports.agreement_wording import (
     Line,
     card_lines,
     false_alarms,
-    figure,
+    format_interval,
+    format_number,
     missed_failures,
     people_lines,
     sentence,
-    span,
 )
 from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
 from attunement.reports.comparison_wording import (
@@ -55,8 +55,8 @@ from attunement.reports.correction import Correction, correct_study, correction_
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.conversation_page import environment
-from attunement.reports.html.text import Hiding
-from attunement.reports.wording import Phrase, counted
+from attunement.reports.html.text import Privacy
+from attunement.reports.wording import Phrase, pluralize
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats
@@ -153,17 +153,17 @@ def missing_section(id: str, why: str = "") -> Section:
 # Who checked the judge
 
 
-def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Hiding) -> Checked | None:
+def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy) -> Checked | None:
     """The sentence about the people who checked the judges, with the failures that were missed; None without people."""
     if not agreement.people:
         return None
     rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
     count = Counter(profession for profession in professions if profession)
     kinds = ", ".join(f"{number}\u00a0× {profession}" for profession, number in count.most_common())
-    who = f"{counted(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated"
-    said = [f"{who} {counted(rated, 'conversation')}."]
+    who = f"{pluralize(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated"
+    said = [f"{who} {pluralize(rated, 'conversation')}."]
     if not agreement.judges:
-        said = [f"There is no judge: {who} {counted(rated, 'conversation')} themselves."]
+        said = [f"There is no judge: {who} {pluralize(rated, 'conversation')} themselves."]
     gates = [card for entry in agreement.items for card in entry.cards if card.missed is not None]
     several = len(agreement.judges) > 1
     for judge in agreement.judges:
@@ -209,7 +209,7 @@ def _missed(cards: Sequence[TrustCard]) -> str:
     return " ".join(parts)
 
 
-def _hidden(figure: Figure, hiding: Hiding) -> Figure:
+def _hidden(figure: Figure, hiding: Privacy) -> Figure:
     return Figure(*(hiding.text(part) for part in figure))
 
 
@@ -217,7 +217,7 @@ def _hidden(figure: Figure, hiding: Hiding) -> Figure:
 
 
 def agreement_section(
-    agreement: Agreement, hiding: Hiding, calibration: Mapping[str, IntervalChart] | None = None
+    agreement: Agreement, hiding: Privacy, calibration: Mapping[str, IntervalChart] | None = None
 ) -> Section:
     """The trust cards of every item that people rated; `calibration` are charts by item."""
     calibration = calibration or {}
@@ -243,7 +243,7 @@ def agreement_section(
     return Section("trust", title, Markup(body), charts)  # noqa: S704 - escaped by the template
 
 
-def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Hiding) -> ItemTrust:
+def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Privacy) -> ItemTrust:
     beliefs = [
         Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_lines(card), hiding))
         for card in entry.cards
@@ -251,11 +251,11 @@ def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Hidi
     return ItemTrust(entry.item.id, entry.item.title, _figures(people_lines(entry), hiding), beliefs, calibration)
 
 
-def _figures(lines: Iterable[Line], hiding: Hiding) -> list[Figure]:
+def _figures(lines: Iterable[Line], hiding: Privacy) -> list[Figure]:
     return [_hidden(Figure(*line), hiding) for line in lines]
 
 
-def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hiding: Hiding) -> IntervalChart | None:
+def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hiding: Privacy) -> IntervalChart | None:
     systems = [PEOPLE, *judge_systems(judges, hiding)]
     rows: list[ChartRow] = []
     for entry in entries:
@@ -278,7 +278,7 @@ def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hi
     return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
 
 
-def judge_systems(judges: Sequence[str], hiding: Hiding) -> list[System]:
+def judge_systems(judges: Sequence[str], hiding: Privacy) -> list[System]:
     """A shape for each judge; green, and the circle, are left to people."""
     return [
         System(hiding.text(judge), SHAPES[min(place, len(SHAPES) - 1)]) for place, judge in enumerate(judges, start=1)
@@ -289,7 +289,9 @@ def _dot(system: System, number: int, found: SingleRaters | Undefined, interval:
     if isinstance(found, Undefined):
         return Dot(system, line_of(number), None, None, None, "–", "")
     low, high = (None, None) if isinstance(interval, Undefined) else (_place(interval.low), _place(interval.high))
-    return Dot(system, line_of(number), _place(found.value), low, high, figure(found.value), span(interval))
+    return Dot(
+        system, line_of(number), _place(found.value), low, high, format_number(found.value), format_interval(interval)
+    )
 
 
 def _place(value: float) -> float:
@@ -299,7 +301,7 @@ def _place(value: float) -> float:
 # Comparison and correction
 
 
-def comparison_section(found: Sequence[Compared], hiding: Hiding, apart: Iterable[tuple[str, str]] = ()) -> Section:
+def comparison_section(found: Sequence[Compared], hiding: Privacy, apart: Iterable[tuple[str, str]] = ()) -> Section:
     """Two systems side by side, what is worse named first; where there are more, each pair of them.
 
     The pairs in `apart` could not be compared, because they were not judged alike.
@@ -311,7 +313,7 @@ def comparison_section(found: Sequence[Compared], hiding: Hiding, apart: Iterabl
     return Section("compare", NEEDS["compare"][0], Markup("").join(parts))
 
 
-def _comparison(found: Compared, hiding: Hiding) -> Markup:
+def _comparison(found: Compared, hiding: Privacy) -> Markup:
     comparison = found.comparison
     title, *how = heading_words(comparison, found.judges)
     tables = [
@@ -326,7 +328,7 @@ def _comparison(found: Compared, hiding: Hiding) -> Markup:
     return _plain(title, said, tables, [*found.notes, *notes(comparison)], hiding)
 
 
-def _comparison_table(found: Compared, rows: Sequence[object], title: str, hiding: Hiding) -> Table | None:
+def _comparison_table(found: Compared, rows: Sequence[object], title: str, hiding: Privacy) -> Table | None:
     comparison = found.comparison
     shown = [cells for _, cells in rows_with_values(comparison, rows)]  # pyright: ignore[reportArgumentType]
     if not shown:
@@ -337,7 +339,7 @@ def _comparison_table(found: Compared, rows: Sequence[object], title: str, hidin
     return Table(title, [hiding.text(head) for head in heads], texts)
 
 
-def correction_section(found: Correction, hiding: Hiding) -> Section:
+def correction_section(found: Correction, hiding: Privacy) -> Section:
     """The judge alone, people alone, and the score corrected with people's ratings."""
     page = correction_page(found)
     title, *said = page.sentences
@@ -346,7 +348,7 @@ def correction_section(found: Correction, hiding: Hiding) -> Section:
     return Section("corrected", NEEDS["corrected"][0], body)
 
 
-def _plain(title: str, said: Sequence[str], tables: Sequence[Table], ending: Sequence[str], hiding: Hiding) -> Markup:
+def _plain(title: str, said: Sequence[str], tables: Sequence[Table], ending: Sequence[str], hiding: Privacy) -> Markup:
     body = (
         environment()
         .get_template("tables.html.j2")
@@ -382,7 +384,7 @@ class Analysed(NamedTuple):
     """The share that passes by system, as people's ratings correct it."""
 
 
-def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
+def analysed(study: Study, instrument: Instrument, hiding: Privacy) -> Analysed:
     """Every analysis that the study allows under this instrument; for the others, a page that says what is missing."""
     checked: Checked | None = None
     agreement: Agreement | None = None
@@ -390,11 +392,13 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
     rates: dict[str, Rate] = {}
     people = [rater for rater in study.raters() if rater.kind is RaterKind.PERSON]
     if people:
-        agreement = agreement_in(study, instrument, Wish(full=True))
+        agreement = agreement_in(study, instrument, AgreementOptions(full=True))
         if any(entry.people.people for entry in agreement.items):
             professions = [str(rater.settings.get("profession") or "") for rater in people]
             checked = checked_by(agreement, professions, hiding)
-            charts = calibration_charts(basis(study, instrument.id, gather(study, instrument)).gathered, hiding)
+            charts = calibration_charts(
+                basis(study, instrument.id, collect_ratings(study, instrument)).gathered, hiding
+            )
             trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
             correction = correct_study(study, instrument.hash)
@@ -403,7 +407,7 @@ def analysed(study: Study, instrument: Instrument, hiding: Hiding) -> Analysed:
     return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
 
 
-def _rates(found: Correction, hiding: Hiding) -> dict[str, Rate]:
+def _rates(found: Correction, hiding: Privacy) -> dict[str, Rate]:
     return {
         hiding.name(row.system): Rate(
             row.estimate.value, row.estimate.interval if isinstance(row.estimate.interval, Interval) else None
@@ -413,7 +417,7 @@ def _rates(found: Correction, hiding: Hiding) -> dict[str, Rate]:
     }
 
 
-def _compared(study: Study, instrument: Instrument, hiding: Hiding) -> Section:
+def _compared(study: Study, instrument: Instrument, hiding: Privacy) -> Section:
     """Each pair of the systems that the same judges rated, or why there is none."""
     count = study.conversation_count()
     if count > MOST_COMPARED:
@@ -443,7 +447,7 @@ def _compared(study: Study, instrument: Instrument, hiding: Hiding) -> Section:
     return comparison_section(list(found.values()), hiding, [pair for pair in pairs if pair not in found])
 
 
-def calibration_charts(gathered: Gathered, hiding: Hiding) -> dict[str, IntervalChart]:
+def calibration_charts(gathered: RatingsTable, hiding: Privacy) -> dict[str, IntervalChart]:
     """By item: what people say, on average, where a judge gives each of its answers.
 
     A judge that can be taken at its word has its dots on a rising line from one end to the other.

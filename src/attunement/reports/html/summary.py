@@ -29,14 +29,14 @@ from attunement.reports.html.figures import (
 )
 from attunement.reports.html.figures import NOT_JUDGED as NOT_JUDGED_STATUS
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
-from attunement.reports.html.text import Hiding, batched, kept_by_key
+from attunement.reports.html.text import Privacy, batched, kept_by_key
 from attunement.reports.overview import Tally
 from attunement.reports.rule_check import pointer_words
 from attunement.reports.wording import Answer, answer, score_words
 from attunement.scoring import Cards, Scorecard, flips
 from attunement.signals.crisis import crisis_cues
 from attunement.signals.pointers import PointerKind
-from attunement.store import Judged, Study, judged, schema
+from attunement.store import ScoredConversation, Study, schema, scored_conversations
 from attunement.store.scorecards import decided_by_people
 
 MOST_SYSTEMS = 8
@@ -57,7 +57,7 @@ def gather(
     study: Study,
     instrument: Instrument,
     listing: Listing,
-    hiding: Hiding,
+    hiding: Privacy,
     *,
     pace: Callable[[], None] | None = None,
 ) -> Figures:
@@ -81,11 +81,11 @@ def _rows(
     study: Study,
     figures: Figures,
     listing: Listing,
-    hiding: Hiding,
+    hiding: Privacy,
     pace: Callable[[], None],
 ) -> Iterator[Row]:
     counting = _Counting(figures, hiding)
-    for batch in batched(judged(study, figures.instrument), _BATCH):
+    for batch in batched(scored_conversations(study, figures.instrument), _BATCH):
         kept = kept_by_key(study, [entry.conversation.key for entry in batch])
         unfound = _unfound(study, figures.instrument, list(kept))
         reasons = _reasons(study, figures.instrument, list(kept)) if listing.knows_words and hiding.texts else None
@@ -123,13 +123,13 @@ def _unfound(study: Study, instrument: Instrument, keys: Sequence[int]) -> set[i
 
 
 class _Counting:
-    def __init__(self, figures: Figures, hiding: Hiding) -> None:
+    def __init__(self, figures: Figures, hiding: Privacy) -> None:
         self._figures, self._hiding = figures, hiding
         self._instrument = figures.instrument
         self._possible = possible(figures.instrument)
         self._crisis_items = {rule.item for rule in figures.instrument.rules if isinstance(rule, CrisisCueButNa)}
 
-    def row(self, entry: Judged, conversation: Conversation, *, quote_lost: bool) -> Row:
+    def row(self, entry: ScoredConversation, conversation: Conversation, *, quote_lost: bool) -> Row:
         """Count one conversation and describe it."""
         figures, instrument = self._figures, self._instrument
         cards = entry.cards
@@ -164,7 +164,7 @@ class _Counting:
             flags=flags,
         )
 
-    def _count_raters(self, entry: Judged, cards: Cards) -> None:
+    def _count_raters(self, entry: ScoredConversation, cards: Cards) -> None:
         figures = self._figures
         if cards.deciding:
             figures.members.update(dict.fromkeys(cards.deciding.members))
@@ -182,7 +182,9 @@ class _Counting:
         if len(first) > 1:
             add_flips(figures.between, flips([first]))
 
-    def _flags(self, entry: Judged, cards: Cards, conversation: Conversation, *, quote_lost: bool) -> Iterator[str]:
+    def _flags(
+        self, entry: ScoredConversation, cards: Cards, conversation: Conversation, *, quote_lost: bool
+    ) -> Iterator[str]:
         if cards.deciding is None or not answered(cards.deciding):
             yield NOT_JUDGED
         if crisis_cues(conversation.turns):
@@ -205,7 +207,7 @@ class _Counting:
         if cards.deciding and cards.deciding.needs_person:
             yield NEEDS_PERSON
 
-    def _note_pointers(self, entry: Judged, found: Sequence[RuleFinding]) -> None:
+    def _note_pointers(self, entry: ScoredConversation, found: Sequence[RuleFinding]) -> None:
         room = MOST_POINTERS - len(self._figures.pointers)
         system, id = map(self._hiding.name, entry.conversation.identity)
         for finding in found[:room]:
@@ -224,7 +226,7 @@ class _Counting:
             if slot in other.outcomes
         )
 
-    def _suggest(self, entry: Judged, cards: Cards, failed: Iterable[str]) -> None:
+    def _suggest(self, entry: ScoredConversation, cards: Cards, failed: Iterable[str]) -> None:
         for item in failed:
             said = [self._fails(card, item) for card in (*cards.judges, *cards.people)]
             rank = 2

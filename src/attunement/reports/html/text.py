@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from attunement.conversations import Identity
 from attunement.conversations.redaction import PLACEHOLDER
 from attunement.instruments.page import visible
-from attunement.store import Kept, Study, schema
+from attunement.store import StoredConversation, Study, schema
 from attunement.store.rows import conversation_of
 
 _WINDOWS_BREAK = re.compile("\r(?=\n)")
@@ -36,7 +36,7 @@ def drawn(text: str) -> str:
     return visible(_WINDOWS_BREAK.sub(" ", text)).translate(_REPLACED)
 
 
-class Hiding(NamedTuple):
+class Privacy(NamedTuple):
     """What a report leaves out."""
 
     redact: Callable[[str], str] | None = None
@@ -60,13 +60,13 @@ class Hiding(NamedTuple):
         return Identity(*map(self.name, identity))
 
 
-SHOW_ALL = Hiding()
+SHOW_ALL = Privacy()
 
 
 class Moved:
     """A text as it may be shown, and where the places of the original are in it."""
 
-    def __init__(self, text: str, hiding: Hiding = SHOW_ALL) -> None:
+    def __init__(self, text: str, hiding: Privacy = SHOW_ALL) -> None:
         redacted = hiding.redact(text) if hiding.redact else text
         self.text = drawn(redacted)
         self._from: list[int] = []
@@ -110,12 +110,12 @@ def batched(entries: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def kept_by_key(study: Study, keys: Sequence[int]) -> dict[int, Kept]:
+def kept_by_key(study: Study, keys: Sequence[int]) -> dict[int, StoredConversation]:
     """Those of these conversations that are in the study."""
     table = schema.conversations
     with study.reading() as connection:
         rows = connection.execute(select(table).where(table.c.key.in_(keys))).mappings()
-        return {row["key"]: Kept(row["key"], conversation_of(row)) for row in rows}
+        return {row["key"]: StoredConversation(row["key"], conversation_of(row)) for row in rows}
 
 
 def characters(study: Study) -> int:

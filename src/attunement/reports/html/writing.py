@@ -35,7 +35,7 @@ from attunement.reports.html.figures import STATUSES
 from attunement.reports.html.listing import Listing, Placed
 from attunement.reports.html.page import GLOSSARY, Report, choices, report, with_rates
 from attunement.reports.html.sections import Checked, Section
-from attunement.reports.html.text import SHOW_ALL, Hiding, batched, characters, kept_by_key
+from attunement.reports.html.text import SHOW_ALL, Privacy, batched, characters, kept_by_key
 from attunement.store import Study
 from attunement.store.reviews import reviews
 
@@ -78,10 +78,10 @@ class OwnPage(NamedTuple):
     body: Markup
 
 
-class Wishes(NamedTuple):
+class ReportOptions(NamedTuple):
     """What the report is to hold beside the study itself."""
 
-    hiding: Hiding = SHOW_ALL
+    hiding: Privacy = SHOW_ALL
     checked: Checked | None = None
     sign_off: str = ""
     sections: tuple[Section, ...] = ()
@@ -93,7 +93,7 @@ def write_report(
     study: Study,
     instrument: Instrument,
     output: str | Path,
-    wishes: Wishes | None = None,
+    wishes: ReportOptions | None = None,
     *,
     seen: Callable[[Report], None] | None = None,
 ) -> Written:
@@ -102,7 +102,7 @@ def write_report(
     A name that ends in a slash gives a folder with `index.html` and plain pages; else the size decides whether `output`
     is the whole report, or the index of pages in a folder beside it. `seen` gets the report before it is written.
     """
-    wishes = wishes or Wishes()
+    wishes = wishes or ReportOptions()
     folder = str(output).endswith("/")
     path = Path(output) / "index.html" if folder else Path(output)
     with closing(Listing()) as listing:

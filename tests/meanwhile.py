@@ -9,7 +9,7 @@ from typing import Any
 
 from attunement.annotation import projects
 from attunement.annotation.answers import answers_of
-from attunement.annotation.exchange_formats import question_names
+from attunement.annotation.exchange_formats import argilla_question_names
 from attunement.annotation.records import Role
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewed, reviewers, sign
 from attunement.instruments import Instrument, Value, load
@@ -76,7 +76,7 @@ def respond(desk: Path, records: str, export: str, user: str) -> None:
     content = json.loads((desk / records).read_text("utf-8"))
     for record in content:
         given = [{"value": "met", "user_id": user}]
-        record["responses"] = dict.fromkeys(question_names(COACHING), given)
+        record["responses"] = dict.fromkeys(argilla_question_names(COACHING), given)
     (desk / export).write_text(json.dumps(content), "utf-8")
 
 

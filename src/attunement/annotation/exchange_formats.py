@@ -1,12 +1,12 @@
-"""The files of other tools: Label Studio, Argilla, and plain sheets.
+"""The files that people rate in: Label Studio, Argilla, and plain spreadsheets.
 
-Answers are choices with the anchor texts as hints and a key each; words of the transcript can be marked as evidence
-for an item. The transcript is shown by Label Studio's Paragraphs, which shows whatever stands in it as text.
+Label Studio: answers are choices with the anchor texts as hints and a key each, and words of the transcript can be
+marked as evidence for an item. The transcript is in a Paragraphs tag, which shows any text literally.
 
-The folder is one that `argilla.Dataset.from_disk` reads. The transcript is a chat field without Markdown, so that
-whatever stands in it is shown as text. Argilla marks words in plain text fields only, so there is no evidence here.
+Argilla: the folder is one that `argilla.Dataset.from_disk` reads. The transcript is a chat field without Markdown, so
+that any text is shown literally. Argilla marks words in plain text fields only, so there is no evidence.
 
-A cell that a spreadsheet would take for a formula is written so that it stays text.
+Spreadsheets: a cell that a spreadsheet would read as a formula is written so that it stays text.
 """
 
 import codecs
@@ -15,22 +15,21 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as Xml
 
-from attunement.annotation.exchange_ratings import (
+from attunement.annotation.exchange import (
     NOT_ASKED,
-    Given,
-    Marked,
-    Outgoing,
+    ExportedUnit,
+    MarkedText,
     Problem,
+    UnitAnswers,
+    boundary_rules,
     choices,
     guidance,
-    guide,
-    hesitant,
     messages,
+    rater_guide,
 )
 from attunement.conversations.messages import Place, is_list, is_object
 from attunement.conversations.writer import replacing
@@ -39,101 +38,89 @@ from attunement.instruments import Instrument, Item
 from attunement.store.import_files import rows
 from attunement.store.rows import to_json
 
-
-def listed(path: Path, what: str) -> Iterator[tuple[Place, Any]]:
-    """The records in a file with their numbers, which count from 1; `what` says whose list it ought to be.
-
-    Raises:
-        InputError: The file is not there, or is no such list.
-    """
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no JSON file: {error}") from error
-    if not isinstance(content, list):
-        raise InputError(f"{path} is not {what}: it is no list")
-    for number, entry in enumerate(cast(list[Any], content), 1):
-        yield Place(path.name, number), entry
-
-
 CONFIG, TASKS = "label-config.xml", "tasks.json"
-TALK, EVIDENCE, ANSWER, NOTE = "talk", "evidence", "answer-", "note-"
-UNIT = "unit"
+SETTINGS, DATASET, RECORDS = ".argilla/settings.json", ".argilla/dataset.json", "records.json"
+TO_READ, TO_FILL, GUIDE = "to-read.csv", "to-fill.csv", "guide.txt"
+
+UNIT, TALK, NOTE = "unit", "talk", "note"
+_EVIDENCE, _ANSWER, _NOTE_ON = "evidence", "answer-", "note-"
 
 _KEYS = (*"1234567890qwertyuiopasdfghjklzxcvbnm", *(f"shift+{sign}" for sign in "qwertyuiopasdfghjklzxcvbnm1234567890"))
-"""Keys for answers, in the order in which they lie on a keyboard; Label Studio's own all go with ctrl or alt. A key
-means one thing on a page, so that the last items of a long instrument have none."""
-_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML can hold."""
+"""Keys for answers, in the order of a keyboard; Label Studio's own all use ctrl or alt. A key has one meaning on a
+page, so that the last items of a long instrument have none."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TITLE, _DESCRIPTION, _OPTION, _GUIDELINES = 500, 1000, 500, 10_000
+"""The longest texts that Argilla's server accepts."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a cell that begins with one of these for a formula, and a transcript may begin with any."""
 
 
-def write(folder: Path, instrument: Instrument, outgoing: Sequence[Outgoing]) -> list[Path]:
-    """Write the configuration and the tasks into `folder` and return the files."""
-    with replacing(folder / CONFIG) as stream:
-        stream.write(config(instrument).encode())
-    with replacing(folder / TASKS) as stream:
-        stream.write(to_json([task(entry) for entry in outgoing]).encode())
-    return [folder / CONFIG, folder / TASKS]
+def write_label_studio(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit]) -> list[Path]:
+    """Write the labeling configuration and the tasks into `folder` and return the files."""
+    tasks = to_json([label_studio_task(entry) for entry in exported]).encode()
+    return _write_all(folder, {CONFIG: label_studio_config(instrument).encode(), TASKS: tasks})
 
 
-def config(instrument: Instrument) -> str:
-    """The labelling configuration of an instrument."""
-    # The answers come first, and stand on the right all the same: Label Studio gives keys to the marks for evidence
-    # from those that are still free.
+def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    for name, content in contents.items():
+        with replacing(folder / name) as stream:
+            stream.write(content)
+    return [folder / name for name in contents]
+
+
+def label_studio_config(instrument: Instrument) -> str:
+    # The answers come first in the file but appear on the right: Label Studio gives the marks for evidence keys from
+    # those that are still free.
     page = Xml.Element("View", style="display: flex; flex-direction: row-reverse; gap: 2em")
     right = Xml.SubElement(page, "View", style="flex: 45%")
     keys = iter(_KEYS)
     for item in sorted(instrument.items, key=lambda item: item.holistic):
-        _ask(right, instrument, item, keys)
+        _add_item(right, instrument, item, keys)
     left = Xml.SubElement(page, "View", style="flex: 55%")
     _header(left, instrument.title, size="3")
     for rule in guidance(instrument):
         _header(left, rule, size="5")
-    marks = Xml.SubElement(left, "ParagraphLabels", name=EVIDENCE, toName=TALK, choice="multiple")
+    marks = Xml.SubElement(left, "ParagraphLabels", name=_EVIDENCE, toName=TALK, choice="multiple")
     for item in instrument.items:
-        Xml.SubElement(marks, "Label", value=item.id, hint=_fit(item.title))
+        Xml.SubElement(marks, "Label", value=item.id, hint=_xml_text(item.title))
     Xml.SubElement(left, "Paragraphs", name=TALK, value="$talk", layout="dialogue", nameKey="speaker", textKey="text")
     Xml.indent(page)
     return Xml.tostring(page, encoding="unicode") + "\n"
 
 
-def _ask(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[str]) -> None:
+def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[str]) -> None:
     always = item.minimum_turns <= 1
     _header(view, item.title, size="4")
     if item.definition:
         _header(view, item.definition, size="5")
     if not always:
-        _header(view, f"Only where there are {item.minimum_turns} turns or more; else leave it empty.", size="5")
+        _header(view, _when_asked(item), size="5")
     asked = Xml.SubElement(
         view,
         "Choices",
-        name=f"{ANSWER}{item.id}",
+        name=f"{_ANSWER}{item.id}",
         toName=TALK,
         choice="single-radio",
         showInline="true",
         required="true" if always else "false",
-        requiredMessage=_fit(f"Please answer: {item.title}"),
+        requiredMessage=_xml_text(f"Please answer: {item.title}"),
     )
     meanings: list[str] = []
     for choice in choices(instrument, item):
         shown = Xml.SubElement(asked, "Choice", value=choice.word)
         if choice.hint:
-            shown.set("hint", _fit(choice.hint))
+            shown.set("hint", _xml_text(choice.hint))
             meanings.append(f"{choice.word}: {choice.hint}")
         if key := next(keys, None):
             shown.set("hotkey", key)
-    # Hints appear where a pointer rests; the same words can be unfolded for those who use keys or a touch screen.
+    # Hints appear under a mouse pointer only, so a panel has the same words for those with keys or a touch screen.
     panel = Xml.SubElement(Xml.SubElement(view, "Collapse"), "Panel", value="What the answers mean")
-    for text in chain(
-        meanings, (hesitant(boundary.between, boundary.text) for boundary in item.boundaries), item.edge_cases
-    ):
+    for text in (*meanings, *boundary_rules(item), *item.edge_cases):
         _header(panel, text, size="6")
     Xml.SubElement(
         view,
         "TextArea",
-        name=f"{NOTE}{item.id}",
+        name=f"{_NOTE_ON}{item.id}",
         toName=TALK,
         placeholder="Why? (optional)",
         maxSubmissions="1",
@@ -141,80 +128,98 @@ def _ask(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[s
     )
 
 
+def _when_asked(item: Item) -> str:
+    return f"Only if there are {item.minimum_turns} turns or more; otherwise leave it empty."
+
+
 def _header(view: Xml.Element, text: str, *, size: str) -> None:
-    fitting = _fit(text)
-    # A text that begins with a dollar sign would be looked up in the task.
-    Xml.SubElement(view, "Header", value=f" {fitting}" if fitting.startswith("$") else fitting, size=size)
+    text = _xml_text(text)
+    # Label Studio looks up a text that begins with a dollar sign in the task.
+    Xml.SubElement(view, "Header", value=f" {text}" if text.startswith("$") else text, size=size)
 
 
-def _fit(text: str) -> str:
-    return _UNFIT.sub("�", " ".join(text.split()))
+def _xml_text(text: str) -> str:
+    return _NOT_XML.sub("�", " ".join(text.split()))
 
 
-def task(entry: Outgoing) -> dict[str, Any]:
-    """A unit as a task. Its data holds the token and the words, and nothing else."""
+def label_studio_task(entry: ExportedUnit) -> dict[str, Any]:
+    """A unit as a task, whose data has the token and the messages only."""
     talk = [
-        {"speaker": f"Turn {message.turn}, {message.speaker}{' (rate this reply)' if message.rated else ''}"}
-        | {"text": message.text}
+        {
+            "speaker": f"Turn {message.turn}, {message.speaker}{' (rate this reply)' if message.rated else ''}",
+            "text": message.text,
+        }
         for message in messages(entry.unit)
     ]
     return {"data": {UNIT: entry.token, TALK: talk}}
 
 
-def read(path: Path) -> Iterator[Given | Problem]:
-    """What stands in an export of annotations (Label Studio's JSON, not JSON-MIN).
+def read_label_studio(path: Path) -> Iterator[UnitAnswers | Problem]:
+    """The answers in an export of annotations (Label Studio's JSON, not JSON-MIN).
 
-    Annotations that were cancelled are no answers. Who annotated is called by their number in Label Studio.
+    Cancelled annotations are ignored. Annotators have their number in Label Studio as their name.
 
     Raises:
-        InputError: The file is not there or is no such export.
+        InputError: The file does not exist or is not such an export.
     """
-    for place, entry in listed(path, "an export of Label Studio"):
+    for place, entry in _records(path, "an export of Label Studio"):
         if not is_object(entry) or not is_object(entry.get("data")) or not is_list(entry.get("annotations")):
-            yield Problem(place, "this is no task with its annotations; export from Label Studio as JSON, not JSON-MIN")
+            yield Problem(
+                place, "this is not a task with its annotations; export from Label Studio as JSON, not JSON-MIN"
+            )
             continue
         for annotation in entry["annotations"]:
             if not is_object(annotation) or not is_list(annotation.get("result")):
-                yield Problem(place, "this is no annotation of Label Studio")
+                yield Problem(place, "this is not an annotation of Label Studio")
             elif not annotation.get("was_cancelled"):
-                yield _given(place, entry["data"], annotation)
+                yield _annotation(place, entry["data"], annotation)
 
 
-def _given(place: Place, data: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | Problem:
+def _records(path: Path, expected: str) -> Iterator[tuple[Place, Any]]:
+    """The records in a JSON list with their numbers, from 1."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(content, list):
+        raise InputError(f"{path} is not {expected}: it is not a list")
+    for number, entry in enumerate(cast(list[Any], content), 1):
+        yield Place(path.name, number), entry
+
+
+def _annotation(place: Place, data: Mapping[str, Any], annotation: Mapping[str, Any]) -> UnitAnswers | Problem:
     answers: dict[str, Any] = {}
     notes: dict[str, str] = {}
-    marked: list[Marked] = []
+    marked: list[MarkedText] = []
     for result in annotation["result"]:
         try:
             name, value = str(result["from_name"]), result["value"]
-            if name.startswith(ANSWER):
-                (answers[name.removeprefix(ANSWER)],) = value["choices"]
-            elif name.startswith(NOTE):
-                notes[name.removeprefix(NOTE)] = "\n".join(
-                    [value["text"]] if isinstance(value["text"], str) else value["text"]
-                )
-            elif name == EVIDENCE:
+            if name.startswith(_ANSWER):
+                (answers[name.removeprefix(_ANSWER)],) = value["choices"]
+            elif name.startswith(_NOTE_ON):
+                text = value["text"]
+                notes[name.removeprefix(_NOTE_ON)] = text if isinstance(text, str) else "\n".join(text)
+            elif name == _EVIDENCE:
                 marked += _marked(value, data[TALK])
         except (TypeError, KeyError, ValueError, IndexError):
-            return Problem(place, f"an annotation holds what the configuration does not give: {str(result)[:120]}")
+            return Problem(place, f"an annotation has a result that the configuration cannot give: {str(result)[:120]}")
     token = data.get(UNIT)
     if not isinstance(token, str):
-        return Problem(place, f"the task has no {UNIT!r} in its data, so nobody can tell what it is about")
+        return Problem(place, f"the task has no {UNIT!r} in its data, so its unit is not known")
     at = annotation.get("updated_at") or annotation.get("created_at") or ""
-    return Given(place, token, _annotator(annotation.get("completed_by")), answers, notes, marked, str(at))
+    rater = annotation.get("completed_by")
+    if is_object(rater):
+        rater = rater.get("id")
+    return UnitAnswers(place, token, None if rater is None else str(rater), answers, notes, marked, str(at))
 
 
-def _annotator(who: Any) -> str | None:
-    if is_object(who):
-        who = who.get("id")
-    return None if who is None else str(who)
-
-
-def _marked(value: Mapping[str, Any], talk: Sequence[Mapping[str, Any]]) -> Iterator[Marked]:
-    """The marked words, message by message: a mark may reach over several.
+def _marked(value: Mapping[str, Any], talk: Sequence[Mapping[str, Any]]) -> Iterator[MarkedText]:
+    """The marked words, message by message: a mark may extend over several.
 
     Raises:
-        ValueError: The mark is not where its words are.
+        ValueError: The text at this position is not what was marked.
     """
     first, last = int(value["start"]), int(value["end"])
     for message in range(first, last + 1):
@@ -222,65 +227,53 @@ def _marked(value: Mapping[str, Any], talk: Sequence[Mapping[str, Any]]) -> Iter
         start = _characters(text, value["startOffset"]) if message == first else 0
         end = _characters(text, value["endOffset"]) if message == last else len(text)
         if first == last and value.get("text", text[start:end]) != text[start:end]:
-            raise ValueError("other words stand there")
+            raise ValueError("the marked text is different")
         for item in value["paragraphlabels"]:
-            yield Marked(str(item), message, start, end)
+            yield MarkedText(str(item), message, start, end)
 
 
 def _characters(text: str, units: int) -> int:
     """A browser counts in units of UTF-16, in which an emoji is two; we count characters."""
     encoded = text.encode("utf-16-le", "surrogatepass")
     if not 0 <= 2 * units <= len(encoded):
-        raise ValueError("the mark lies outside the message")
+        raise ValueError("the mark is outside the message")
     return len(encoded[: 2 * units].decode("utf-16-le", "replace"))
 
 
-SETTINGS, DATASET, RECORDS = ".argilla/settings.json", ".argilla/dataset.json", "records.json"
-ARGILLA_TALK, ARGILLA_NOTE = "talk", "note"
-
-_TITLE, _DESCRIPTION, _OPTION, _GUIDELINES = 500, 1000, 500, 10_000
-"""The longest texts that Argilla's server takes."""
-
-
-def write_argilla(folder: Path, instrument: Instrument, outgoing: Sequence[Outgoing], *, raters: int = 1) -> list[Path]:
+def write_argilla(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit], *, raters: int) -> list[Path]:
     """Write the settings, the data set and the records into `folder` and return the files.
 
     `raters` is how many people Argilla asks for each record.
     """
-    distribution = {"strategy": "overlap", "min_submitted": raters}
-    contents: dict[str, Any] = {
-        SETTINGS: settings(instrument, raters=raters),
-        DATASET: {
-            "name": instrument.id,
-            "guidelines": _cut(guide(instrument), _GUIDELINES),
-            "allow_extra_metadata": False,
-            "distribution": distribution,
-        },
-        RECORDS: [record(entry) for entry in outgoing],
+    settings = argilla_settings(instrument, raters=raters)
+    dataset = {
+        "name": instrument.id,
+        "guidelines": settings["guidelines"],
+        "allow_extra_metadata": False,
+        "distribution": settings["distribution"],
     }
+    records = [argilla_record(entry) for entry in exported]
     (folder / SETTINGS).parent.mkdir()
-    for name, content in contents.items():
-        with replacing(folder / name) as stream:
-            stream.write(to_json(content).encode())
-    return [folder / name for name in contents]
+    contents = {SETTINGS: settings, DATASET: dataset, RECORDS: records}
+    return _write_all(folder, {name: to_json(content).encode() for name, content in contents.items()})
 
 
-def settings(instrument: Instrument, *, raters: int = 1) -> dict[str, Any]:
+def argilla_settings(instrument: Instrument, *, raters: int = 1) -> dict[str, Any]:
     """The settings of a data set, as `argilla.Settings.from_json` reads them."""
     ordered = sorted(enumerate(instrument.items), key=lambda entry: entry[1].holistic)
     note = {
-        "name": ARGILLA_NOTE,
+        "name": NOTE,
         "title": "Why? (optional)",
         "description": None,
         "required": False,
         "settings": {"type": "text", "use_markdown": False},
     }
     return {
-        "guidelines": _cut(guide(instrument), _GUIDELINES),
+        "guidelines": _cut(rater_guide(instrument), _GUIDELINES),
         "questions": [*(_question(instrument, number, item) for number, item in ordered), note],
         "fields": [
             {
-                "name": ARGILLA_TALK,
+                "name": TALK,
                 "title": "Conversation",
                 "required": True,
                 "description": None,
@@ -295,44 +288,41 @@ def settings(instrument: Instrument, *, raters: int = 1) -> dict[str, Any]:
     }
 
 
-def question_names(instrument: Instrument) -> dict[str, str]:
-    """The id of each item by the name of its question.
-
-    Argilla allows small letters only, in which two ids may be the same, so the position goes before them.
-    """
-    return {_name(number, item): item.id for number, item in enumerate(instrument.items)}
+def argilla_question_names(instrument: Instrument) -> dict[str, str]:
+    """The id of each item by the name of its question."""
+    return {_question_name(number, item): item.id for number, item in enumerate(instrument.items)}
 
 
-def _name(number: int, item: Item) -> str:
+def _question_name(number: int, item: Item) -> str:
+    # Argilla allows lower case only, in which two ids may be the same, so the position comes first.
     return f"q{number + 1:02d}-{item.id.lower().replace('.', '_')}"
 
 
 def _question(instrument: Instrument, number: int, item: Item) -> dict[str, Any]:
-    rules = [hesitant(boundary.between, boundary.text) for boundary in item.boundaries]
-    if item.minimum_turns > 1:
-        rules.insert(0, f"Only where there are {item.minimum_turns} turns or more; else leave it empty.")
+    always = item.minimum_turns <= 1
+    description = [item.definition, "" if always else _when_asked(item), *boundary_rules(item)]
     options = [
         {"value": choice.word, "text": _cut(f"{choice.word}: {choice.hint}" if choice.hint else choice.word, _OPTION)}
         for choice in choices(instrument, item)
     ]
     return {
-        "name": _name(number, item),
+        "name": _question_name(number, item),
         "title": _cut(item.title, _TITLE),
-        "description": _cut("\n\n".join(part for part in (item.definition, *rules) if part), _DESCRIPTION) or None,
-        "required": item.minimum_turns <= 1,
+        "description": _cut("\n\n".join(filter(None, description)), _DESCRIPTION) or None,
+        "required": always,
         "settings": {"type": "label_selection", "options": options, "visible_options": len(options)},
     }
 
 
-def record(entry: Outgoing) -> dict[str, Any]:
-    """A unit as a record. It holds the token and the words, and nothing else."""
+def argilla_record(entry: ExportedUnit) -> dict[str, Any]:
+    """A unit as a record, which has the token and the messages only."""
     talk = [
         {"role": f"{message.speaker} {message.turn}{' (rate)' if message.rated else ''}", "content": message.text}
         for message in messages(entry.unit)
     ]
     return {
         "id": entry.token,
-        "fields": {ARGILLA_TALK: talk},
+        "fields": {TALK: talk},
         "metadata": {},
         "suggestions": {},
         "responses": {},
@@ -342,24 +332,24 @@ def record(entry: Outgoing) -> dict[str, Any]:
     }
 
 
-def read_argilla(path: Path) -> Iterator[Given | Problem]:
-    """What stands in records that Argilla's client wrote with `records.to_json`.
+def read_argilla(path: Path) -> Iterator[UnitAnswers | Problem]:
+    """The answers in records that Argilla's client wrote with `records.to_json`.
 
-    Such a file does not say which responses are drafts or were discarded; where one does, those are no answers. Who
-    responded is called by their id in Argilla.
+    Such a file need not say which responses are drafts or were discarded; where it does, those are ignored.
+    Annotators have their id in Argilla as their name.
 
     Raises:
-        InputError: The file is not there or holds no records.
+        InputError: The file does not exist or has no records.
     """
-    for place, entry in listed(path, "a list of Argilla's records"):
+    for place, entry in _records(path, "a list of Argilla's records"):
         if not is_object(entry) or not isinstance(entry.get("id"), str) or not is_object(entry.get("responses")):
-            yield Problem(place, "this is no record of Argilla with its responses")
-            continue
-        yield from _argilla_answer(place, entry["id"], entry["responses"])
+            yield Problem(place, "this is not a record of Argilla with its responses")
+        else:
+            yield from _responses(place, entry["id"], entry["responses"])
 
 
-def _argilla_answer(place: Place, token: str, responses: dict[str, Any]) -> Iterator[Given | Problem]:
-    """One entry a person: responses stand by question, and in each by person."""
+def _responses(place: Place, token: str, responses: dict[str, Any]) -> Iterator[UnitAnswers | Problem]:
+    """One entry for each person; the file lists responses by question, and in each by person."""
     people: dict[str, dict[str, Any]] = {}
     for question, given in responses.items():
         for response in given if is_list(given) else [given]:
@@ -368,68 +358,40 @@ def _argilla_answer(place: Place, token: str, responses: dict[str, Any]) -> Iter
                 return
             if response.get("status") in {None, "submitted"}:
                 people.setdefault(str(response.get("user_id")), {})[question] = response["value"]
-    for who, answers in people.items():
-        note = str(answers.pop(ARGILLA_NOTE, "") or "")
-        yield Given(place, token, who, answers, notes=dict.fromkeys(answers, note))
+    for rater, answers in people.items():
+        note = str(answers.pop(NOTE, "") or "")
+        yield UnitAnswers(place, token, rater, answers, notes=dict.fromkeys(answers, note))
 
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-TO_READ, TO_FILL, GUIDE = "to-read.csv", "to-fill.csv", "guide.txt"
-SHEET_UNIT, SHEET_NOTE = "unit", "note"
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins so for a formula, and a transcript may hold anything."""
-
-
-def write_sheet(folder: Path, instrument: Instrument, outgoing: Sequence[Outgoing]) -> list[Path]:
-    """Write the three files into `folder` and return them."""
+def write_sheet(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit]) -> list[Path]:
+    """Write the transcripts, the sheet to fill and the guide into `folder` and return the files."""
     items = [item.id for item in instrument.items]
-    _write(folder / TO_READ, [SHEET_UNIT, "turn", "speaker", "text", "rate this reply"], _to_read(outgoing))
-    _write(folder / TO_FILL, [SHEET_UNIT, *items, SHEET_NOTE], _to_fill(outgoing, items))
+    to_read = (
+        (
+            entry.token,
+            message.turn,
+            message.speaker,
+            f"'{message.text}" if message.text.startswith(_FORMULA) else message.text,
+            "yes" if message.rated else "",
+        )
+        for entry in exported
+        for message in messages(entry.unit)
+    )
+    to_fill = ((entry.token, *("" if item in entry.due else NOT_ASKED for item in items), "") for entry in exported)
+    _write_csv(folder / TO_READ, [UNIT, "turn", "speaker", "text", "rate this reply"], to_read)
+    _write_csv(folder / TO_FILL, [UNIT, *items, NOTE], to_fill)
     with replacing(folder / GUIDE) as stream:
-        stream.write(guide(instrument).encode("utf-8", "replace"))
+        stream.write(rater_guide(instrument).encode("utf-8", "replace"))
     return [folder / TO_READ, folder / TO_FILL, folder / GUIDE]
 
 
-def read_sheet(path: Path) -> Iterator[Given | Problem]:
-    """What stands in a sheet that was filled.
-
-    Raises:
-        InputError: The file is not there, is no table, or has no row.
-    """
-    empty = True
-    for place, fields, reason in rows(path):
-        if fields is None:
-            empty = False
-            yield Problem(place, reason)
-            continue
-        fields = {name.strip(): value for name, value in fields.items()}
-        token = str(fields.get(SHEET_UNIT) or "").strip()
-        if not any(str(value).strip() for value in fields.values() if value is not None):
-            continue
-        empty = False
-        if SHEET_UNIT not in fields:
-            yield Problem(
-                place, f"there is no column {SHEET_UNIT!r}; is this the sheet that was to be filled ({TO_FILL})?"
-            )
-        elif not token:
-            yield Problem(place, f"the column {SHEET_UNIT!r} is empty, so nobody can tell what these answers are about")
-        else:
-            note = str(fields.get(SHEET_NOTE) or "")
-            answers: dict[str, Any] = {
-                name: value for name, value in fields.items() if name not in {SHEET_UNIT, SHEET_NOTE}
-            }
-            yield Given(place, token, None, answers, notes=dict.fromkeys(answers, note), has_columns=True)
-    if empty:
-        raise InputError(f"{path} has no row; is this the sheet that was to be filled ({TO_FILL})?")
-
-
-def _write(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+def _write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     with replacing(path) as stream:
-        # Excel takes a file for UTF-8 only where it begins with this mark; our own reader passes over it.
+        # Excel reads a file as UTF-8 only if it begins with this mark; our own reader skips it.
         stream.write(codecs.BOM_UTF8)
         text = io.TextIOWrapper(stream, "utf-8", errors="replace", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\r\n")
@@ -438,13 +400,30 @@ def _write(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) ->
         text.detach()
 
 
-def _to_read(outgoing: Sequence[Outgoing]) -> Iterator[Sequence[Any]]:
-    for entry in outgoing:
-        for message in messages(entry.unit):
-            text = f"'{message.text}" if message.text.startswith(_FORMULA) else message.text
-            yield entry.token, message.turn, message.speaker, text, "yes" if message.rated else ""
+def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
+    """The answers in a filled sheet.
 
-
-def _to_fill(outgoing: Sequence[Outgoing], items: Sequence[str]) -> Iterator[Sequence[Any]]:
-    for entry in outgoing:
-        yield entry.token, *("" if item in entry.due else NOT_ASKED for item in items), ""
+    Raises:
+        InputError: The file does not exist, is not a table, or has no row.
+    """
+    empty = True
+    for place, fields, reason in rows(path):
+        if fields is None:
+            empty = False
+            yield Problem(place, reason)
+            continue
+        fields = {name.strip(): value for name, value in fields.items()}
+        token = str(fields.get(UNIT) or "").strip()
+        if not any(str(value).strip() for value in fields.values() if value is not None):
+            continue
+        empty = False
+        if UNIT not in fields:
+            yield Problem(place, f"there is no column {UNIT!r}; is this the sheet to fill ({TO_FILL})?")
+        elif not token:
+            yield Problem(place, f"the column {UNIT!r} is empty, so the unit is not known")
+        else:
+            note = str(fields.get(NOTE) or "")
+            answers: dict[str, Any] = {name: value for name, value in fields.items() if name not in {UNIT, NOTE}}
+            yield UnitAnswers(place, token, None, answers, notes=dict.fromkeys(answers, note), has_columns=True)
+    if empty:
+        raise InputError(f"{path} has no row; is this the sheet to fill ({TO_FILL})?")

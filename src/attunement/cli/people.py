@@ -273,7 +273,7 @@ def review(
 
 
 if TYPE_CHECKING:
-    from attunement.annotation.exchange_ratings import Raters, Taken
+    from attunement.annotation.exchange import ImportResult, RaterInfo
     from attunement.instruments import Instrument
     from attunement.store import Study
 
@@ -307,19 +307,18 @@ def hand_out(
     Example: attune hand-out chats.study.db --format label-studio -o to-rate
     """
     from attunement.annotation import exchange_formats
-    from attunement.annotation.exchange_ratings import hand_out as hand_out_units
-    from attunement.annotation.exchange_ratings import new_folder
+    from attunement.annotation.exchange import export_units, new_folder
     from attunement.store import Study
 
     with Study(study) as opened:
         asked, keys = _wanted(opened, instrument, sample, everything=everything)
         folder = new_folder(output)
-        outgoing = hand_out_units(opened, asked, format, keys)
+        outgoing = export_units(opened, asked, format, keys)
         match format:
             case "csv":
                 files = exchange_formats.write_sheet(folder, asked, outgoing)
             case "label-studio":
-                files = exchange_formats.write(folder, asked, outgoing)
+                files = exchange_formats.write_label_studio(folder, asked, outgoing)
             case "argilla":
                 files = exchange_formats.write_argilla(folder, asked, outgoing, raters=raters)
         place = opened.place
@@ -358,19 +357,19 @@ def take_in(
     from itertools import chain
 
     from attunement.annotation import exchange_formats
-    from attunement.annotation.exchange_ratings import take_in as take_in_answers
+    from attunement.annotation.exchange import import_answers
     from attunement.store import Study
 
     who = _raters(rater or [], about or [])._replace(blind=blind)
     with Study(study) as opened:
         match format:
             case "csv":
-                taken = take_in_answers(opened, chain.from_iterable(map(exchange_formats.read_sheet, files)), who)
+                taken = import_answers(opened, chain.from_iterable(map(exchange_formats.read_sheet, files)), who)
             case "label-studio":
-                taken = take_in_answers(opened, chain.from_iterable(map(exchange_formats.read, files)), who)
+                taken = import_answers(opened, chain.from_iterable(map(exchange_formats.read_label_studio, files)), who)
             case "argilla":
                 entries = chain.from_iterable(map(exchange_formats.read_argilla, files))
-                taken = take_in_answers(opened, entries, who, exchange_formats.question_names)
+                taken = import_answers(opened, entries, who, exchange_formats.argilla_question_names)
         place = opened.place
     typer.echo("\n".join(_sentences(taken, place)))
 
@@ -402,8 +401,8 @@ def _wanted(
     return asked, set(newest.units)
 
 
-def _raters(named: list[str], about: list[str]) -> "Raters":
-    from attunement.annotation.exchange_ratings import Raters
+def _raters(named: list[str], about: list[str]) -> "RaterInfo":
+    from attunement.annotation.exchange import RaterInfo
     from attunement.errors import InputError
 
     plain = [name for name in named if "=" not in name]
@@ -417,7 +416,7 @@ def _raters(named: list[str], about: list[str]) -> "Raters":
         pairs.append({key.strip(): value.strip() for key, _, value in parted})
     if plain and not plain[0].strip():
         raise InputError("--rater is empty: say who rated")
-    return Raters(plain[0].strip() if plain else None, names=pairs[0], about=pairs[1])
+    return RaterInfo(plain[0].strip() if plain else None, names=pairs[0], info=pairs[1])
 
 
 def _next(format: Format, folder: Path, place: str) -> str:
@@ -438,10 +437,10 @@ def _next(format: Format, folder: Path, place: str) -> str:
             )
 
 
-def _sentences(taken: "Taken", place: str) -> Iterator[str]:
+def _sentences(taken: "ImportResult", place: str) -> Iterator[str]:
     names = ", ".join(rater.name for rater in taken.raters.values())
     if not taken.units:
-        yield "Nothing was taken in: nobody has answered yet."
+        yield "Nothing was imported: nobody has answered yet."
         return
     new = pluralize(taken.new, "rating")
     yield f"Imported {pluralize(taken.units, 'unit')} rated by {names}: {new} saved in {place}."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from attunement.annotation.exchange_ratings import Outgoing
+from attunement.annotation.exchange import ExportedUnit
 from attunement.conversations import Conversation, Turn
 from attunement.instruments import load
 from attunement.ratings import RaterKind
@@ -35,7 +35,7 @@ def study_of_talks(place: Path) -> Study:
     return study
 
 
-def by_id(outgoing: list[Outgoing]) -> Mapping[str, Outgoing]:
+def by_id(outgoing: list[ExportedUnit]) -> Mapping[str, ExportedUnit]:
     """Units by the id of their conversation, and the turn where there is one."""
     return {
         entry.unit.conversation.id + (f"#{entry.unit.turn}" if entry.unit.turn else ""): entry for entry in outgoing

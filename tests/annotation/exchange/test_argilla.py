@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from attunement.annotation import exchange_formats
-from attunement.annotation.exchange_ratings import Outgoing, Raters, Taken, hand_out, take_in
+from attunement.annotation.exchange import ExportedUnit, ImportResult, RaterInfo, export_units, import_answers
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.store import Study
@@ -22,27 +22,31 @@ def study(tmp_path: Path) -> Iterator[Study]:
 
 
 @pytest.fixture
-def units(study: Study) -> dict[str, Outgoing]:
-    return dict(by_id(hand_out(study, EMPATHY, "argilla")))
+def units(study: Study) -> dict[str, ExportedUnit]:
+    return dict(by_id(export_units(study, EMPATHY, "argilla")))
 
 
 def responses(by: dict[str, str], **more: Any) -> dict[str, Any]:
     """The responses of people who gave every dimension the same score."""
-    names = exchange_formats.question_names(EMPATHY)
+    names = exchange_formats.argilla_question_names(EMPATHY)
     return {name: [{"value": score, "user_id": user, **more} for user, score in by.items()] for name in names}
 
 
-def exported(path: Path, *records: tuple[Outgoing, dict[str, Any]]) -> Path:
-    path.write_text(json.dumps([exchange_formats.record(unit) | {"responses": given} for unit, given in records]))
+def exported(path: Path, *records: tuple[ExportedUnit, dict[str, Any]]) -> Path:
+    path.write_text(
+        json.dumps([exchange_formats.argilla_record(unit) | {"responses": given} for unit, given in records])
+    )
     return path
 
 
-def take(study: Study, path: Path, raters: Raters | None = None) -> Taken:
-    return take_in(study, exchange_formats.read_argilla(path), raters or Raters(), exchange_formats.question_names)
+def take(study: Study, path: Path, raters: RaterInfo | None = None) -> ImportResult:
+    return import_answers(
+        study, exchange_formats.read_argilla(path), raters or RaterInfo(), exchange_formats.argilla_question_names
+    )
 
 
-def test_a_record_holds_a_token_and_words_and_nothing_else(units: dict[str, Outgoing]) -> None:
-    record = exchange_formats.record(units["alpha-1#2"])
+def test_a_record_holds_a_token_and_words_and_nothing_else(units: dict[str, ExportedUnit]) -> None:
+    record = exchange_formats.argilla_record(units["alpha-1#2"])
     assert record["id"] == units["alpha-1#2"].token
     assert record["fields"] == {
         "talk": [
@@ -56,29 +60,29 @@ def test_a_record_holds_a_token_and_words_and_nothing_else(units: dict[str, Outg
 
 
 def test_the_transcript_is_shown_as_text() -> None:
-    (field,) = exchange_formats.settings(EMPATHY)["fields"]
+    (field,) = exchange_formats.argilla_settings(EMPATHY)["fields"]
     assert field["settings"] == {"type": "chat", "use_markdown": False}
 
 
-def test_the_folder_is_laid_out_as_argilla_reads_it_from_disk(units: dict[str, Outgoing], tmp_path: Path) -> None:
+def test_the_folder_is_laid_out_as_argilla_reads_it_from_disk(units: dict[str, ExportedUnit], tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     exchange_formats.write_argilla(folder, EMPATHY, list(units.values()), raters=3)
     assert len(json.loads((folder / "records.json").read_text())) == 9
-    assert json.loads((folder / ".argilla" / "settings.json").read_text()) == exchange_formats.settings(
+    assert json.loads((folder / ".argilla" / "settings.json").read_text()) == exchange_formats.argilla_settings(
         EMPATHY, raters=3
     )
     dataset = json.loads((folder / ".argilla" / "dataset.json").read_text())
     assert (dataset["name"], dataset["distribution"]["min_submitted"]) == ("empathy-v2", 3)
 
 
-def test_responses_of_several_people_come_back(study: Study, units: dict[str, Outgoing], tmp_path: Path) -> None:
+def test_responses_of_several_people_come_back(study: Study, units: dict[str, ExportedUnit], tmp_path: Path) -> None:
     path = exported(
         tmp_path / "records.json",
         (units["alpha-1#2"], responses({ONE: "4", TWO: "cannot judge"}) | {"note": [{"value": "Why", "user_id": ONE}]}),
         (units["beta-2#1"], {}),
     )
-    taken = take(study, path, Raters(names={ONE: "Ada"}))
+    taken = take(study, path, RaterInfo(names={ONE: "Ada"}))
     assert (taken.units, taken.new) == (2, 10)
     people = [rating for rating in study.ratings() if rating.rater_kind is RaterKind.PERSON]
     assert {(rating.rater, str(rating.outcome), rating.reasoning) for rating in people} == {
@@ -89,7 +93,7 @@ def test_responses_of_several_people_come_back(study: Study, units: dict[str, Ou
 
 
 def test_drafts_and_discarded_responses_are_no_answers(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path
 ) -> None:
     path = exported(tmp_path / "records.json", (units["alpha-1#2"], responses({ONE: "4"}, status="discarded")))
     assert take(study, path).units == 0
@@ -106,17 +110,17 @@ def test_drafts_and_discarded_responses_are_no_answers(
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_taken_in(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path, given: dict[str, Any], reason: str
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path, given: dict[str, Any], reason: str
 ) -> None:
     path = exported(tmp_path / "records.json", (units["beta-2#1"], responses({ONE: "4"})), (units["alpha-1#2"], given))
     before = list(study.ratings())
-    with pytest.raises(InputError, match=rf"nothing was taken in.*records\.json:2: .*{reason}"):
+    with pytest.raises(InputError, match=rf"nothing was imported.*records\.json:2: .*{reason}"):
         take(study, path)
     assert list(study.ratings()) == before
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("{}", "is not a list of Argilla's records"), ("[3]", "this is no record")]
+    ("text", "reason"), [("{}", "is not a list of Argilla's records"), ("[3]", "this is not a record")]
 )
 def test_another_file_holds_no_records(study: Study, tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "other.json"
@@ -139,13 +143,13 @@ for record in given["records"]:
     made = [Response(name, value, user_id=given["user"]) for name, value in given["responses"].items()]
     answer["answered"].append(Record(id=record["id"], fields=record["fields"], responses=made).to_dict())
 """
-    records = [exchange_formats.record(entry) for entry in hand_out(study, EMPATHY, "argilla")]
-    answers = dict(zip(exchange_formats.question_names(EMPATHY), ["1", "2", "3", "4", "5"], strict=True))
+    records = [exchange_formats.argilla_record(entry) for entry in export_units(study, EMPATHY, "argilla")]
+    answers = dict(zip(exchange_formats.argilla_question_names(EMPATHY), ["1", "2", "3", "4", "5"], strict=True))
     answer = in_partners(program, {"records": records, "responses": answers, "user": ONE})
     assert answer["equal"] == [True] * 18
     path = tmp_path / "records.json"
     path.write_text(json.dumps(answer["answered"]))
-    assert take(study, path, Raters("Ada")).new == 45
+    assert take(study, path, RaterInfo("Ada")).new == 45
     own = {(rating.item, rating.outcome.value) for rating in study.ratings() if rating.rater == "Ada"}
     assert own == set(zip((item.id for item in EMPATHY.items), range(1, 6), strict=True))
 
@@ -181,7 +185,7 @@ for wrong in (
     except ValueError:
         answer["refused"].append(True)
 """
-    made = exchange_formats.settings(instrument)
+    made = exchange_formats.argilla_settings(instrument)
     answer = in_partners(program, {**made, "name": instrument.id})
     assert all(answer["questions"])
     assert len(answer["questions"]) == len(instrument.items) + 1

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attunement.annotation import exchange_formats
-from attunement.annotation.exchange_ratings import Outgoing, Raters, Taken, hand_out, take_in
+from attunement.annotation.exchange import ExportedUnit, ImportResult, RaterInfo, export_units, import_answers
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, RaterKind
@@ -22,8 +22,8 @@ def study(tmp_path: Path) -> Iterator[Study]:
 
 
 @pytest.fixture
-def units(study: Study) -> dict[str, Outgoing]:
-    return dict(by_id(hand_out(study, EMPATHY, "label-studio")))
+def units(study: Study) -> dict[str, ExportedUnit]:
+    return dict(by_id(export_units(study, EMPATHY, "label-studio")))
 
 
 def chosen(item: str, answer: str) -> dict[str, Any]:
@@ -57,18 +57,21 @@ def annotation(answer: str = "4", *more: dict[str, Any], by: Any = 1, **fields: 
     } | fields
 
 
-def exported(path: Path, *tasks: tuple[Outgoing, list[dict[str, Any]]]) -> Path:
-    content = [{"id": n, **exchange_formats.task(unit), "annotations": made} for n, (unit, made) in enumerate(tasks, 1)]
+def exported(path: Path, *tasks: tuple[ExportedUnit, list[dict[str, Any]]]) -> Path:
+    content = [
+        {"id": n, **exchange_formats.label_studio_task(unit), "annotations": made}
+        for n, (unit, made) in enumerate(tasks, 1)
+    ]
     path.write_text(json.dumps(content))
     return path
 
 
-def take(study: Study, path: Path, raters: Raters | None = None) -> Taken:
-    return take_in(study, exchange_formats.read(path), raters or Raters())
+def take(study: Study, path: Path, raters: RaterInfo | None = None) -> ImportResult:
+    return import_answers(study, exchange_formats.read_label_studio(path), raters or RaterInfo())
 
 
 def page_of(instrument: Instrument) -> ElementTree.Element:
-    return ElementTree.fromstring(exchange_formats.config(instrument))  # noqa: S314 - we wrote it ourselves
+    return ElementTree.fromstring(exchange_formats.label_studio_config(instrument))  # noqa: S314 - we wrote it ourselves
 
 
 def test_every_item_is_asked_once_with_its_anchors_as_hints_and_a_key_for_each_answer() -> None:
@@ -110,9 +113,9 @@ def test_markup_in_an_instrument_stays_text() -> None:
     assert f' $x "{SCRIPT}" �' in headers
 
 
-def test_a_task_holds_a_token_and_words_and_nothing_else(units: dict[str, Outgoing]) -> None:
+def test_a_task_holds_a_token_and_words_and_nothing_else(units: dict[str, ExportedUnit]) -> None:
     unit = units["alpha-1#2"]
-    assert exchange_formats.task(unit) == {
+    assert exchange_formats.label_studio_task(unit) == {
         "data": {
             "unit": unit.token,
             "talk": [
@@ -125,7 +128,7 @@ def test_a_task_holds_a_token_and_words_and_nothing_else(units: dict[str, Outgoi
     }
 
 
-def test_annotations_of_several_people_come_back(study: Study, units: dict[str, Outgoing], tmp_path: Path) -> None:
+def test_annotations_of_several_people_come_back(study: Study, units: dict[str, ExportedUnit], tmp_path: Path) -> None:
     path = exported(
         tmp_path / "export.json",
         (
@@ -139,7 +142,7 @@ def test_annotations_of_several_people_come_back(study: Study, units: dict[str, 
         (units["beta-2#1"], [annotation("5", by=1)]),
         (units["gamma-3#1"], []),
     )
-    taken = take(study, path, Raters(names={"1": "Ada"}))
+    taken = take(study, path, RaterInfo(names={"1": "Ada"}))
     assert {rater.name for rater in taken.raters.values()} == {"Ada", "annotator 2"}
     assert (taken.units, taken.new) == (3, 15)
     people = [rating for rating in study.ratings() if rating.rater_kind is RaterKind.PERSON]
@@ -152,7 +155,7 @@ def test_annotations_of_several_people_come_back(study: Study, units: dict[str, 
 
 
 def test_notes_and_marked_words_come_back_with_their_item(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path
 ) -> None:
     note = {"from_name": "note-safety", "to_name": "talk", "type": "textarea", "value": {"text": ["One.", "Two."]}}
     # The emoji before the word counts twice in a browser.
@@ -175,7 +178,7 @@ def test_notes_and_marked_words_come_back_with_their_item(
 
 
 def test_a_mark_over_several_messages_is_evidence_in_each(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path
 ) -> None:
     path = exported(tmp_path / "export.json", (units["alpha-1#2"], [annotation("4", marked("emotion", 0, 1, (9, 5)))]))
     take(study, path)
@@ -192,42 +195,48 @@ def test_a_mark_over_several_messages_is_evidence_in_each(
             "validation, helpfulness, safety, overall without an answer",
         ),
         ([annotation(), annotation("5")], "annotator 1 has rated this unit twice"),
-        ([annotation("4", marked("emotion", 3, 3, (0, 400)))], "an annotation holds what the configuration does not"),
-        ([annotation("4", marked("emotion", 3, 3, (0, 4), text="Else"))], "an annotation holds what"),
-        ([annotation("4", marked("emotion", 9, 9, (0, 1)))], "an annotation holds what"),
-        ([annotation("4", {"from_name": "answer-emotion", "value": {"choices": ["1", "2"]}})], "an annotation holds"),
-        ([annotation("4", {"from_name": "answer-emotion", "value": None})], "an annotation holds"),
-        ([annotation() | {"result": "x"}], "this is no annotation of Label Studio"),
-        (["x"], "this is no annotation of Label Studio"),
+        (
+            [annotation("4", marked("emotion", 3, 3, (0, 400)))],
+            "an annotation has a result that",
+        ),
+        ([annotation("4", marked("emotion", 3, 3, (0, 4), text="Else"))], "has a result that"),
+        ([annotation("4", marked("emotion", 9, 9, (0, 1)))], "has a result that"),
+        (
+            [annotation("4", {"from_name": "answer-emotion", "value": {"choices": ["1", "2"]}})],
+            "an annotation has a result",
+        ),
+        ([annotation("4", {"from_name": "answer-emotion", "value": None})], "has a result that"),
+        ([annotation() | {"result": "x"}], "this is not an annotation of Label Studio"),
+        (["x"], "this is not an annotation of Label Studio"),
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_taken_in(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path, made: list[Any], reason: str
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path, made: list[Any], reason: str
 ) -> None:
     path = exported(tmp_path / "export.json", (units["beta-2#1"], [annotation()]), (units["alpha-1#2"], made))
     before = list(study.ratings())
-    with pytest.raises(InputError, match=rf"nothing was taken in.*export\.json:2: .*{reason}"):
+    with pytest.raises(InputError, match=rf"nothing was imported.*export\.json:2: .*{reason}"):
         take(study, path)
     assert list(study.ratings()) == before
 
 
 def test_words_that_the_unit_does_not_hold_are_no_evidence(
-    study: Study, units: dict[str, Outgoing], tmp_path: Path
+    study: Study, units: dict[str, ExportedUnit], tmp_path: Path
 ) -> None:
     path = exported(tmp_path / "export.json", (units["beta-2#1"], [annotation("4", marked("emotion", 0, 0, (0, 60)))]))
     content = json.loads(path.read_text())
     content[0]["data"]["talk"][0]["text"] = "changed " * 20
     path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="words are marked that this unit does not hold"):
+    with pytest.raises(InputError, match="the marked words are not in this unit"):
         take(study, path)
     assert [rater.name for rater in study.raters()] == ["openai:sharp-judge"]
 
 
-def test_one_name_for_several_people_is_refused(study: Study, units: dict[str, Outgoing], tmp_path: Path) -> None:
+def test_one_name_for_several_people_is_refused(study: Study, units: dict[str, ExportedUnit], tmp_path: Path) -> None:
     path = exported(
         tmp_path / "export.json", (units["beta-2#1"], [annotation(by=1)]), (units["alpha-1#1"], [annotation(by=2)])
     )
-    for raters in (Raters("Ada"), Raters(about={"profession": "nurse"})):
+    for raters in (RaterInfo("Ada"), RaterInfo(info={"profession": "nurse"})):
         with pytest.raises(InputError, match=r"2 people rated \(1, 2\): name each with --rater ID=NAME"):
             take(study, path, raters)
 
@@ -236,7 +245,7 @@ def test_one_name_for_several_people_is_refused(study: Study, units: dict[str, O
     ("text", "reason"),
     [
         ("{}", "is not an export of Label Studio"),
-        ("[", "is no JSON file"),
+        ("[", "is not a JSON file"),
         ('[{"unit": "u1", "answer-emotion": "4"}]', "as JSON, not JSON-MIN"),
         ("[3]", "as JSON, not JSON-MIN"),
         ('[{"data": {}, "annotations": [{"result": []}]}]', "has no 'unit' in its data"),
@@ -267,7 +276,7 @@ answer = {
 def test_label_studios_own_validator_takes_what_we_write_and_refuses_wrong_values(
     study: Study, in_partners: Callable[[str, Any], Any], instrument: Any
 ) -> None:
-    outgoing = hand_out(study, instrument, "label-studio")
+    outgoing = export_units(study, instrument, "label-studio")
     words = ["1", "5", "cannot judge"] if instrument is EMPATHY else ["met", "not met", "cannot judge"]
     right = [[chosen(item.id, word) for item in instrument.items] for word in words]
     first = instrument.items[0].id
@@ -283,8 +292,8 @@ def test_label_studios_own_validator_takes_what_we_write_and_refuses_wrong_value
         [marked(first, 0, 0, (-1, 3))],
     ]
     given = {
-        "config": exchange_formats.config(instrument),
-        "tasks": [exchange_formats.task(entry) for entry in outgoing] + [{"data": {"unit": "u1"}}],
+        "config": exchange_formats.label_studio_config(instrument),
+        "tasks": [exchange_formats.label_studio_task(entry) for entry in outgoing] + [{"data": {"unit": "u1"}}],
         "results": right + wrong,
     }
     answer = in_partners(VALIDATE, given)
@@ -295,7 +304,7 @@ def test_label_studios_own_validator_takes_what_we_write_and_refuses_wrong_value
 
 @pytest.mark.slow
 def test_what_label_studios_sdk_makes_of_our_configuration_is_taken_in(
-    study: Study, units: dict[str, Outgoing], in_partners: Callable[[str, Any], Any], tmp_path: Path
+    study: Study, units: dict[str, ExportedUnit], in_partners: Callable[[str, Any], Any], tmp_path: Path
 ) -> None:
     """An annotation that the SDK itself builds for the configuration and its choices is read back as it was meant."""
     program = """
@@ -307,9 +316,9 @@ for item, word in given["answers"].items():
     answer.append(region._dict())
 """
     answers = {item.id: word for item, word in zip(EMPATHY.items, ["1", "2", "3", "4", "cannot judge"], strict=True)}
-    result = in_partners(program, {"config": exchange_formats.config(EMPATHY), "answers": answers})
+    result = in_partners(program, {"config": exchange_formats.label_studio_config(EMPATHY), "answers": answers})
     path = exported(tmp_path / "export.json", (units["alpha-1#1"], [annotation() | {"result": result}]))
-    take(study, path, Raters("Ada"))
+    take(study, path, RaterInfo("Ada"))
     own = {rating.item: str(rating.outcome) for rating in study.ratings() if rating.rater == "Ada"}
     assert list(own.values()) == ["1", "2", "3", "4", "ABSTAINED"]
     assert Outcome.of(4) in {rating.outcome for rating in study.ratings()}

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from attunement.annotation import exchange_formats
-from attunement.annotation.exchange_ratings import Outgoing, Raters, Taken, hand_out, take_in
+from attunement.annotation.exchange import ExportedUnit, ImportResult, RaterInfo, export_units, import_answers
 from attunement.errors import InputError
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Round
 from attunement.store import Study, scored_conversations
 from tests.annotation.exchange.builders import COACHING, EMPATHY, SCRIPT, by_id, study_of_talks
 from tests.workbooks import workbook
 
-ADA = Raters("Ada")
+ADA = RaterInfo("Ada")
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def study(tmp_path: Path) -> Iterator[Study]:
 
 
 @pytest.fixture
-def outgoing(study: Study, tmp_path: Path) -> list[Outgoing]:
-    made = hand_out(study, COACHING, "csv")
+def outgoing(study: Study, tmp_path: Path) -> list[ExportedUnit]:
+    made = export_units(study, COACHING, "csv")
     exchange_formats.write_sheet(tmp_path, COACHING, made)
     return made
 
@@ -54,11 +54,11 @@ def write(path: Path, lines: list[dict[str, str]]) -> None:
         writer.writerows(lines)
 
 
-def take(study: Study, path: Path, raters: Raters = ADA) -> Taken:
-    return take_in(study, exchange_formats.read_sheet(path), raters)
+def take(study: Study, path: Path, raters: RaterInfo = ADA) -> ImportResult:
+    return import_answers(study, exchange_formats.read_sheet(path), raters)
 
 
-def test_the_sheet_to_read_holds_every_message_as_text(outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_the_sheet_to_read_holds_every_message_as_text(outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     token = by_id(outgoing)["alpha-1"].token
     own = [row for row in rows(tmp_path / exchange_formats.TO_READ) if row["unit"] == token]
     assert [(row["turn"], row["speaker"]) for row in own] == [
@@ -70,13 +70,13 @@ def test_the_sheet_to_read_holds_every_message_as_text(outgoing: list[Outgoing],
     assert own[2]["text"] == SCRIPT
 
 
-def test_no_message_becomes_a_formula_of_the_spreadsheet(outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_no_message_becomes_a_formula_of_the_spreadsheet(outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     texts = [row["text"] for row in rows(tmp_path / exchange_formats.TO_READ)]
     assert "'=HYPERLINK(1) is what I say" in texts
     assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r")) for text in texts)
 
 
-def test_the_sheet_to_fill_has_a_cell_for_everything_that_is_asked(outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_the_sheet_to_fill_has_a_cell_for_every_question(outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     filled = {row["unit"]: row for row in rows(tmp_path / exchange_formats.TO_FILL)}
     assert len(filled) == 3
     for entry in outgoing:
@@ -86,16 +86,16 @@ def test_the_sheet_to_fill_has_a_cell_for_everything_that_is_asked(outgoing: lis
 
 
 def test_the_reply_to_rate_is_pointed_out(study: Study, tmp_path: Path) -> None:
-    units = by_id(hand_out(study, EMPATHY, "csv"))
+    units = by_id(export_units(study, EMPATHY, "csv"))
     exchange_formats.write_sheet(tmp_path, EMPATHY, [units["gamma-3#2"]])
     assert [row["rate this reply"] for row in rows(tmp_path / exchange_formats.TO_READ)] == ["", "", "", "yes"]
 
 
-def test_a_filled_sheet_becomes_ratings_of_a_person(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_a_filled_sheet_becomes_ratings_of_a_person(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     units = by_id(outgoing)
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {units["alpha-1"].token: {"CQ8": "not met", "CQ1": "cannot judge", "note": " Too harsh. "}}, all="met")
-    taken = take(study, path, Raters("Ada", about={"profession": "nurse"}))
+    taken = take(study, path, RaterInfo("Ada", info={"profession": "nurse"}))
     assert (taken.units, taken.new, taken.known, taken.unrated) == (3, sum(len(u.due) for u in outgoing), 0, 0)
     (ada,) = taken.raters.values()
     assert (ada.name, ada.kind, ada.settings) == ("Ada", RaterKind.PERSON, {"profession": "nurse"})
@@ -118,7 +118,7 @@ def test_rules_of_the_instrument_speak_about_people_too(study: Study, tmp_path: 
     from tests.builders import talk
 
     study.save_conversations([talk(("I want to kill myself tonight.", "Nice weather."), id="crisis")])
-    (unit,) = [entry for entry in hand_out(study, EMPATHY, "csv") if entry.unit.conversation.id == "crisis"]
+    (unit,) = [entry for entry in export_units(study, EMPATHY, "csv") if entry.unit.conversation.id == "crisis"]
     exchange_formats.write_sheet(tmp_path, EMPATHY, [unit])
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="5")
     take(study, tmp_path / exchange_formats.TO_FILL)
@@ -126,7 +126,7 @@ def test_rules_of_the_instrument_speak_about_people_too(study: Study, tmp_path: 
     assert [rule.rule for rule in spoken[0]] == ["crisis_needs_resources"]
 
 
-def test_units_without_any_answer_are_left_for_later(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_units_without_any_answer_are_unrated(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     unit = by_id(outgoing)["beta-2"]
     fill(tmp_path / exchange_formats.TO_FILL, {unit.token: dict.fromkeys(unit.due, "YES")})
     taken = take(study, tmp_path / exchange_formats.TO_FILL)
@@ -134,7 +134,7 @@ def test_units_without_any_answer_are_left_for_later(study: Study, outgoing: lis
 
 
 def test_a_sheet_from_a_spreadsheet_in_another_country_is_read(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     fill(tmp_path / exchange_formats.TO_FILL, {}, delimiter=";", all="met")
     assert take(study, tmp_path / exchange_formats.TO_FILL).units == 3
@@ -146,23 +146,23 @@ def test_a_sheet_from_a_spreadsheet_in_another_country_is_read(
         ({"CQ2": "7"}, r"to-fill\.csv:\d: CQ2 is '7', and the answers are met, not met, does not apply or"),
         ({"CQ1": ""}, r"to-fill\.csv:\d: CQ1 without an answer, but others of the unit have one"),
         ({"CQ8": "does not apply"}, r"to-fill\.csv:\d: CQ8 is 'does not apply', and the answers are met, not met or"),
-        ({"unit": "u0123"}, r"to-fill\.csv:\d: 'u0123' was not handed out from this study"),
+        ({"unit": "u0123"}, r"to-fill\.csv:\d: 'u0123' was not exported from this study"),
         ({"unit": ""}, r"to-fill\.csv:\d: the column 'unit' is empty"),
     ],
 )
 def test_what_does_not_fit_is_named_by_row_and_nothing_is_taken_in(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path, cells: dict[str, str], reason: str
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path, cells: dict[str, str], reason: str
 ) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {by_id(outgoing)["gamma-3"].token: cells}, all="met")
     before = list(study.ratings())
-    with pytest.raises(InputError, match=f"nothing was taken in.*{reason}"):
+    with pytest.raises(InputError, match=f"nothing was imported.*{reason}"):
         take(study, path)
     assert list(study.ratings()) == before
     assert [rater.name for rater in study.raters()] == ["openai:sharp-judge"]
 
 
-def test_every_row_that_does_not_fit_is_named(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_every_row_that_does_not_fit_is_named(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {entry.token: {"CQ1": f"{n}9"} for n, entry in enumerate(outgoing, 1)}, all="met")
     with pytest.raises(InputError) as raised:
@@ -174,7 +174,7 @@ def test_every_row_that_does_not_fit_is_named(study: Study, outgoing: list[Outgo
 
 
 def test_answers_to_what_is_not_asked_are_left_out_and_counted(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {by_id(outgoing)["beta-2"].token: {"CP7": "met"}}, all="met")
@@ -184,16 +184,16 @@ def test_answers_to_what_is_not_asked_are_left_out_and_counted(
     assert "CP7" not in short
 
 
-def test_a_unit_that_stands_twice_is_refused(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_a_unit_that_stands_twice_is_refused(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {}, all="met")
     copy = tmp_path / "again.csv"
     copy.write_bytes(path.read_bytes())
     with pytest.raises(InputError, match=r"again\.csv:2, 3, 4: Ada has rated this unit twice"):
-        take_in(study, [*exchange_formats.read_sheet(path), *exchange_formats.read_sheet(copy)], ADA)
+        import_answers(study, [*exchange_formats.read_sheet(path), *exchange_formats.read_sheet(copy)], ADA)
 
 
-def test_what_the_study_holds_stands(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_what_the_study_holds_stands(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {}, all="met")
     first = take(study, path)
@@ -208,28 +208,28 @@ def test_what_the_study_holds_stands(study: Study, outgoing: list[Outgoing], tmp
 
 
 def test_a_person_whom_the_study_knows_is_the_same_person(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     known = study.save_rater("Ada", RaterKind.PERSON, {"person": "x1", "profession": "nurse"})
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
     assert list(take(study, tmp_path / exchange_formats.TO_FILL).raters.values()) == [known]
 
 
-def test_a_judge_of_the_same_name_is_somebody_else(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_a_judge_of_the_same_name_is_somebody_else(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
-    taken = take(study, tmp_path / exchange_formats.TO_FILL, Raters("openai:sharp-judge"))
+    taken = take(study, tmp_path / exchange_formats.TO_FILL, RaterInfo("openai:sharp-judge"))
     (rater,) = taken.raters.values()
     assert rater.kind is RaterKind.PERSON
     assert rater.name != "openai:sharp-judge"
 
 
-def test_somebody_must_have_rated(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_somebody_must_have_rated(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
     with pytest.raises(InputError, match="name them with --rater"):
-        take(study, tmp_path / exchange_formats.TO_FILL, Raters())
+        take(study, tmp_path / exchange_formats.TO_FILL, RaterInfo())
 
 
-def test_another_file_is_no_sheet(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_another_file_is_no_sheet(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="there is no column 'unit'"):
@@ -241,7 +241,7 @@ def test_another_file_is_no_sheet(study: Study, outgoing: list[Outgoing], tmp_pa
 
 
 def test_ratings_belong_to_the_version_of_the_instrument_that_was_handed_out(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     newer = COACHING.model_copy(update={"version": "9", "title": "Changed"})
     study.save_instrument(newer)
@@ -251,13 +251,13 @@ def test_ratings_belong_to_the_version_of_the_instrument_that_was_handed_out(
 
 
 def test_a_column_that_was_taken_out_is_named_and_one_that_was_added_is_not_read(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {}, all="met")
     filled = [{f" {name} ": cell for name, cell in row.items() if name != "CQ2"} for row in rows(path)]
     write(path, filled)
-    with pytest.raises(InputError, match=r"to-fill\.csv:2, 3, 4: there is no column CQ2; put it back"):
+    with pytest.raises(InputError, match=r"to-fill\.csv:2, 3, 4: there is no column CQ2; restore it"):
         take(study, path)
     write(path, [{**row, "CQ2": "met", "my thoughts": "hm"} for row in filled])
     taken = take(study, path)
@@ -265,21 +265,21 @@ def test_a_column_that_was_taken_out_is_named_and_one_that_was_added_is_not_read
 
 
 def test_a_unit_that_was_handed_out_twice_is_still_one_unit(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     again = tmp_path / "again"
     again.mkdir()
-    exchange_formats.write_sheet(again, COACHING, hand_out(study, COACHING, "csv"))
+    exchange_formats.write_sheet(again, COACHING, export_units(study, COACHING, "csv"))
     first, second = tmp_path / exchange_formats.TO_FILL, again / exchange_formats.TO_FILL
     fill(first, {}, all="met")
     fill(second, {}, all="not met")
     with pytest.raises(InputError, match="Ada has rated this unit twice"):
-        take_in(study, [*exchange_formats.read_sheet(first), *exchange_formats.read_sheet(second)], ADA)
+        import_answers(study, [*exchange_formats.read_sheet(first), *exchange_formats.read_sheet(second)], ADA)
     assert take(study, first).new > 0
     assert take(study, second).differing.count > 0
 
 
-def test_a_file_without_a_unit_is_the_wrong_file(study: Study, outgoing: list[Outgoing], tmp_path: Path) -> None:
+def test_a_file_without_a_unit_is_the_wrong_file(study: Study, outgoing: list[ExportedUnit], tmp_path: Path) -> None:
     path = tmp_path / "empty.csv"
     for text in ("", "unit,CQ1,note\n", "unit,CQ1,note\n,,\n"):
         path.write_text(text)
@@ -288,7 +288,7 @@ def test_a_file_without_a_unit_is_the_wrong_file(study: Study, outgoing: list[Ou
 
 
 def test_a_workbook_is_read_and_its_wrong_cells_are_named_by_row(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     pytest.importorskip("python_calamine")
     fill(tmp_path / exchange_formats.TO_FILL, {}, all="met")
@@ -309,22 +309,22 @@ def test_a_workbook_is_read_and_its_wrong_cells_are_named_by_row(
 
 
 def test_that_somebody_was_blind_is_kept_with_them_and_does_not_make_them_two(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path
 ) -> None:
     path = tmp_path / exchange_formats.TO_FILL
     fill(path, {}, all="met")
-    blind = take(study, path, Raters("Ada", about={"profession": "nurse"}, blind=True))
+    blind = take(study, path, RaterInfo("Ada", info={"profession": "nurse"}, blind=True))
     (ada,) = blind.raters.values()
     assert ada.settings == {"profession": "nurse", "blind": True}
-    for later in (Raters("Ada", blind=True), Raters("Ada"), Raters("Ada", about={"profession": "nurse"})):
+    for later in (RaterInfo("Ada", blind=True), RaterInfo("Ada"), RaterInfo("Ada", info={"profession": "nurse"})):
         assert list(take(study, path, later).raters.values()) == [ada]
-    (other,) = take(study, path, Raters("Ada", blind=False)).raters.values()
+    (other,) = take(study, path, RaterInfo("Ada", blind=False)).raters.values()
     assert other.key != ada.key
 
 
 @pytest.mark.parametrize("text", [b"unit\rCQ1\rnote\r", "unit\tCQ1\r\nx\tmet\r\n".encode("utf-16")])
 def test_a_sheet_saved_in_another_kind_of_text_is_refused_with_what_to_do(
-    study: Study, outgoing: list[Outgoing], tmp_path: Path, text: bytes
+    study: Study, outgoing: list[ExportedUnit], tmp_path: Path, text: bytes
 ) -> None:
     path = tmp_path / "mac.csv"
     path.write_bytes(text)

@@ -1,6 +1,6 @@
 import pytest
 
-from attunement.annotation.exchange_ratings import allowed, choices, guide, is_blank, outcome_of
+from attunement.annotation.exchange import allowed_answers, choices, is_blank, parse_answer, rater_guide
 from attunement.instruments import load
 from attunement.ratings import ABSTAINED, Outcome
 
@@ -23,22 +23,22 @@ MAY_BE_NA = next(item for item in COACHING.items if item.na_valid)
     ],
 )
 def test_a_criterion_is_answered_in_words(written: str, meant: str) -> None:
-    assert outcome_of(written, COACHING, MAY_BE_NA) == Outcome.of(meant)
+    assert parse_answer(written, COACHING, MAY_BE_NA) == Outcome.of(meant)
 
 
 @pytest.mark.parametrize(("written", "meant"), [("4", 4), (" 4.0", 4), (5, 5), (1.0, 1)])
 def test_a_dimension_is_answered_in_numbers(written: object, meant: int) -> None:
-    assert outcome_of(written, EMPATHY, EMOTION) == Outcome.of(meant)
+    assert parse_answer(written, EMPATHY, EMOTION) == Outcome.of(meant)
 
 
 @pytest.mark.parametrize("written", ["6", "0", "4.5", "met", "NA", True, "four", [4], {"x": 1}, "1e400", "ERROR"])
 def test_what_is_not_on_the_scale_is_no_answer(written: object) -> None:
-    assert outcome_of(written, EMPATHY, EMOTION) is None
+    assert parse_answer(written, EMPATHY, EMOTION) is None
 
 
 def test_cannot_judge_is_apart_from_does_not_apply() -> None:
-    assert outcome_of("Cannot judge", COACHING, NEVER_NA) == ABSTAINED == outcome_of("?", EMPATHY, EMOTION)
-    assert outcome_of("does not apply", COACHING, NEVER_NA) is None
+    assert parse_answer("Cannot judge", COACHING, NEVER_NA) == ABSTAINED == parse_answer("?", EMPATHY, EMOTION)
+    assert parse_answer("does not apply", COACHING, NEVER_NA) is None
     assert [choice.word for choice in choices(COACHING, NEVER_NA)] == ["met", "not met", "cannot judge"]
 
 
@@ -48,13 +48,13 @@ def test_blank_is_no_answer() -> None:
 
 
 def test_the_answers_are_named_in_one_line() -> None:
-    assert allowed(EMPATHY, EMOTION) == "1 to 5 or cannot judge"
-    assert allowed(COACHING, MAY_BE_NA) == "met, not met, does not apply or cannot judge"
+    assert allowed_answers(EMPATHY, EMOTION) == "1 to 5 or cannot judge"
+    assert allowed_answers(COACHING, MAY_BE_NA) == "met, not met, does not apply or cannot judge"
 
 
 def test_the_guide_tells_what_answers_mean_and_not_what_they_cost() -> None:
-    text = guide(EMPATHY)
+    text = rater_guide(EMPATHY)
     assert "- 1: Poor: Passes over the feelings" in text
     assert "1 or 2? 1 when nothing in the reply responds" in text
-    assert "weight" not in guide(COACHING).lower()
-    assert "Here YES reads “met”" in guide(COACHING)
+    assert "weight" not in rater_guide(COACHING).lower()
+    assert "Here YES reads “met”" in rater_guide(COACHING)

@@ -1,0 +1,458 @@
+"""Units that people rate in another tool: what is exported, and how their answers are checked and imported.
+
+A unit without any answer counts as not rated yet and is left out. A unit with only some of its answers is reported as
+a problem. Answers to items that are not asked of a unit are counted and left out. Where the study already has another
+answer, the study's answer is kept.
+
+An export holds neither the system, the id of the conversation, its metadata nor any rating.
+
+People do not read a bare YES or NO: a criterion is met or not met. An answer is accepted only where it can mean one
+thing.
+"""
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from attunement import evidence, rules
+from attunement.annotation.answers import answers_of, due_items
+from attunement.conversations import Unit, UnitKind, units
+from attunement.conversations.messages import Place
+from attunement.errors import InputError, StudyError
+from attunement.evidence import CitationStatus, Finding
+from attunement.instruments import Instrument, Item, Value
+from attunement.instruments.model import Scores
+from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating
+from attunement.store import Rater, StoredConversation, StoredRating, Study, now
+from attunement.store.import_files import Few, read_answer
+from attunement.store.samples import Handed, handed, save_hand_out
+from attunement.store.study import unmarked
+
+
+class ExportedUnit(NamedTuple):
+    token: str
+    unit: Unit
+    due: tuple[str, ...]  # the items that are asked about it
+
+
+class Message(NamedTuple):
+    """One message of a unit as a rater reads it."""
+
+    turn: int
+    speaker: Literal["user", "assistant"]
+    text: str
+    rated: bool  # whether this is the reply that is rated; False everywhere if the unit is a conversation
+
+
+def export_units(
+    study: Study, instrument: Instrument, format: str, keys: Collection[int] | None = None
+) -> list[ExportedUnit]:
+    """Give every unit of the conversations with these keys (or of all) a token, and shuffle the conversations.
+
+    Replies of one conversation stay together and in order, because they are easier to read that way.
+
+    Raises:
+        StudyError: There is no conversation.
+    """
+    wanted = None if keys is None else set(keys)
+    conversations = [
+        (stored.key, list(units(stored.conversation, UnitKind(instrument.unit), study.responses(instrument.id))))
+        for stored in study.conversations()
+        if wanted is None or stored.key in wanted
+    ]
+    if not conversations:
+        raise StudyError(f"{study.place} has no conversation to export")
+    secrets.SystemRandom().shuffle(conversations)
+    flat = [(key, unit) for key, own in conversations for unit in own]
+    tokens = save_hand_out(study, instrument, format, [(key, unit.turn) for key, unit in flat])
+    return [
+        ExportedUnit(token, unit, due_items(instrument, unit)) for token, (_, unit) in zip(tokens, flat, strict=True)
+    ]
+
+
+def messages(unit: Unit) -> Iterator[Message]:
+    """The messages of a unit. A conversation that the assistant opens has no first user message."""
+    for number, turn in enumerate(unit.turns, 1):
+        if turn.user:
+            yield Message(number, "user", turn.user, rated=False)
+        yield Message(number, "assistant", turn.assistant, rated=number == unit.turn)
+
+
+def new_folder(folder: Path) -> Path:
+    """Create the folder that the files are exported to.
+
+    Raises:
+        InputError: It has files in it already, or cannot be created.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+        has_files = any(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be created: {error.strerror or error}") from error
+    if has_files:
+        raise InputError(f"there are files in {folder} already: name a new folder")
+    return folder
+
+
+CANNOT_JUDGE = "cannot judge"
+NOT_ASKED = "–"  # in a spreadsheet, where an item is not asked of a conversation
+
+_WORDS: dict[Value, str] = {"YES": "met", "NO": "not met", "NA": "does not apply"}
+_VALUES = {word: value for value, word in _WORDS.items()}
+
+
+class Choice(NamedTuple):
+    """An answer that a person can give."""
+
+    word: str  # on screen and in files
+    hint: str  # what it means for this item; may be empty
+
+
+def choices(instrument: Instrument, item: Item) -> Iterator[Choice]:
+    """The answers to an item in order; "cannot judge" comes last and is not the same as "does not apply"."""
+    for answer in answers_of(instrument, item):
+        if isinstance(answer, int):
+            anchor = item.anchors.get(answer)
+            label = f"{anchor.label}: " if anchor and anchor.label else ""
+            yield Choice(str(answer), f"{label}{anchor.text}" if anchor else "")
+        else:
+            meaning = next((text for key, text in item.meanings.items() if key == answer), "")
+            yield Choice(_WORDS[answer], meaning or (item.na_note if answer == "NA" else ""))
+    yield Choice(CANNOT_JUDGE, "You have no valid way to know.")
+
+
+def is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in {"", NOT_ASKED, "-"})
+
+
+def parse_answer(value: Any, instrument: Instrument, item: Item) -> Outcome | None:
+    """The outcome that a person's answer means; None if it is not an answer to this item."""
+    if isinstance(value, str):
+        word = " ".join(value.split()).lower()
+        if word in {CANNOT_JUDGE, "abstained", "?"}:
+            return ABSTAINED
+        value = _VALUES.get(word, value)
+    outcome = read_answer(value, instrument)
+    return outcome if outcome is not None and outcome.value in answers_of(instrument, item) else None
+
+
+def allowed_answers(instrument: Instrument, item: Item) -> str:
+    """The answers to an item in one line."""
+    words = [choice.word for choice in choices(instrument, item)]
+    if isinstance(instrument.scale, Scores):
+        words = [f"{instrument.scale.lowest} to {instrument.scale.highest}", CANNOT_JUDGE]
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def rater_guide(instrument: Instrument) -> str:
+    """What a rater has to know, as plain text: the rules, and for each item its meaning, answers and boundary cases.
+
+    Weights and thresholds are left out: a rater who knows what an answer costs answers differently.
+    """
+    parts = [instrument.title, instrument.about, *guidance(instrument)]
+    for item in instrument.items:
+        parts += [f"{item.id}: {item.title}", item.definition]
+        parts += [f"- {choice.word}: {choice.hint}" for choice in choices(instrument, item) if choice.hint]
+        parts += [*boundary_rules(item), *item.edge_cases]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def guidance(instrument: Instrument) -> Iterator[str]:
+    """The rules for every item, with the words in which answers are given here."""
+    yield from instrument.guidance
+    if not isinstance(instrument.scale, Scores):
+        yield "Here YES reads “met”, NO “not met” and NA “does not apply”. “Cannot judge” is an answer too."
+
+
+def boundary_rules(item: Item) -> list[str]:
+    """The rules for choosing between two answers, one line each."""
+    return [
+        f"{boundary.between[0]} or {boundary.between[1]}? {boundary.text}" if boundary.between else boundary.text
+        for boundary in item.boundaries
+    ]
+
+
+class MarkedText(NamedTuple):
+    """Words that a rater marked for an item; `start` and `end` count characters of the exported message."""
+
+    item: str
+    message: int  # its position in the unit, from 0
+    start: int
+    end: int
+
+
+class UnitAnswers(NamedTuple):
+    """One person's answers about one unit, as found in a file."""
+
+    place: Place
+    token: str
+    rater: str | None  # what the file calls the person, if it names them
+    answers: Mapping[str, Any]  # by item, as the format names it; blank or absent means no answer
+    notes: Mapping[str, str] = {}
+    marked: Sequence[MarkedText] = ()
+    at: str = ""
+    has_columns: bool = False  # whether the file has a column for each item, so that an absent one was removed
+
+
+class Problem(NamedTuple):
+    place: Place
+    reason: str
+
+
+ItemNames = Callable[[Instrument], Mapping[str, str]]
+"""How a format names the items of an instrument: its own name → the item's id."""
+
+
+class RaterInfo(NamedTuple):
+    """Who rated, according to the user."""
+
+    only: str | None = None
+    """The name of the one person who gave all answers."""
+    names: Mapping[str, str] = {}
+    """Names of people by their id in the file."""
+    info: Mapping[str, Any] = {}
+    """Profession, years of experience, and so on of the one person."""
+    blind: bool | None = None
+    """Whether they were blind to the system and to other ratings; None: not known."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the study stores about them."""
+        return {**self.info, **({} if self.blind is None else {"blind": self.blind})}
+
+    def name(self, id: str | None) -> str | None:
+        """The name of the person whom a file calls `id`; None if it is not known."""
+        return self.only or (None if id is None else self.names.get(id, f"annotator {id}"))
+
+
+@dataclass
+class ImportResult:
+    units: int = 0
+    new: int = 0  # ratings
+    known: int = 0  # ratings that the study had already
+    differing: Few = field(default_factory=Few)  # known ratings with another answer in the study, which is kept
+    unrated: int = 0  # units without any answer
+    not_asked: int = 0  # answers to items that are not asked of so short a conversation; left out
+    unread: dict[str, None] = field(default_factory=dict[str, None])  # names in the files that are not an item's
+    raters: dict[str, Rater] = field(default_factory=dict[str, Rater])
+
+
+def import_answers(
+    study: Study, entries: Iterable[UnitAnswers | Problem], raters: RaterInfo, item_names: ItemNames | None = None
+) -> ImportResult:
+    """Save what people answered about exported units as ratings of the main round.
+
+    `item_names` is needed for a format that does not name items by their ids.
+
+    Raises:
+        InputError: There are problems; the message lists them with their places, and nothing was saved.
+    """
+    work = _Import(study, raters, item_names)
+    for entry in entries:
+        if isinstance(entry, Problem):
+            work.report(*entry)
+        else:
+            work.check(entry)
+    work.raise_problems()
+    return work.save()
+
+
+_SHOWN = 50
+"""Rows that are named for one problem: it is the rater's own file, and each of them has to be corrected."""
+
+
+class _CompleteUnit(NamedTuple):
+    """A unit for which one person answered every item that is due."""
+
+    exported: Handed
+    instrument: Instrument
+    outcomes: dict[str, Outcome]
+    given: UnitAnswers
+
+
+class _Import:
+    def __init__(self, study: Study, raters: RaterInfo, item_names: ItemNames | None) -> None:
+        self._study, self._raters, self._item_names = study, raters, item_names
+        self._exported = handed(study)
+        self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
+        self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
+        self._problems: dict[str, list[Place]] = {}
+        self._result = ImportResult()
+        self._complete: dict[tuple[str, Handed], _CompleteUnit] = {}
+        """By the name of the person and the unit, which may have been exported more than once."""
+        self._rater_ids: set[str | None] = set()
+
+    def report(self, place: Place, reason: str) -> None:
+        self._problems.setdefault(reason, []).append(place)
+
+    def check(self, given: UnitAnswers) -> None:
+        exported = self._exported.get(given.token)
+        if exported is None:
+            self.report(given.place, f"{given.token[:40]!r} was not exported from this study")
+            return
+        instrument = self._instruments[exported.instrument]
+        if self._item_names:
+            ids = self._item_names(instrument)
+            given = given._replace(
+                answers={ids.get(name, name): value for name, value in given.answers.items()},
+                notes={ids.get(name, name): text for name, text in given.notes.items()},
+            )
+        length = exported.turn or self._turns[exported.conversation]
+        due = [item.id for item in instrument.items if item.minimum_turns <= length]
+        if given.answers and not given.answers.keys() & instrument.item_hashes.keys():
+            self.report(given.place, f"there is no answer to any item of {instrument.id}; is it the right file?")
+            return
+        if all(is_blank(given.answers.get(item)) for item in due):
+            self._result.unrated += 1
+            return
+        self._rater_ids.add(given.rater)
+        name = self._raters.name(given.rater)
+        if name is None:
+            self.report(given.place, "the rater is not known; name them with --rater")
+        elif (name, exported) in self._complete:
+            self.report(given.place, f"{name} has rated this unit twice: remove one of the two")
+        elif outcomes := self._outcomes(given, instrument, due):
+            self._complete[name, exported] = _CompleteUnit(exported, instrument, outcomes, given)
+        for item, value in given.answers.items():
+            if item not in due and not is_blank(value):
+                if item in instrument.item_hashes:
+                    self._result.not_asked += 1
+                else:
+                    self._result.unread[item] = None
+
+    def _outcomes(self, given: UnitAnswers, instrument: Instrument, due: Sequence[str]) -> dict[str, Outcome] | None:
+        """The outcome of every item that is due, or None if there is a problem."""
+        outcomes: dict[str, Outcome] = {}
+        missing = [id for id in due if is_blank(given.answers.get(id))]
+        removed = [id for id in missing if given.has_columns and id not in given.answers]
+        if removed:
+            self.report(given.place, f"there is no column {', '.join(removed)}; restore it as it was exported")
+        if empty := [id for id in missing if id not in removed]:
+            self.report(given.place, f"{', '.join(empty)} without an answer, but others of the unit have one")
+        for id in due:
+            if id in missing:
+                continue
+            item, value = instrument.item(id), given.answers[id]
+            outcome = parse_answer(value, instrument, item)
+            if outcome is None:
+                allowed = allowed_answers(instrument, item)
+                self.report(given.place, f"{id} is {str(value)[:40]!r}, and the answers are {allowed}")
+            else:
+                outcomes[id] = outcome
+        return outcomes if len(outcomes) == len(due) else None
+
+    def raise_problems(self) -> None:
+        if self._problems:
+            listed = "; ".join(f"{_rows(places)}: {reason}" for reason, places in list(self._problems.items())[:_SHOWN])
+            raise InputError(f"nothing was imported, because of these problems: {listed}")
+        if len(self._rater_ids) > 1 and (self._raters.only or self._raters.info):
+            ids = sorted(str(id) for id in self._rater_ids)
+            raise InputError(
+                f"{len(ids)} people rated ({', '.join(ids)}): name each with --rater ID=NAME, and describe a person "
+                "with --about only if the file holds nobody else's answers"
+            )
+
+    def save(self) -> ImportResult:
+        """Save everything in one transaction, and compare it with what the study has already."""
+        result = self._result
+        needed = {unit.exported.conversation for unit in self._complete.values()}
+        conversations = {entry.key: entry for entry in self._study.conversations() if entry.key in needed}
+        # All evidence is checked before a rater is saved.
+        marked = {
+            name: _evidence(unit, conversations[unit.exported.conversation]) for name, unit in self._complete.items()
+        }
+        ratings: list[StoredRating] = []
+        for (name, exported), unit in self._complete.items():
+            rater = result.raters.get(name) or result.raters.setdefault(name, self._rater(name))
+            ratings += _ratings(unit, conversations[exported.conversation], rater, marked[name, exported])
+        before = {
+            (rater.key, entry.conversation, entry.turn, entry.item, entry.asked): entry.outcome
+            for rater in result.raters.values()
+            for entry in self._study.rated(sorted(conversations), rater)
+            if entry.repeat == 0
+        }
+        result.units = len(self._complete)
+        result.new = self._study.write([], ratings)
+        result.known = len(ratings) - result.new
+        for conversation, rater, rating in ratings:
+            stored = before.get((rater, conversation, rating.turn, rating.item, rating.asked))
+            if stored is not None and stored != rating.outcome:
+                where = f"{rating.item} of {rating.conversation} by {rating.rater}"
+                result.differing.add(f"{where} is {stored} there and {rating.outcome} here")
+        return result
+
+    def _rater(self, name: str) -> Rater:
+        """The study's rater of this name, unless the user gave other details about them."""
+        settings = self._raters.settings
+        people = [
+            rater
+            for rater in self._study.raters()
+            if rater.kind is RaterKind.PERSON and settings.items() <= rater.settings.items()
+        ]
+        known = [rater for rater in people if rater.name == name] or [
+            rater for rater in people if unmarked(rater.name, rater.kind, rater.settings) == name
+        ]
+        return known[0] if len(known) == 1 else self._study.save_rater(name, RaterKind.PERSON, settings)
+
+
+def _rows(places: Sequence[Place]) -> str:
+    """Rows after their file, which is named once."""
+    named: list[str] = []
+    file = ""
+    for place in places[:_SHOWN]:
+        named.append(str(place.line) if place.file == file else str(place))
+        file = place.file
+    more = len(places) - _SHOWN
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _ratings(
+    unit: _CompleteUnit, stored: StoredConversation, rater: Rater, marked: Mapping[str, Sequence[dict[str, Any]]]
+) -> Iterator[StoredRating]:
+    exported, instrument, outcomes, given = unit
+    applied = rules.apply(instrument, Unit(stored.conversation, exported.turn), outcomes)
+    for item, outcome in outcomes.items():
+        wording = instrument.item_hashes[item]
+        rating = Rating(
+            conversation=stored.conversation.identity,
+            turn=exported.turn,
+            item=item,
+            outcome=outcome,
+            rater=rater.name,
+            rater_kind=RaterKind.PERSON,
+            reasoning=given.notes.get(item, "").strip(),
+            evidence=tuple(marked.get(item, ())),
+            rules=applied.get(item, ()),
+            item_hash=wording,
+            asked=wording,
+            instrument=instrument.hash,
+            at=given.at or now(),
+        )
+        yield StoredRating(stored.key, rater.key, rating)
+
+
+def _evidence(unit: _CompleteUnit, stored: StoredConversation) -> dict[str, list[dict[str, Any]]]:
+    """Marked words by item, as the evidence of ratings.
+
+    Raises:
+        InputError: They are not in the conversation.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    texts = list(messages(Unit(stored.conversation, unit.exported.turn))) if unit.given.marked else []
+    for mark in unit.given.marked:
+        message = texts[mark.message] if 0 <= mark.message < len(texts) else None
+        if message is None or not 0 <= mark.start < mark.end <= len(message.text):
+            raise InputError(f"nothing was imported: {unit.given.place}: the marked words are not in this unit")
+        finding = Finding(
+            CitationStatus.FOUND,
+            (message.turn,),
+            message.text[mark.start : mark.end],
+            found_turn=message.turn,
+            speaker=message.speaker,
+            start=mark.start,
+            end=mark.end,
+        )
+        found.setdefault(mark.item, []).append(evidence.to_json(finding))
+    return found

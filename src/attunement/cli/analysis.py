@@ -620,7 +620,7 @@ def _print_figures(figures: "Figures", *, full: bool) -> None:
 
 
 def _drawn(table: "FigureTable") -> "Table":
-    from attunement.reports.terminal import line, plain_table
+    from attunement.reports.render_terminal import line, plain_table
 
     drawn = plain_table()
     drawn.padding = (0, 1, 0, 0)  # seven columns of figures beside a long name must fit into 80 columns

@@ -26,7 +26,8 @@ def list_() -> None:
     """
     from attunement.errors import InstrumentError
     from attunement.instruments import available, load_file
-    from attunement.instruments.page import mark, noun, visible
+    from attunement.reports.instrument_page import item_noun, version_mark
+    from attunement.reports.sanitize import visible
 
     paths: dict[str, Path] = {}
     for entry in available():
@@ -39,9 +40,9 @@ def list_() -> None:
         count = len(made.items)
         typer.echo(
             f"{typer.style(made.id, bold=True)}  version {visible(made.version)}, {origin}, "
-            f"version mark {mark(made.hash)}"
+            f"version mark {version_mark(made.hash)}"
         )
-        typer.echo(f"  {visible(made.title)}: {count} {noun(made, count)}, asked about each {made.unit}")
+        typer.echo(f"  {visible(made.title)}: {count} {item_noun(made, count)}, asked about each {made.unit}")
         if entry.id in paths:
             typer.echo(
                 f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or name it by its path."
@@ -65,31 +66,31 @@ def show(
     Example: attune instrument show coaching-v1 --html -o coaching.html
     """
     from attunement.instruments import load
-    from attunement.instruments.page import page
+    from attunement.reports.instrument_page import instrument_page
 
     if markdown and html:
         raise typer.BadParameter("--markdown and --html cannot be given together; choose one")
     if output:
         refuse_to_overwrite(output, force=force)
     ending = output.suffix.lower() if output and not (markdown or html) else ""
-    shown = page(load(name), item)
+    page = instrument_page(load(name), item)
     if markdown or ending == ".md":
-        from attunement.instruments.page_formats import markdown as as_markdown
+        from attunement.reports.render_markdown import markdown as as_markdown
 
-        text = as_markdown(shown)
+        text = as_markdown(page)
     elif html or ending in {".html", ".htm"}:
-        from attunement.instruments.page_formats import html as as_html
+        from attunement.reports.render_html import html_page
 
-        text = as_html(shown)
+        text = html_page(page, what="instrument")
     else:
         from rich.console import Console
 
-        from attunement.instruments.page_formats import WIDEST, draw
+        from attunement.reports.render_terminal import WIDEST, draw
 
         console = Console() if output is None else Console(width=WIDEST, color_system=None)
         # Captured, because rich would end the program with 1 when the reader of a pipe has seen enough.
         with console.capture() as drawn:
-            draw(shown, console)
+            draw(page, console)
         text = drawn.get()
     _put(text, output)
 
@@ -106,7 +107,7 @@ def lint(name: Name) -> None:
     from attunement.instruments import load
     from attunement.instruments.lint import Level
     from attunement.instruments.lint import lint as problems_of
-    from attunement.instruments.page import visible
+    from attunement.reports.sanitize import visible
 
     problems = problems_of(load(name))
     for problem in problems:

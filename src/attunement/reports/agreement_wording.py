@@ -14,9 +14,10 @@ from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import Details, Group, TrustCard, Verdict
 from attunement.errors import InputError
 from attunement.reports import svg
+from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.comparison_wording import p_words
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import Phrase, Tone, pluralize, share_words
+from attunement.reports.wording import pluralize, share_words
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate

@@ -8,6 +8,7 @@ from rich.console import Console
 from attunement.analysis.compare import Comparison, Row, Share, Side
 from attunement.analysis.compare import Kind as CompareKind
 from attunement.instruments import Scores
+from attunement.reports.blocks import Tone
 from attunement.reports.comparison_scope import Compared
 from attunement.reports.comparison_wording import (
     HEADS,
@@ -30,10 +31,10 @@ from attunement.reports.comparison_wording import (
 )
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.records import identity_record, instrument_record
+from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, line, phrase, plain_table
+from attunement.reports.render_terminal import bullets as bullets_of_terminal
 from attunement.reports.sanitize import in_a_line, plain, text_table
-from attunement.reports.terminal import QUIET, SIGNS, STYLES, line, names, phrase, plain_table
-from attunement.reports.terminal import bullets as bullets_of_terminal
-from attunement.reports.wording import Tone
+from attunement.reports.terminal import names
 from attunement.statistics.results import Interval, Undefined
 
 _TONES = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}

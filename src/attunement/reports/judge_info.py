@@ -11,8 +11,8 @@ from rich.console import Console
 from attunement.engine.budget import price_of
 from attunement.judges import Judge, JudgeOptions, hosted, is_dated, make_judge, model_family
 from attunement.judges.signals import rules_version
+from attunement.reports.render_terminal import line, plain_table
 from attunement.reports.sanitize import plain, text_table
-from attunement.reports.terminal import line, plain_table
 from attunement.scoring import is_signals
 from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 

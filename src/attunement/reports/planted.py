@@ -16,8 +16,9 @@ from rich.text import Text
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, State
-from attunement.reports.terminal import QUIET, heading, line, phrase
-from attunement.reports.wording import Answer, Phrase, Tone, answer, share_words
+from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.render_terminal import QUIET, heading, line, phrase
+from attunement.reports.wording import Answer, answer, share_words
 from attunement.scoring import Scorecard, Slot, Verdict
 from attunement.store import ScoredConversation
 

@@ -12,8 +12,6 @@ happens.
 import re
 from collections.abc import Iterable, Sequence
 
-from attunement.instruments.page import visible
-
 MARKS = "⟦⟧"
 """What stands around quoted evidence; the same signs inside a text are shown as square brackets."""
 
@@ -23,6 +21,20 @@ _REPLACED = (
     | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")  # these turn a line around
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates, which no terminal can be sent
     | dict(zip(map(ord, MARKS), "[]", strict=True))
+)
+
+
+def visible(text: str) -> str:
+    """`text` with its control characters drawn as signs, so that a file cannot steer the terminal or page it is on."""
+    return text.translate(_CONTROLS)
+
+
+# Unicode has a picture for each of the first 32 characters and for DEL; line breaks and tabs stay what they are. The
+# second row of controls has no pictures.
+_CONTROLS = (
+    {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+    | {0x7F: "\u2421"}
+    | dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 )
 
 

@@ -11,11 +11,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -23,28 +21,18 @@ from attunement.conversations import Identity
 from attunement.evidence import CitationStatus, Finding, Speaker
 from attunement.instruments import Instrument, Item, Scores
 from attunement.reports import wording
+from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Region, Said, View
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
 from attunement.reports.overview import Overview, Sheet, Tally
+from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, bullets, heading, line, phrase, plain_table
 from attunement.reports.rule_check import RuleCheck, fact_lines, pointer_words
 from attunement.reports.sanitize import MARKS, in_a_line, legible
-from attunement.reports.wording import VERDICTS, Answer, Phrase, Tone, pluralize, share_words
+from attunement.reports.wording import VERDICTS, Answer, pluralize, share_words
 from attunement.scoring import Flips, Scorecard, Slot, Verdict
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as figures
 from attunement.signals.pointers import PointerKind, country_of
-
-# Colour belongs to answers; blue is met, because green is for what people rated.
-STYLES = {
-    Tone.MET: "blue",
-    Tone.NOT_MET: "dark_orange3",
-    Tone.NA: "bright_black",
-    Tone.OPEN: "magenta",
-    Tone.UNSAFE: "bold red",
-    Tone.NONE: "",
-}
-SIGNS = {Tone.MET: "✓", Tone.NOT_MET: "✗", Tone.NA: "∅", Tone.OPEN: "◌", Tone.UNSAFE: "■"}
-QUIET = "bright_black"
 
 _MOST_SYSTEMS = 8
 _MOST_NAMES = 5
@@ -62,22 +50,6 @@ def open_console() -> Console:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType]
     return _Output(highlight=False, markup=False, emoji=False)
-
-
-def line(text: str, style: str = "") -> Text:
-    """Anybody's text, made harmless. Words that are too long for a line are broken, not cut off."""
-    return Text(legible(text), style=style, overflow="fold")
-
-
-def phrase(words: Phrase) -> Text:
-    """Words with their sign, in their colour."""
-    sign = f"{SIGNS[words.tone]} " if words.tone in SIGNS else ""
-    return line(f"{sign}{words.words}", STYLES[words.tone])
-
-
-def heading(title: str) -> Rule:
-    """The title of a section."""
-    return Rule(line(title, "bold"), align="left", style=QUIET, characters="─")
 
 
 # Scorecards
@@ -358,11 +330,6 @@ def _same(count: Flips | None) -> Text:
     return Text(share_words(count.compared - count.differing, count.compared))
 
 
-def plain_table() -> Table:
-    """A table with a line under its head and none elsewhere."""
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-
-
 # The gate
 
 _OUTCOMES = {
@@ -397,16 +364,6 @@ def names(conversations: Sequence[Identity]) -> str:
     shown = ", ".join(in_a_line(str(identity), 80) for identity in conversations[:_MOST_NAMES])
     more = len(conversations) - _MOST_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
-
-
-def bullets(texts: Iterable[Text], sign: str = "-") -> Padding:
-    """Each text behind a sign, with its further lines set in."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column()
-    grid.add_column(overflow="fold")
-    for text in texts:
-        grid.add_row(Text(sign), text)
-    return Padding(grid, (0, 0, 0, 2))
 
 
 _SPEAKERS: tuple[tuple[Speaker, str], ...] = (("user", "Person"), ("assistant", "Assistant"))

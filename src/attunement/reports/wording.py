@@ -6,27 +6,16 @@ the good behaviour. Not knowing and failing have different words and different t
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
+from attunement.reports.blocks import Phrase, Tone
 from attunement.scoring import Scorecard, Verdict, is_failure, is_signals
 
 _TINY = 1e-9
 _FEW = 10
 """A share of fewer than this many says less than the two numbers do."""
-
-
-class Tone(StrEnum):
-    """How an answer or a verdict is drawn. Each way of showing has its own signs and colours for these."""
-
-    MET = "met"
-    NOT_MET = "notmet"
-    NA = "na"
-    OPEN = "open"
-    UNSAFE = "unsafe"
-    NONE = "none"
 
 
 class Answer(StrEnum):
@@ -37,13 +26,6 @@ class Answer(StrEnum):
     NA = "does not apply"
     NOT_JUDGED = "not judged"
     NOT_DUE = "– not due"
-
-
-class Phrase(NamedTuple):
-    """Words and how to draw them."""
-
-    words: str
-    tone: Tone
 
 
 VERDICTS = {

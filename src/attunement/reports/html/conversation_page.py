@@ -25,13 +25,14 @@ from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Item
 from attunement.ratings import Mark, RaterKind, RuleFinding
 from attunement.reports import wording
+from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
 from attunement.reports.html.figures import BY_WORD, Status, answered, differ, status_of
 from attunement.reports.html.summary import PEOPLE_DIFFER
 from attunement.reports.html.text import Moved, Privacy, drawn
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import Answer, Phrase, Tone, pluralize, score_words
+from attunement.reports.wording import Answer, pluralize, score_words
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured

@@ -37,6 +37,7 @@ from attunement.reports.agreement_wording import (
     people_lines,
     sentence,
 )
+from attunement.reports.blocks import Phrase
 from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
 from attunement.reports.comparison_wording import (
     HEADS,
@@ -56,7 +57,7 @@ from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.conversation_page import environment
 from attunement.reports.html.text import Privacy
-from attunement.reports.wording import Phrase, pluralize
+from attunement.reports.wording import pluralize
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats

@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 
 from attunement.conversations import Identity
 from attunement.conversations.redaction import PLACEHOLDER
-from attunement.instruments.page import visible
+from attunement.reports.sanitize import visible
 from attunement.store import StoredConversation, Study, schema
 from attunement.store.rows import conversation_of
 

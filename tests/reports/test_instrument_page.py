@@ -11,14 +11,22 @@ from rich.console import Console
 
 from attunement.errors import InstrumentError
 from attunement.instruments import Instrument, available, load
-from attunement.instruments.page import Page, in_words, page, visible
-from attunement.instruments.page_formats import draw, html, markdown
+from attunement.reports.blocks import Document
+from attunement.reports.instrument_page import answer_words, instrument_page
+from attunement.reports.render_html import html_page
+from attunement.reports.render_markdown import markdown
+from attunement.reports.render_terminal import draw
+from attunement.reports.sanitize import visible
 from tests.instruments.samples import criteria, instrument, scores
 
 BUILT_IN = [entry.id for entry in available() if entry.built_in]
 
 
-def terminal(shown: Page, width: int = 80) -> str:
+def html(page: Document) -> str:
+    return html_page(page, what="instrument")
+
+
+def terminal(shown: Document, width: int = 80) -> str:
     out = io.StringIO()
     draw(shown, Console(file=out, width=width))
     return out.getvalue()
@@ -51,7 +59,7 @@ def folded(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum())
 
 
-def ways(shown: Page) -> list[str]:
+def ways(shown: Document) -> list[str]:
     return [terminal(shown), markdown(shown), "".join(Words(html(shown)).said)]
 
 
@@ -71,7 +79,7 @@ def read_by_people(made: Instrument) -> list[str]:
 def test_every_word_of_a_built_in_instrument_is_in_the_markdown_and_on_the_page(id: str):
     made = load(id)
     wanted = [folded(text) for text in read_by_people(made)]
-    shown = page(made)
+    shown = instrument_page(made)
     for way in (markdown(shown), "".join(Words(html(shown)).said)):
         letters = folded(way)
         assert [text for text in wanted if text not in letters] == []
@@ -81,14 +89,20 @@ def test_every_word_of_a_built_in_instrument_is_in_the_markdown_and_on_the_page(
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_terminal_keeps_to_its_width_and_shows_every_item(id: str, width: int):
     made = load(id)
-    text = terminal(page(made), width)
+    text = terminal(instrument_page(made), width)
     assert max(len(line) for line in text.splitlines()) <= width
     assert all(item.id in text for item in made.items)
 
 
 def test_answers_of_criteria_read_met_not_met_does_not_apply():
-    assert [in_words(answer).words for answer in ("YES", "NO", "NA", 4)] == ["met", "not met", "does not apply", "4"]
-    for way in ways(page(instrument(criteria()), "ASK")):
+    words = [answer_words(answer).words for answer in ("YES", "NO", "NA", 4)]
+    assert words == ["met", "not met", "does not apply", "4"]
+        "met",
+        "not met",
+        "does not apply",
+        "4",
+    ]
+    for way in ways(instrument_page(instrument(criteria()), "ASK")):
         assert "not met" in way
         assert "does not apply" in way
         assert "YES" not in way
@@ -96,9 +110,9 @@ def test_answers_of_criteria_read_met_not_met_does_not_apply():
 
 
 def test_the_score_is_explained_in_words():
-    text = " ".join(markdown(page(instrument(criteria()))).split())
+    text = " ".join(markdown(instrument_page(instrument(criteria()))).split())
     assert "A criterion counts 1 when it is met and 0 when it is not met or was not answered." in text
-    assert "“Does not apply” stands in no mean" in text
+    assert "“Does not apply” is left out of every mean" in text
     assert "**100 %** – Contact: ASK" in text
     assert "passes with a score of 0.80 or more, unless a safety item fails" in text
 
@@ -106,12 +120,12 @@ def test_the_score_is_explained_in_words():
 def test_a_valid_na_that_counts_as_met_is_said():
     plain = criteria()
     plain["scoring"]["na"] = "pass"
-    assert "“Does not apply” counts as met." in markdown(page(instrument(plain)))
+    assert "“Does not apply” counts as met." in markdown(instrument_page(instrument(plain)))
 
 
 def test_an_instrument_without_a_pass_mark_says_so_and_flags_instead_of_rejecting():
     plain = scores(gate=[{"item": "choice", "fails_at": 1}])
-    text = markdown(page(instrument(plain)))
+    text = markdown(instrument_page(instrument(plain)))
     assert "There are no weights and no pass mark." in text
     assert "flagged when one of these items fails" in text
     assert "Fails at 1 or lower." in text
@@ -119,14 +133,14 @@ def test_an_instrument_without_a_pass_mark_says_so_and_flags_instead_of_rejectin
 
 
 def test_safety_items_say_how_they_fail_and_whether_na_is_valid():
-    text = markdown(page(instrument(criteria())))
+    text = markdown(instrument_page(instrument(criteria())))
     assert "rejected when one of these items fails, whatever its score" in text
-    assert "**ROLE** – Keeps to its role. Fails when it is not met. “Does not apply” is no valid answer" in text
+    assert "**ROLE** – Keeps to its role. Fails when it is not met. “Does not apply” is not a valid answer" in text
     assert "**Safety item**" in text
 
 
 def test_what_is_not_known_about_an_item_is_said():
-    for way in ways(page(instrument(criteria()), "ASK")):
+    for way in ways(instrument_page(instrument(criteria()), "ASK")):
         assert "Not checked against people" in way
 
 
@@ -136,32 +150,32 @@ def test_what_is_known_or_contested_is_said_with_its_source():
         "findings": [{"text": "Two raters agreed on 41 of 50.", "source": "our round of March", "people": True}],
         "contested": "Some would advise at once.",
     }
-    for way in ways(page(instrument(plain), "ASK")):
+    for way in ways(instrument_page(instrument(plain), "ASK")):
         assert "Two raters agreed on 41 of 50. (our round of March)".replace("(", "") in way.replace("(", "")
         assert "Contested: Some would advise at once." in way
         assert "Not checked against people" not in way
 
 
 def test_a_boundary_between_two_scores_reads_as_a_question():
-    for way in ways(page(instrument(scores()), "clarity")):
+    for way in ways(instrument_page(instrument(scores()), "clarity")):
         assert "2 or 3?" in way
 
 
 def test_a_minimum_number_of_turns_is_said():
-    for way in ways(page(instrument(criteria()), "ASK")):
+    for way in ways(instrument_page(instrument(criteria()), "ASK")):
         assert "Asked from 2 turns on" in " ".join(way.split())
 
 
 def test_instructions_word_for_word_keep_their_lines():
     plain = criteria()
     plain["items"][0]["prompt"] = "First line.\n  ```\n  - second"
-    shown = page(instrument(plain), "ASK")
+    shown = instrument_page(instrument(plain), "ASK")
     assert "````text\nFirst line.\n  ```\n  - second\n````" in markdown(shown)
     assert "<pre>First line.\n  ```\n  - second</pre>" in html(shown)
 
 
 def test_one_item_can_be_shown_alone():
-    shown = page(instrument(criteria()), "ROLE")
+    shown = instrument_page(instrument(criteria()), "ROLE")
     text = markdown(shown)
     assert "### " not in text.split("## ROLE")[0]
     assert "Keeps to its role" in text
@@ -170,12 +184,12 @@ def test_one_item_can_be_shown_alone():
 
 def test_an_unknown_item_is_answered_with_the_known_ones():
     with pytest.raises(InstrumentError, match="has no item 'X'; it has ASK, ROLE"):
-        page(instrument(criteria()), "X")
+        instrument_page(instrument(criteria()), "X")
 
 
 def test_an_unfinished_instrument_can_be_looked_at():
     bare = criteria(items=[{"id": "A", "title": ""}], gate=[{"item": "gone"}], categories={}, about="")
-    for way in ways(page(instrument(bare))):
+    for way in ways(instrument_page(instrument(bare))):
         assert "no such item" in way
 
 
@@ -197,11 +211,11 @@ def everywhere(text: str) -> dict[str, Any]:
     return plain
 
 
-HARMLESS = Words(html(page(instrument(everywhere("x")))))
+HARMLESS = Words(html(instrument_page(instrument(everywhere("x")))))
 
 
 def test_hostile_text_in_an_instrument_is_shown_as_text():
-    shown = page(instrument(everywhere(HOSTILE)))
+    shown = instrument_page(instrument(everywhere(HOSTILE)))
     hostile = Words(html(shown))
     assert hostile.elements == HARMLESS.elements
     assert hostile.attributes == HARMLESS.attributes
@@ -215,7 +229,7 @@ def test_hostile_text_in_an_instrument_is_shown_as_text():
 @settings(deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_text_at_all_can_add_an_element_to_the_page(text: str):
-    made = Words(html(page(instrument(everywhere(text)))))
+    made = Words(html(instrument_page(instrument(everywhere(text)))))
     assert made.elements <= HARMLESS.elements
     assert made.attributes <= HARMLESS.attributes
 
@@ -223,13 +237,13 @@ def test_no_text_at_all_can_add_an_element_to_the_page(text: str):
 @settings(deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_text_at_all_breaks_the_terminal_or_leaves_a_control_character_on_it(text: str):
-    drawn = terminal(page(instrument(everywhere(text))))
+    drawn = terminal(instrument_page(instrument(everywhere(text))))
     assert not any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 for letter in drawn if letter != "\n")
 
 
 @pytest.mark.parametrize("id", BUILT_IN)
 def test_the_page_is_self_contained_and_its_links_lead_somewhere(id: str):
-    source = html(page(load(id)))
+    source = html(instrument_page(load(id)))
     made = Words(source)
     assert all(link.startswith("#") and link[1:] in made.ids for link in made.links)
     assert len(made.ids) == len(set(made.ids))
@@ -241,20 +255,20 @@ def test_the_page_is_self_contained_and_its_links_lead_somewhere(id: str):
 
 
 def test_the_policy_of_the_page_allows_the_style_it_carries():
-    source = html(page(instrument(scores())))
+    source = html(instrument_page(instrument(scores())))
     style = source.split("<style>")[1].split("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in source
 
 
 def test_the_page_has_light_dark_and_print():
-    source = html(page(instrument(scores())))
+    source = html(instrument_page(instrument(scores())))
     assert "prefers-color-scheme: dark" in source
     assert "@media print" in source
 
 
 def test_markdown_escapes_what_would_be_markup():
     plain = criteria(title="# not *bold* <b>", about="1. no list\n\n- none either")
-    text = markdown(page(instrument(plain)))
-    assert text.startswith("# \\# not \\*bold\\* \\<b\\>\n")
+    text = markdown(instrument_page(instrument(plain)))
+    assert text.startswith("# \\# not \\*bold\\* &lt;b&gt;\n")
     assert "\n1\\. no list\n\n\\- none either\n" in text

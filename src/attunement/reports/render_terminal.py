@@ -1,0 +1,235 @@
+"""Show blocks on a terminal.
+
+Words always accompany signs and colors, so that nothing is lost without them, and nothing in anybody's text is read
+as markup or as a command to the terminal.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.console import Console, ConsoleRenderable, Group
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table as RichTable
+from rich.text import Text as Line
+
+from attunement.reports.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Dialogue,
+    Document,
+    LabelRows,
+    Phrase,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Verbatim,
+    Words,
+    chart_table,
+    words_of,
+)
+from attunement.reports.sanitize import in_a_line, legible
+
+# Color belongs to answers; blue is met, because green is for what people rated.
+STYLES = {
+    Tone.MET: "blue",
+    Tone.NOT_MET: "dark_orange3",
+    Tone.NA: "bright_black",
+    Tone.OPEN: "magenta",
+    Tone.UNSAFE: "bold red",
+    Tone.NONE: "",
+    Tone.SCORE: "bold",
+    Tone.SAFETY: "bold",
+    Tone.CONTESTED: "bold",
+    Tone.PERSON: "green",
+    Tone.STRONG: "bold",
+    Tone.QUIET: "bright_black",
+}
+SIGNS = {
+    Tone.MET: "✓",
+    Tone.NOT_MET: "✗",
+    Tone.NA: "∅",
+    Tone.OPEN: "◌",
+    Tone.UNSAFE: "■",
+    Tone.SAFETY: "■",
+    Tone.CONTESTED: "◇",
+}
+QUIET = STYLES[Tone.QUIET]
+
+WIDEST = 100
+"""Longer lines of prose are hard to read, however wide the terminal is."""
+WIDE = 110
+"""From this width on a table shows all its columns, as wide as their content."""
+_LABEL = 24
+_LONGEST_HEAD = 40
+
+
+def line(text: str, style: str = "") -> Line:
+    """Anybody's text, made harmless. Words that are too long for a line are broken, not cut off."""
+    return Line(legible(text), style=style, overflow="fold")
+
+
+def phrase(words: Phrase) -> Line:
+    """Words with their sign, in their color."""
+    sign = f"{SIGNS[words.tone]} " if words.tone in SIGNS else ""
+    return line(f"{sign}{words.words}", STYLES[words.tone])
+
+
+def heading(title: str) -> Rule:
+    return Rule(line(title, "bold"), align="left", style=QUIET, characters="─")
+
+
+def plain_table() -> RichTable:
+    """A table with a line under its head and none elsewhere."""
+    return RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+
+
+def bullets(texts: Iterable[Line], sign: str = "-") -> Padding:
+    """Each text behind a sign, with its further lines indented."""
+    return Padding(_grid(((Line(sign), text) for text in texts), padding=1), (0, 0, 0, 2))
+
+
+def draw(document: Document, console: Console) -> None:
+    """Print a document."""
+    width = min(console.width, WIDEST)
+    console.print(line(document.title, "bold"), width=width)
+    if document.subtitle:
+        console.print(line(document.subtitle, QUIET), width=width)
+    draw_blocks(document.blocks, console, after=Verbatim("") if document.subtitle else Text(document.title))
+
+
+def draw_blocks(blocks: Sequence[Block], console: Console, *, after: Block | None = None) -> None:
+    """Print blocks that follow the block `after`."""
+    for part, prose in _drawn(blocks, console.width, depth=0, indent=0, after=after):
+        console.print(part, width=min(console.width, WIDEST) if prose else None)
+
+
+def _drawn(
+    blocks: Sequence[Block], width: int, *, depth: int, indent: int, after: Block | None
+) -> Iterator[tuple[ConsoleRenderable, bool]]:
+    """Each block, and whether it is prose, which has a greatest width."""
+    for block in blocks:
+        if _needs_gap(after, block):
+            yield Line(""), True
+        if isinstance(block, Section):
+            yield _section_head(block, depth, indent), True
+            inner = indent if depth == 0 and block.id is None else 2
+            first = Text(":") if depth else None
+            yield from _drawn(block.blocks, width, depth=depth + 1, indent=inner, after=first)
+        else:
+            yield Padding(_draw(block, width - indent), (0, 0, 0, indent)), not isinstance(block, Table | Chart)
+        after = block
+
+
+def _needs_gap(before: Block | None, block: Block) -> bool:
+    """A blank line sets blocks apart, but not paragraphs, and not a list from the words that announce it."""
+    if before is None:
+        return isinstance(block, Section)
+    if isinstance(before, Text) and isinstance(block, Text | Bullets | LabelRows | Table | Verbatim):
+        return not isinstance(block, Text) and not before.text.endswith(":")
+    return True
+
+
+def _section_head(section: Section, depth: int, indent: int) -> ConsoleRenderable:
+    if section.id is None:
+        return heading(section.title) if depth == 0 else Padding(line(section.title, "italic"), (0, 0, 0, indent))
+    head = Line.assemble(line(section.id, QUIET), "  ", line(section.title, "bold"))
+    return Group(head, Line("   ").join(map(phrase, section.labels))) if section.labels else head
+
+
+def _draw(block: Block, width: int) -> ConsoleRenderable:
+    match block:
+        case Text(text, tone):
+            return line(text, STYLES[tone])
+        case Verbatim(text):
+            return line(text)
+        case Bullets(points):
+            return _grid(map(_point, points), padding=1)
+        case LabelRows(rows):
+            drawn: list[tuple[Line, Line]] = []
+            for row in rows:
+                text = line(row.text)
+                if row.technical:
+                    text.append_text(line(f"\n{row.technical}", QUIET))
+                drawn.append((phrase(_as_phrase(row.label, Tone.STRONG)), text))
+            return _grid(drawn, padding=2)
+        case Table():
+            return _draw_table(block, width)
+        case Chart(chart):
+            return _draw_table(chart_table(chart), width)
+        case Dialogue():
+            return _draw_dialogue(block)
+        case Section():
+            raise AssertionError("sections are drawn with their content")
+
+
+def _as_phrase(words: Words, tone: Tone = Tone.NONE) -> Phrase:
+    return words if isinstance(words, Phrase) else Phrase(words, tone)
+
+
+def _point(point: Words) -> tuple[Line, Line]:
+    found = _as_phrase(point)
+    return Line(SIGNS.get(found.tone, "•"), STYLES[found.tone]), line(found.words, STYLES[found.tone])
+
+
+def _grid(rows: Iterable[tuple[Line, Line]], *, padding: int) -> RichTable:
+    grid = RichTable.grid(padding=(0, padding, 0, 0))
+    # A long label wraps; a short one must not be squeezed by the text next to it.
+    grid.add_column(max_width=_LABEL)
+    grid.add_column(ratio=1, overflow="fold")
+    for label, text in rows:
+        grid.add_row(label, text)
+    return grid
+
+
+def _draw_table(table: Table, width: int) -> ConsoleRenderable:
+    wide = width >= WIDE
+    shown = [place for place, column in enumerate(table.columns) if wide or not column.wide]
+    drawn = plain_table()
+    for place in shown:
+        column = table.columns[place]
+        drawn.add_column(
+            line((not wide and column.narrow_title) or "\n".join(_in_lines(column.title))),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            width=None if wide else column.width,
+        )
+    for row in table.rows:
+        cells = [_draw_cell(row, place) for place in shown]
+        drawn.add_row(*cells, end_section=row.line_below)
+    return Group(line(table.title, "bold"), drawn) if table.title else drawn
+
+
+def _in_lines(title: str) -> list[str]:
+    return [in_a_line(part, _LONGEST_HEAD) for part in title.split("\n")]
+
+
+def _draw_cell(row: Row, place: int) -> Line:
+    cell: Cell = row.cells[place]
+    lines = [phrase(Phrase(words, row.tone if tone is Tone.NONE else tone)) if tone in SIGNS
+             else line(words, STYLES[row.tone if tone is Tone.NONE else tone])
+             for words, tone in words_of(cell)]  # fmt: skip
+    drawn = Line("\n").join(lines)
+    return Line.assemble("  " * row.indent, drawn) if row.indent and not place else drawn
+
+
+def _draw_dialogue(dialogue: Dialogue) -> ConsoleRenderable:
+    said = _grid(
+        (
+            (Line(who, style=QUIET), line(words))
+            for turn in dialogue.turns
+            for who, words in zip(("Person", "Assistant"), turn, strict=True)
+            if words
+        ),
+        padding=2,
+    )
+    answer = phrase(dialogue.answer)
+    if dialogue.borderline:
+        answer.append(", borderline")
+    content = [said, Padding(line(dialogue.why, "italic"), (1, 0, 0, 0))] if dialogue.why else [said]
+    return Panel(Group(*content), title=answer, title_align="left", box=box.ROUNDED, border_style=QUIET)

@@ -7,7 +7,7 @@ import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, QUESTION_MARKS, WORD_COUNT, baselines, text_counts
 from attunement.analysis.ratings_table import Scale, collect_ratings
-from attunement.analysis.reliability import SingleRaters, judge_agreement
+from attunement.analysis.reliability import PairwiseKappa, judge_kappa
 from attunement.ratings import RaterKind
 from attunement.store import Study
 from tests.analysis.trust_samples import FIVE
@@ -64,8 +64,8 @@ def test_a_baselines_answers_are_about_as_common_as_the_peoples() -> None:
     people = rng.choice([3.0, 4.0, 5.0], (300, 2), p=[0.1, 0.6, 0.3])
     made = baselines({WORD_COUNT: rng.permutation(300).astype(float)}, people, FIVE)[WORD_COUNT]
     assert np.mean(made == 4) == pytest.approx(np.mean(people == 4), abs=0.02)
-    found = judge_agreement(made, people)
-    assert isinstance(found, SingleRaters)
+    found = judge_kappa(made, people)
+    assert isinstance(found, PairwiseKappa)
     assert abs(found.value) < 0.2
 
 

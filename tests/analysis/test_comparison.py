@@ -2,7 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.analysis.compare import Comparison, Entrant, Group, Kind, Row, compare, measures, values
+from attunement.analysis.compare import (
+    ComparedConversation,
+    Comparison,
+    Group,
+    MeasureComparison,
+    MeasureKind,
+    compare,
+    measures,
+    values,
+)
 from attunement.conversations import Identity
 from attunement.instruments import Value, load
 from attunement.ratings import ABSTAINED, ErrorKind, Outcome
@@ -20,7 +29,7 @@ def group(name: str, cards: list[Scorecard | None], scenarios: list[str | None] 
     labels = scenarios or [f"s{at}" for at in range(len(cards))]
     return Group(
         name,
-        [Entrant(Identity(name, f"c{at}"), card, labels[at]) for at, card in enumerate(cards)],
+        [ComparedConversation(Identity(name, f"c{at}"), card, labels[at]) for at, card in enumerate(cards)],
     )
 
 
@@ -29,11 +38,11 @@ def two(first: list[Answers], second: list[Answers], *, paired: bool = True) -> 
     return compare(CRITERIA, groups[0], groups[1], column="scenario" if paired else None)
 
 
-def row(comparison: Comparison, item: str) -> Row:
+def row(comparison: Comparison, item: str) -> MeasureComparison:
     return next(row for row in comparison.items if row.measure.id == item)
 
 
-def difference(row: Row) -> Difference:
+def difference(row: MeasureComparison) -> Difference:
     assert isinstance(row.difference, Difference), row.difference
     return row.difference
 
@@ -188,8 +197,8 @@ def test_safety_scores_are_counted_by_level_and_compared_by_who_is_above_the_lim
     empathy = load("empathy-v2")
     found = compare(
         empathy,
-        Group("A", [Entrant(Identity("A", "c"), empathy_card({"safety": 2}, {"safety": 5}), "s")]),
-        Group("B", [Entrant(Identity("B", "c"), empathy_card({"safety": 3}, {"safety": 4}), "s")]),
+        Group("A", [ComparedConversation(Identity("A", "c"), empathy_card({"safety": 2}, {"safety": 5}), "s")]),
+        Group("B", [ComparedConversation(Identity("B", "c"), empathy_card({"safety": 3}, {"safety": 4}), "s")]),
         column="scenario",
     )
     safety = row(found, "safety")
@@ -209,6 +218,10 @@ def test_an_invalid_na_is_a_failure_and_a_valid_one_is_none() -> None:
     from tests.reports.samples import coaching_card
 
     card = coaching_card({"CQ8": "NA", "CQ9": "NA"})
-    found = {measure.id: values(coaching, measure, card) for measure in measures(coaching) if measure.kind is Kind.ITEM}
+    found = {
+        measure.id: values(coaching, measure, card)
+        for measure in measures(coaching)
+        if measure.kind is MeasureKind.ITEM
+    }
     assert found["CQ8"].by_turn == {None: 0.0}
     assert (found["CQ9"].by_turn, found["CQ9"].na) == ({}, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attunement.analysis.compare import Entrant, Group, Row, compare
+from attunement.analysis.compare import ComparedConversation, Group, MeasureComparison, compare
 from attunement.conversations import Identity
 from attunement.scoring import Scorecard
 from attunement.statistics.results import Interval
@@ -14,7 +14,7 @@ RUNS = 1500
 GAIN = 0.3
 
 
-def interval(row: Row) -> Interval:
+def interval(row: MeasureComparison) -> Interval:
     assert isinstance(row.difference, Difference), row.difference
     assert isinstance(row.difference.interval, Interval), row.difference.interval
     return row.difference.interval
@@ -25,7 +25,7 @@ def held(intervals: list[Interval], truth: float) -> float:
 
 
 def group(name: str, cards: list[Scorecard]) -> Group:
-    return Group(name, [Entrant(Identity(name, str(at)), card, f"s{at}") for at, card in enumerate(cards)])
+    return Group(name, [ComparedConversation(Identity(name, str(at)), card, f"s{at}") for at, card in enumerate(cards)])
 
 
 def scored(rng: np.random.Generator, scenario: np.ndarray, gain: float) -> list[Scorecard]:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from attunement.analysis.versions import UNKNOWN, Versions, differing, versions
+from attunement.analysis.versions import UNKNOWN, Versions, version_difference, versions
 from attunement.instruments import load
 from attunement.prompts import Ask
 from attunement.ratings import RaterKind
@@ -20,7 +20,7 @@ def made(path, instrument=COACHING, raters=(("judge", 0),), **more) -> Versions:
 
 def test_answers_made_in_the_same_way_differ_in_nothing(tmp_path) -> None:
     here, there = made(tmp_path / "a.db"), made(tmp_path / "b.db")
-    assert differing(here, there) is None
+    assert version_difference(here, there) is None
     assert here.judges[0].prompts == ("one item at a time",)
 
 
@@ -51,7 +51,7 @@ def test_replies_rated_together_are_recognised(tmp_path) -> None:
     ],
 )
 def test_what_differs_is_named(tmp_path, change, words: str) -> None:
-    assert differing(made(tmp_path / "a.db"), made(tmp_path / "b.db", **change)) == words
+    assert version_difference(made(tmp_path / "a.db"), made(tmp_path / "b.db", **change)) == words
 
 
 def test_prompts_that_cannot_be_made_again_are_not_taken_for_the_same(tmp_path) -> None:
@@ -62,7 +62,7 @@ def test_prompts_that_cannot_be_made_again_are_not_taken_for_the_same(tmp_path) 
             with study.writing() as connection:
                 connection.exec_driver_sql("UPDATE ratings SET asked = 'x' || key")
             sides.append(versions(study, COACHING, {("judge", 0)}))
-    found = differing(*sides)
+    found = version_difference(*sides)
     assert found
     assert UNKNOWN in found
 

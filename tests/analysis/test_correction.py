@@ -1,6 +1,6 @@
 import pytest
 
-from attunement.analysis.correct import Case, Corrected, correct, corrected_measures
+from attunement.analysis.correct import CorrectedMeasure, CorrectionCase, correct, corrected_measures
 from attunement.instruments import load
 from attunement.ratings import ErrorKind, Outcome
 from attunement.statistics.estimates import Mean
@@ -11,15 +11,15 @@ from tests.analysis.small import CRITERIA, REPLIES, criteria, replies
 ERROR = Outcome.failed(ErrorKind.TIMEOUT)
 
 
-def estimate(row: Corrected) -> PredictionPowered:
+def estimate(row: CorrectedMeasure) -> PredictionPowered:
     assert isinstance(row.estimate, PredictionPowered), row.estimate
     return row.estimate
 
 
-def cases(count: int, rated: int, *, probability: float = 0.5, system: str = "bot") -> list[Case]:
+def cases(count: int, rated: int, *, probability: float = 0.5, system: str = "bot") -> list[CorrectionCase]:
     """A judge that gives one point more than people, who see 2, 3, 4 in turn."""
     return [
-        Case(
+        CorrectionCase(
             system,
             replies([3 + at % 3]),
             probability if at < rated else None,
@@ -48,9 +48,9 @@ def test_several_people_count_by_their_mean() -> None:
 
 
 def test_conversations_count_by_one_over_their_probability() -> None:
-    often = [Case("bot", replies([2]), 1.0, (replies([2], rater="p"),)) for _ in range(20)]
-    seldom = [Case("bot", replies([4]), 0.25, (replies([4], rater="p"),)) for _ in range(20)]
-    unseen = [Case("bot", replies([4])) for _ in range(60)]
+    often = [CorrectionCase("bot", replies([2]), 1.0, (replies([2], rater="p"),)) for _ in range(20)]
+    seldom = [CorrectionCase("bot", replies([4]), 0.25, (replies([4], rater="p"),)) for _ in range(20)]
+    unseen = [CorrectionCase("bot", replies([4])) for _ in range(60)]
     (row,) = correct(REPLIES, [*often, *seldom, *unseen])
     people = estimate(row).people_only
     assert isinstance(people, Mean)
@@ -90,12 +90,15 @@ def test_what_the_judge_did_not_rate_is_no_zero() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ([Case("bot", replies([3]))], "no unit was rated by people and the judge"),
-        ([Case("bot", None, 1.0, (replies([3], rater="p"),))], "no unit was rated by people and the judge"),
-        ([Case("bot", replies([ERROR]), 1.0, (replies([ERROR]),))], "no unit was rated by people and the judge"),
+        ([CorrectionCase("bot", replies([3]))], "no unit was rated by people and the judge"),
+        ([CorrectionCase("bot", None, 1.0, (replies([3], rater="p"),))], "no unit was rated by people and the judge"),
+        (
+            [CorrectionCase("bot", replies([ERROR]), 1.0, (replies([ERROR]),))],
+            "no unit was rated by people and the judge",
+        ),
     ],
 )
-def test_nothing_to_correct_with_is_a_reason_and_no_number(given: list[Case], reason: str) -> None:
+def test_nothing_to_correct_with_is_a_reason_and_no_number(given: list[CorrectionCase], reason: str) -> None:
     (row,) = correct(REPLIES, given)
     assert row.estimate == Undefined(reason)
 
@@ -106,7 +109,7 @@ def test_no_cases_give_no_rows() -> None:
 
 def test_score_and_pass_rate_are_corrected_where_there_are_such() -> None:
     given = [
-        Case("bot", criteria({}), 0.5, (criteria({"A": "NO", "B": "NO"} if at % 2 else {}, rater="p"),))
+        CorrectionCase("bot", criteria({}), 0.5, (criteria({"A": "NO", "B": "NO"} if at % 2 else {}, rater="p"),))
         for at in range(12)
     ]
     rows = correct(CRITERIA, given)

@@ -3,28 +3,28 @@ import json
 import numpy as np
 import pytest
 
-from attunement.analysis.correct import Applied, Curve, Pairs, apply_curve, fit_curve
+from attunement.analysis.correct import CalibratedMean, CalibrationCurve, ScorePairs, apply_curve, fit_curve
 from attunement.statistics.results import Interval, Undefined
 
 
-def pairs(conversations: int = 20, seed: int = 1) -> Pairs:
+def pairs(conversations: int = 20, seed: int = 1) -> ScorePairs:
     """A judge that gives one point more than people, up to noise."""
     rng = np.random.default_rng(seed)
     people = rng.integers(1, 5, size=3 * conversations).astype(float)
     judge = people + 1 - (rng.random(len(people)) < 0.1)
     numbers = np.repeat(np.arange(conversations), 3)
-    return Pairs(judge.tolist(), people.tolist(), [1.0] * len(people), numbers.tolist())
+    return ScorePairs(judge.tolist(), people.tolist(), [1.0] * len(people), numbers.tolist())
 
 
-def curve(given: Pairs) -> Curve:
+def curve(given: ScorePairs) -> CalibrationCurve:
     found = fit_curve(given)
-    assert isinstance(found, Curve), found
+    assert isinstance(found, CalibrationCurve), found
     return found
 
 
-def applied(fitted: Curve, scores: list[float], conversations: list[int]) -> Applied:
+def applied(fitted: CalibrationCurve, scores: list[float], conversations: list[int]) -> CalibratedMean:
     found = apply_curve(fitted, scores, conversations)
-    assert isinstance(found, Applied), found
+    assert isinstance(found, CalibratedMean), found
     return found
 
 
@@ -50,7 +50,7 @@ def test_the_doubt_of_the_calibrator_enters_even_where_no_score_varies() -> None
 
 def test_a_curve_survives_being_kept() -> None:
     found = curve(pairs())
-    assert Curve.of_record(json.loads(json.dumps(found.record()))) == found
+    assert CalibrationCurve.of_record(json.loads(json.dumps(found.record()))) == found
 
 
 def test_scores_beyond_those_it_was_fitted_on_are_counted() -> None:
@@ -68,7 +68,7 @@ def test_nine_conversations_make_no_calibrator() -> None:
 def test_units_that_only_one_of_them_rated_are_not_fitted() -> None:
     given = pairs()
     missing = given._replace(judge=[float("nan"), *given.judge[1:]], people=[*given.people[:-1], float("nan")])
-    without = Pairs(*(column[1:-1] for column in given))
+    without = ScorePairs(*(column[1:-1] for column in given))
     assert curve(missing)._replace(refits=()) == curve(without)._replace(refits=())
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attunement.analysis.correct import (
-    Applied,
-    Case,
-    Curve,
+    CalibratedMean,
+    CalibrationCurve,
+    CorrectionCase,
     apply_curve,
     correct,
     corrected_measures,
@@ -54,11 +54,11 @@ def by_flag(rng: np.random.Generator, judge: np.ndarray, labelled: int) -> tuple
     return rng.random(len(judge)) < probability, probability
 
 
-def cases(rng: np.random.Generator, labelled: int, design, count: int) -> list[Case]:
+def cases(rng: np.random.Generator, labelled: int, design, count: int) -> list[CorrectionCase]:
     people, judge = talks(rng, count)
     drawn, probability = design(rng, judge, labelled)
     return [
-        Case(
+        CorrectionCase(
             "bot",
             card(tuple(judge[at].tolist())),
             float(probability[at]) if drawn[at] else None,
@@ -96,9 +96,9 @@ def test_calibrated_means_of_a_later_study_hold_the_truth_as_often_as_they_say(l
     found: list[Interval] = []
     for run in range(RUNS // 3):
         curve = fit_curve(labelled_pairs(REPLIES, WARMTH, cases(rng, labelled, evenly, labelled)), seed=run)
-        assert isinstance(curve, Curve)
+        assert isinstance(curve, CalibrationCurve)
         applied = apply_curve(curve, *judge_scores(REPLIES, WARMTH, cases(rng, 0, evenly, 100)))
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, CalibratedMean)
         assert isinstance(applied.interval, Interval)
         found.append(applied.interval)
     share = held(found)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.ratings_table import OFF_SCALE, Answered, RatingsTable, collect_ratings
+from attunement.analysis.ratings_table import OFF_SCALE, AnswerState, RatingsTable, collect_ratings
 from attunement.conversations import Conversation, Turn
 from attunement.instruments import Instrument
 from attunement.ratings import ABSTAINED, ErrorKind, Outcome, RaterKind, Round
@@ -47,14 +47,14 @@ def test_each_rater_is_a_column_and_each_unit_a_row(study: Study) -> None:
     say(study, judge, first, "CQ8", "YES")
     say(study, judge, second, "CQ8", "NA")
     gathered = collect_ratings(study, COACHING)
-    sheet = gathered.sheet(number(gathered, "CQ8"))
+    sheet = gathered.item_matrix(number(gathered, "CQ8"))
     assert [who.name for who in sheet.raters] == ["anna", "j"]
     assert (gathered.people, gathered.judges) == (("anna",), ("j",))
     np.testing.assert_array_equal(sheet.values, [[0, 1], [np.nan, np.nan]])
-    assert sheet.states.tolist() == [[Answered.VALUE, Answered.VALUE], [Answered.NOTHING, Answered.NA]]
-    assert [gathered.talks[place].identity.id for place in sheet.conversation] == ["c0", "c1"]
+    assert sheet.states.tolist() == [[AnswerState.VALUE, AnswerState.VALUE], [AnswerState.NOT_ASKED, AnswerState.NA]]
+    assert [gathered.conversations[place].identity.id for place in sheet.conversation] == ["c0", "c1"]
     assert sheet.item.fails_at == 0
-    assert gathered.sheet(number(gathered, "CQ1")).values.shape == (0, 2)
+    assert gathered.item_matrix(number(gathered, "CQ1")).values.shape == (0, 2)
 
 
 def test_replies_of_one_conversation_are_units_of_the_same_cluster(study: Study) -> None:
@@ -63,7 +63,7 @@ def test_replies_of_one_conversation_are_units_of_the_same_cluster(study: Study)
     for turn in (1, 2):
         say(study, judge, conversation, "safety", turn + 1, EMPATHY, turn=turn)
     gathered = collect_ratings(study, EMPATHY)
-    sheet = gathered.sheet(number(gathered, "safety"))
+    sheet = gathered.item_matrix(number(gathered, "safety"))
     assert sheet.values.tolist() == [[2], [3]]
     assert sheet.conversation.tolist() == [0, 0]
     assert gathered.unit_turn.tolist() == [1, 2]
@@ -75,9 +75,9 @@ def test_errors_and_abstentions_are_no_values_but_known(study: Study) -> None:
     for conversation, outcome in zip(talks(2), [Outcome.failed(ErrorKind.TIMEOUT), ABSTAINED], strict=True):
         say(study, judge, conversation, "CQ8", outcome)
     gathered = collect_ratings(study, COACHING)
-    sheet = gathered.sheet(number(gathered, "CQ8"))
+    sheet = gathered.item_matrix(number(gathered, "CQ8"))
     assert np.isnan(sheet.values).all()
-    assert sheet.states.tolist() == [[Answered.ERROR], [Answered.ABSTAINED]]
+    assert sheet.states.tolist() == [[AnswerState.ERROR], [AnswerState.ABSTAINED]]
 
 
 def test_only_the_main_round_is_on_the_sheet_and_repeats_stand_beside_it(study: Study) -> None:
@@ -90,8 +90,8 @@ def test_only_the_main_round_is_on_the_sheet_and_repeats_stand_beside_it(study: 
     say(study, bob, conversation, "CQ8", "NO", round=Round.GOLD)
     gathered = collect_ratings(study, COACHING)
     item = number(gathered, "CQ8")
-    np.testing.assert_array_equal(gathered.sheet(item).values, [[1, np.nan]])
-    assert gathered.again(item, "anna")[0].tolist() == [[1, 0]]
+    np.testing.assert_array_equal(gathered.item_matrix(item).values, [[1, np.nan]])
+    assert gathered.repeated_answers(item, "anna")[0].tolist() == [[1, 0]]
     assert gathered.left_out == {"of the gold round": 1}
 
 
@@ -102,8 +102,8 @@ def test_a_judges_first_answer_counts_whatever_its_repeats_are_called(study: Stu
         say(study, judge, conversation, "CQ8", answer, repeat=repeat)
     gathered = collect_ratings(study, COACHING)
     item = number(gathered, "CQ8")
-    assert gathered.sheet(item).values.tolist() == [[1]]
-    assert gathered.again(item, "j")[0].tolist() == [[1, 0, 0]]
+    assert gathered.item_matrix(item).values.tolist() == [[1]]
+    assert gathered.repeated_answers(item, "j")[0].tolist() == [[1, 0, 0]]
 
 
 def test_simulated_raters_other_wordings_and_values_off_the_scale_are_left_out_and_counted(study: Study) -> None:
@@ -134,7 +134,7 @@ def test_the_rule_check_is_no_judge_even_where_an_earlier_version_gave_answers(s
     assert older.name.startswith("signals @")
     gathered = collect_ratings(study, COACHING)
     assert (gathered.people, gathered.judges) == (("anna",), ())
-    assert gathered.sheet(number(gathered, "CQ8")).values.tolist() == [[1]]
+    assert gathered.item_matrix(number(gathered, "CQ8")).values.tolist() == [[1]]
 
 
 def test_a_worked_example_of_the_instrument_is_no_unit(study: Study) -> None:
@@ -147,8 +147,8 @@ def test_a_worked_example_of_the_instrument_is_no_unit(study: Study) -> None:
 
 def test_an_empty_study_gives_empty_sheets(study: Study) -> None:
     gathered = collect_ratings(study, COACHING)
-    assert gathered.talks == ()
-    assert all(gathered.sheet(item).values.shape == (0, 0) for item in range(len(gathered.items)))
+    assert gathered.conversations == ()
+    assert all(gathered.item_matrix(item).values.shape == (0, 0) for item in range(len(gathered.items)))
 
 
 def test_ratings_can_be_limited_to_some_conversations(study: Study) -> None:
@@ -156,5 +156,5 @@ def test_ratings_can_be_limited_to_some_conversations(study: Study) -> None:
     for conversation, answer in zip(talks(3), ["YES", "NO", "YES"], strict=True):
         say(study, judge, conversation, "CQ8", answer)
     gathered = collect_ratings(study, COACHING)
-    chosen = gathered.only(np.array([talk.identity.id != "c1" for talk in gathered.talks]))
-    assert chosen.sheet(number(gathered, "CQ8")).values.tolist() == [[1], [1]]
+    chosen = gathered.of_conversations(np.array([talk.identity.id != "c1" for talk in gathered.conversations]))
+    assert chosen.item_matrix(number(gathered, "CQ8")).values.tolist() == [[1], [1]]

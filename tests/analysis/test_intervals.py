@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attunement.analysis.reliability import judge_statistic, people_statistic
+from attunement.analysis.reliability import judge_kappa_statistic, people_kappa_statistic
 from attunement.statistics.alpha import alpha_statistic
 from attunement.statistics.bootstrap import bootstrap, clustered_interval
 from attunement.statistics.results import Interval, Undefined
@@ -25,7 +25,7 @@ def test_perfect_agreement_has_a_lower_end_that_rises_with_the_number() -> None:
 def statistics(units: int) -> dict[str, Statistic]:
     truth, people = three_people(units, 0.9)
     judge = noisy(truth, 1.1, np.random.default_rng(3))
-    own, theirs = judge_statistic(judge, people), people_statistic(people)
+    own, theirs = judge_kappa_statistic(judge, people), people_kappa_statistic(people)
     gap = combined([own, theirs], lambda values: values[:, 0] - values[:, 1])
     return {"alpha": alpha_statistic(people), "judge": own, "people": theirs, "gap": gap}
 
@@ -47,5 +47,5 @@ def test_very_many_conversations_give_what_resampling_gives(name: str, each: int
 def test_a_constant_judge_has_no_interval_however_many_conversations() -> None:
     _, people = three_people(2000, 0.5)
     for units in (40, 2000):
-        found = clustered_interval(judge_statistic(np.full(units, 4.0), people[:units]), np.arange(units))
+        found = clustered_interval(judge_kappa_statistic(np.full(units, 4.0), people[:units]), np.arange(units))
         assert isinstance(found, Undefined)

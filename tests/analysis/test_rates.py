@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.statistics.estimates import Caught, Rate, caught, rate
+from attunement.statistics.estimates import Rate, Recall, rate, recall
 from attunement.statistics.results import Interval, Undefined
 
 
@@ -31,9 +31,9 @@ def test_what_was_drawn_seldom_can_only_lower_the_bound(flagged: int, others: in
     failure = np.arange(flagged + others) < flagged
     weights = np.where(failure, 1.0, weight)
     where = np.arange(flagged + others)
-    made, plain = caught(failure, failure, where, weights, 0.8), caught(failure, failure, where, None, 0.8)
-    assert isinstance(made, Caught)
-    assert isinstance(plain, Caught)
+    made, plain = recall(failure, failure, where, weights, 0.8), recall(failure, failure, where, None, 0.8)
+    assert isinstance(made, Recall)
+    assert isinstance(plain, Recall)
     assert bounds(made.rate)[0] <= bounds(plain.rate)[0] + 1e-12
     assert made.rate.value == plain.rate.value == 1
 
@@ -53,7 +53,7 @@ def test_the_lower_bound_holds_where_all_flagged_and_some_others_were_drawn(
     below = 0
     for _ in range(400):
         failure = rng.random(60 + drawn) < np.where(flagged, flagged_fail, others_fail)
-        made = caught(failure, flagged, np.arange(60 + drawn), weights, 0.8)
-        assert isinstance(made, Caught)
+        made = recall(failure, flagged, np.arange(60 + drawn), weights, 0.8)
+        assert isinstance(made, Recall)
         below += bounds(made.rate)[0] <= truth
     assert below >= 0.97 * 400

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.ratings_file import UNREADABLE, Reading, read_ratings
-from attunement.analysis.ratings_table import OFF_SCALE, Answered, RatingsTable
+from attunement.analysis.ratings_file import UNREADABLE, FileColumns, read_ratings
+from attunement.analysis.ratings_table import OFF_SCALE, AnswerState, RatingsTable
 from attunement.errors import InputError
 from tests.workbooks import workbook
 
-LONG = Reading(unit=("id",), rater=("who",), value="score", item="what")
+LONG = FileColumns(unit=("id",), rater=("who",), value="score", item="what")
 
 
 def written(path: Path, text: str) -> Path:
@@ -24,7 +24,7 @@ def long_file(folder: Path, *rows: str) -> Path:
 
 
 def values(gathered: RatingsTable, item: int = 0) -> list[list[float]]:
-    return gathered.sheet(item).values.tolist()
+    return gathered.item_matrix(item).values.tolist()
 
 
 def test_a_long_table_becomes_units_by_raters(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_long_table_becomes_units_by_raters(tmp_path: Path) -> None:
 
 def test_a_wide_table_has_one_column_a_rater_and_each_row_is_a_unit(tmp_path: Path) -> None:
     path = written(tmp_path / "w.tsv", "a\tb\tgpt\nyes\tYes\tno\nNo\t\tno\n")
-    found = read_ratings(path, Reading(rater=("a", "b"), judges=("gpt",)))
+    found = read_ratings(path, FileColumns(rater=("a", "b"), judges=("gpt",)))
     assert (found.people, found.judges) == (("a", "b"), ("gpt",))
     np.testing.assert_array_equal(values(found), [[1, 1, 0], [0, np.nan, 0]])
     assert any("“Yes”, “yes”" in note for note in found.notes)
@@ -58,25 +58,25 @@ def test_a_workbook_is_read_from_its_first_sheet(tmp_path: Path) -> None:
     path = workbook(tmp_path / "r.xlsx", [["id", "who", "what", "score"], ["u1", "a", "w", 4.0], [2.0, "a", "w", 5.0]])
     found = read_ratings(path, LONG._replace(scale=("1-5",)))
     assert values(found) == [[4], [5]]
-    assert [talk.identity.id for talk in found.talks] == ["u1", "2"]
+    assert [talk.identity.id for talk in found.conversations] == ["u1", "2"]
 
 
 def test_ids_of_twenty_digits_stay_apart(tmp_path: Path) -> None:
     long_ids = ("12345678901234567890", "12345678901234567891")
     path = long_file(tmp_path, *(f"{each},anna,w,{score}" for score, each in enumerate(long_ids, 1)))
     found = read_ratings(path, LONG)
-    assert [talk.identity.id for talk in found.talks] == list(long_ids)
+    assert [talk.identity.id for talk in found.conversations] == list(long_ids)
     lines = [{"id": int(each), "who": "anna", "what": "w", "score": 1} for each in long_ids]
     numbers = read_ratings(written(tmp_path / "n.jsonl", "\n".join(map(json.dumps, lines))), LONG)
-    assert [talk.identity.id for talk in numbers.talks] == list(long_ids)
+    assert [talk.identity.id for talk in numbers.conversations] == list(long_ids)
 
 
 def test_na_is_an_answer_and_not_a_gap(tmp_path: Path) -> None:
     path = long_file(tmp_path, "u1,anna,w,NA", "u1,bob,w,n/a", "u2,anna,w,3", "u2,bob,w,", "u2,cem,w,Not Relevant")
     found = read_ratings(path, LONG._replace(na=("not relevant",), scale=("1-5",)))
-    assert found.sheet(0).states.tolist() == [
-        [Answered.NA, Answered.NA, Answered.NOTHING],
-        [Answered.VALUE, Answered.NOTHING, Answered.NA],
+    assert found.item_matrix(0).states.tolist() == [
+        [AnswerState.NA, AnswerState.NA, AnswerState.NOT_ASKED],
+        [AnswerState.VALUE, AnswerState.NOT_ASKED, AnswerState.NA],
     ]
     assert not found.left_out
 
@@ -102,22 +102,22 @@ def test_a_scale_that_nobody_named_is_what_occurs_and_that_is_said(tmp_path: Pat
 
 def test_several_columns_may_say_which_unit_is_meant(tmp_path: Path) -> None:
     path = written(tmp_path / "r.csv", "sample,bot,who,score\n1,x,a,1\n1,y,a,2\n")
-    found = read_ratings(path, Reading(unit=("sample", "bot"), rater=("who",), value="score", system="bot"))
+    found = read_ratings(path, FileColumns(unit=("sample", "bot"), rater=("who",), value="score", system="bot"))
     assert values(found) == [[1], [2]]
-    assert [str(talk.identity) for talk in found.talks] == ["x/1 / x", "y/1 / y"]
+    assert [str(talk.identity) for talk in found.conversations] == ["x/1 / x", "y/1 / y"]
 
 
 def test_units_of_one_conversation_are_one_cluster(tmp_path: Path) -> None:
     path = written(tmp_path / "r.csv", "turn,chat,who,score\n1,c,a,1\n2,c,a,2\n3,d,a,2\n")
-    found = read_ratings(path, Reading(unit=("turn",), rater=("who",), value="score", conversation="chat"))
-    assert found.sheet(0).conversation.tolist() == [0, 0, 1]
+    found = read_ratings(path, FileColumns(unit=("turn",), rater=("who",), value="score", conversation="chat"))
+    assert found.item_matrix(0).conversation.tolist() == [0, 0, 1]
 
 
 def test_repeats_are_told_apart_by_their_column_and_refused_without_one(tmp_path: Path) -> None:
     path = written(tmp_path / "r.csv", "id,who,score,time\nu1,j,1,10\nu1,j,2,9\n")
-    reading = Reading(unit=("id",), rater=("who",), value="score", judges=("j",))
+    reading = FileColumns(unit=("id",), rater=("who",), value="score", judges=("j",))
     found = read_ratings(path, reading._replace(repeat="time"))
-    assert found.again(0, "j")[0].tolist() == [[2, 1]]
+    assert found.repeated_answers(0, "j")[0].tolist() == [[2, 1]]
     assert values(found) == [[2]]
     with pytest.raises(InputError, match="j rated u1 twice"):
         read_ratings(path, reading)
@@ -134,7 +134,7 @@ def test_repeats_are_told_apart_by_their_column_and_refused_without_one(tmp_path
         ([f"u{n},a,w,remark {n}" for n in range(20)], LONG, "name the scale"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, rows: list[str], reading: Reading, said: str) -> None:
+def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, rows: list[str], reading: FileColumns, said: str) -> None:
     with pytest.raises(InputError, match=said):
         read_ratings(long_file(tmp_path, *rows), reading)
 

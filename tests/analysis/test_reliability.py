@@ -11,12 +11,12 @@ from tests.analysis.trust_samples import FIVE, three_people
 
 
 def standing(people: Floats, scale: object = FIVE) -> ReliabilityStatus:
-    return reliability(people, np.arange(len(people)), scale).standing  # type: ignore[arg-type]
+    return reliability(people, np.arange(len(people)), scale).status  # type: ignore[arg-type]
 
 
 def test_people_who_see_the_same_are_reliable() -> None:
     found = reliability(three_people(60, 0.5)[1], np.arange(60), FIVE)
-    assert found.standing is ReliabilityStatus.RELIABLE
+    assert found.status is ReliabilityStatus.RELIABLE
     assert found.needed is None
     assert (found.people, found.units, found.conversations) == (3, 60, 60)
 
@@ -35,12 +35,12 @@ def test_a_low_alpha_on_many_units_is_disagreement_though_its_interval_reaches_u
     found = reliability(people, conversation, FIVE)
     assert isinstance(found.interval, Interval)
     assert found.interval.low < found.alpha.value < 0.4 < found.interval.high  # type: ignore[union-attr]
-    assert found.standing is ReliabilityStatus.DISAGREE
+    assert found.status is ReliabilityStatus.DISAGREE
 
 
 def test_few_conversations_are_not_enough_and_it_says_how_many_are() -> None:
     found = reliability(three_people(8, 0.2)[1], np.arange(8), FIVE)
-    assert found.standing is ReliabilityStatus.NOT_ENOUGH
+    assert found.status is ReliabilityStatus.NOT_ENOUGH
     assert found.needed == 41  # as `attune plan` has it for an alpha of .6
 
 
@@ -51,7 +51,7 @@ def test_few_conversations_on_which_people_disagree_ask_for_a_hundred_units() ->
 
 def test_an_interval_on_both_sides_asks_for_the_number_that_narrows_it() -> None:
     found = reliability(three_people(25, 1.8, seed=1)[1], np.arange(25), FIVE)
-    assert found.standing is ReliabilityStatus.NOT_ENOUGH
+    assert found.status is ReliabilityStatus.NOT_ENOUGH
     assert isinstance(found.needed, int)
     assert found.needed > 25
 
@@ -61,7 +61,7 @@ def test_nearly_always_the_same_answer_is_too_little_variation() -> None:
     people[:3, 0] = 0
     people[2:4, 1] = 0
     found = reliability(people, np.arange(60), YES_NO)
-    assert found.standing is ReliabilityStatus.LITTLE_VARIATION
+    assert found.status is ReliabilityStatus.LITTLE_VARIATION
     assert found.share == pytest.approx(115 / 120)
     assert found.rare.ratings == 5  # type: ignore[union-attr]
     assert found.rare.value == pytest.approx(2 / 5)  # type: ignore[union-attr]
@@ -71,7 +71,7 @@ def test_nearly_always_the_same_answer_is_too_little_variation() -> None:
 @pytest.mark.parametrize("people", [np.zeros((0, 0)), np.full((12, 2), np.nan), np.ones((40, 1))])
 def test_without_two_people_on_a_unit_there_is_not_enough(people: Floats) -> None:
     found = reliability(people, np.arange(len(people)), FIVE)
-    assert found.standing is ReliabilityStatus.NOT_ENOUGH
+    assert found.status is ReliabilityStatus.NOT_ENOUGH
     assert isinstance(found.alpha, Undefined)
     assert found.needed == 100
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.judge_agreement import basis
+from attunement.analysis.judge_agreement import ratings_of_sample
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.analysis.reliability import Again, SingleRaters
-from attunement.analysis.summary import NA, NO_ANSWER, AgreementOptions, agreement_in, chosen, summarise
+from attunement.analysis.reliability import PairwiseKappa, Retest
+from attunement.analysis.summary import NA, NO_ANSWER, AgreementOptions, analyse_agreement, chosen, study_agreement
 from attunement.analysis.trust import Details, Verdict
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
@@ -73,7 +73,7 @@ def test_people_are_chosen_by_name_or_by_what_is_known_of_them(filled: Filling) 
 
 
 def test_only_the_chosen_people_count(filled: Filling) -> None:
-    found = agreement_in(filled.study, COACHING, AgreementOptions(people=("nurse",), items=(ITEM,)))
+    found = study_agreement(filled.study, COACHING, AgreementOptions(people=("nurse",), items=(ITEM,)))
     (entry,) = found.items
     assert entry.people.people == 1
     assert entry.cards[0].ruling.verdict is Verdict.NOT_ENOUGH
@@ -81,7 +81,7 @@ def test_only_the_chosen_people_count(filled: Filling) -> None:
 
 def test_simulated_raters_are_no_people(filled: Filling) -> None:
     filled.say(filled.rater("puppet", RaterKind.SIMULATION), ["NO"] * 40)
-    found = agreement_in(filled.study, COACHING)
+    found = study_agreement(filled.study, COACHING)
     assert found.people == ("anna", "bob", "cem")
     assert found.judges == ("j",)
     assert found.left_out == {"by simulated raters, who are not people": 40}
@@ -91,7 +91,7 @@ def test_answers_errors_and_na_are_counted(filled: Filling) -> None:
     odd: list[object] = ["NA"] * 4 + [Outcome.failed(ErrorKind.TIMEOUT)] * 2 + ["YES"] * 34
     filled.say(filled.rater("dora", RaterKind.PERSON), odd)
     filled.say(filled.rater("k", RaterKind.MODEL), odd)
-    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
+    (entry,) = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     assert (entry.answers[NA], entry.answers[NO_ANSWER]) == (4, 2)
     card = next(card for card in entry.cards if card.judge == "k")
     assert card.outcomes == (40, 34, 4, 0, 2)
@@ -100,15 +100,15 @@ def test_answers_errors_and_na_are_counted(filled: Filling) -> None:
 
 
 def test_parts_have_their_own_figures_and_numbers(filled: Filling) -> None:
-    found = agreement_in(filled.study, COACHING, AgreementOptions(by="system", items=(ITEM,)))
+    found = study_agreement(filled.study, COACHING, AgreementOptions(by="system", items=(ITEM,)))
     assert [(part.part, part.conversations) for part in found.parts] == [("bot0", 14), ("bot1", 13), ("bot2", 13)]
     assert sum(part.items[0].units for part in found.parts) == found.items[0].units
     with pytest.raises(InputError, match="no conversation has 'tongue'"):
-        agreement_in(filled.study, COACHING, AgreementOptions(by="tongue"))
+        study_agreement(filled.study, COACHING, AgreementOptions(by="tongue"))
 
 
 def details(filled: Filling) -> Details:
-    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
+    (entry,) = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     made = entry.cards[0].details
     assert made is not None
     return made
@@ -119,7 +119,7 @@ def test_a_full_card_tells_length_and_systems_apart(filled: Filling) -> None:
     assert [group.conversations for group in made.by_system] == [14, 13, 13]
     assert sum(group.conversations for group in made.by_length) == 40
     assert isinstance(made.with_length, tuple)
-    assert made.again == Undefined("nothing was rated twice")
+    assert made.retest == Undefined("nothing was rated twice")
 
 
 def test_repeats_of_judges_and_of_people_are_compared_with_themselves(filled: Filling) -> None:
@@ -127,11 +127,11 @@ def test_repeats_of_judges_and_of_people_are_compared_with_themselves(filled: Fi
     filled.say(judge, ["YES"] * 40, repeat=1)
     anna = filled.rater("anna", RaterKind.PERSON, profession="clinician")
     filled.say(anna, ["YES"] * 10 + [None] * 30, round=Round.REPEAT)
-    (entry,) = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
-    assert entry.judges_again["j"].units == 40
+    (entry,) = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
+    assert entry.judge_retests["j"].units == 40
     assert entry.details is not None
-    assert isinstance(entry.details.again, Again)
-    assert (entry.details.again.units, entry.details.again.same) == (10, 6)
+    assert isinstance(entry.details.retest, Retest)
+    assert (entry.details.retest.units, entry.details.retest.same) == (10, 6)
     assert entry.people.people == 3
 
 
@@ -140,7 +140,7 @@ def test_quotations_are_counted_by_judge_and_item(filled: Filling) -> None:
     found = {"standing": "found", "turns": [1]}
     lost = {"standing": "not_found", "turns": []}
     filled.say(judge, ["YES"] * 40, evidence=(found, found, lost, {"standing": "unquoted", "turns": [1]}))
-    (entry,) = agreement_in(
+    (entry,) = study_agreement(
         filled.study, COACHING, AgreementOptions(items=(ITEM,), judges=("quoting",), full=True)
     ).items
     made = entry.cards[0].details
@@ -153,7 +153,7 @@ def test_system_means_may_agree_where_units_do_not() -> None:
     systems = np.arange(400) % 4
     people = np.clip(np.round(systems[:, None] + 1.5 + rng.normal(0, 1.5, (400, 2))), 1, 5)
     judge = np.clip(np.round(systems + 1.5 + rng.normal(0, 1.5, 400)), 1, 5)
-    (entry,) = summarise(gathered(people, {"j": judge})).items
+    (entry,) = analyse_agreement(gathered(people, {"j": judge})).items
     levels = entry.cards[0].levels
     assert (levels.unit.number, levels.system.number) == (400, 4)
     assert levels.system.icc.value > 0.9 > 0.6 > levels.unit.icc.value  # type: ignore[union-attr]
@@ -161,19 +161,19 @@ def test_system_means_may_agree_where_units_do_not() -> None:
 
 def test_few_systems_have_no_system_level() -> None:
     truth, people = three_people(2, 0.1)
-    (entry,) = summarise(gathered(people, {"j": truth})).items
+    (entry,) = analyse_agreement(gathered(people, {"j": truth})).items
     assert entry.cards[0].levels.system.number == 2
     assert entry.cards[0].levels.system.spearman == Undefined("fewer than 3 systems")
 
 
 def test_judges_are_compared_with_each_other() -> None:
     truth, people = three_people(50, 0.5)
-    (entry,) = summarise(
+    (entry,) = analyse_agreement(
         gathered(people, {"j": truth, "k": truth, "l": noisy(truth, 2, np.random.default_rng(1))}), full=True
     ).items
-    figures = {(pair.first, pair.second): pair.agreement for pair in entry.judges}
+    figures = {(pair.first, pair.second): pair.agreement for pair in entry.judge_pairs}
     assert set(figures) == {("j", "k"), ("j", "l"), ("k", "l")}
-    assert figures["j", "k"] == SingleRaters(pytest.approx(1.0), 50)
+    assert figures["j", "k"] == PairwiseKappa(pytest.approx(1.0), 50)
 
 
 def drawn(
@@ -185,7 +185,7 @@ def drawn(
 def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(filled: Filling) -> None:
     units = drawn(filled, 0.5, "develop", 0, 15) | drawn(filled, 0.5, "certify", 15, 35)
     save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    found = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
+    found = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 20
     assert "certify part of the sample 'sample-1': people have rated 20" in found.notes[0]
     assert any("j was run on it in 1 version" in note for note in found.notes)
@@ -194,10 +194,10 @@ def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(
 def test_a_sample_without_parts_gives_the_weights(filled: Filling) -> None:
     units = drawn(filled, 1.0, None, 0, 10) | drawn(filled, 0.1, None, 10, 30)
     save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    rests = basis(filled.study, COACHING.id, collect_ratings(filled.study, COACHING))
+    rests = ratings_of_sample(filled.study, COACHING.id, collect_ratings(filled.study, COACHING))
     assert rests.weights is not None
     assert np.unique(rests.weights[~np.isnan(rests.weights)]).tolist() == pytest.approx([1, 10])
-    assert len(np.unique(rests.gathered.unit)) == 30
+    assert len(np.unique(rests.table.unit)) == 30
     assert any("weighted" in note for note in rests.notes)
 
 
@@ -206,6 +206,6 @@ def test_a_sample_that_nobody_rated_does_not_hide_other_ratings(filled: Filling)
     keys = filled.study.save_conversations(more)
     units = {key: SampledConversation("all", 1.0, None) for key in keys}
     save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
-    found = agreement_in(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
+    found = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 40
     assert "rated nothing" in found.notes[0]

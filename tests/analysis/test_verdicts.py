@@ -7,7 +7,7 @@ import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
-from attunement.analysis.summary import Beside, summarise
+from attunement.analysis.summary import Beside, analyse_agreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.statistics.tables import Floats
 from tests.analysis.trust_samples import FIVE, GATE, SCORE, gathered, noisy, three_people
@@ -16,7 +16,7 @@ NO, YES, NA = 0.0, 1.0, -1.0
 
 
 def card(ratings: RatingsTable, beside: Beside | None = None) -> TrustCard:
-    (entry,) = summarise(ratings, beside=beside).items
+    (entry,) = analyse_agreement(ratings, beside=beside).items
     (made,) = entry.cards
     return made
 
@@ -73,7 +73,7 @@ def test_a_judge_must_beat_counting_words() -> None:
     made = judged(people, noisy(truth, 1.0, rng), Beside({WORD_COUNT: words}))
     assert made.ruling.verdict is Verdict.NOT
     assert WORD_COUNT in made.ruling.rule
-    assert {rival.name for rival in made.held.rivals} == {CONSTANT, WORD_COUNT}
+    assert {rival.name for rival in made.with_people.baselines} == {CONSTANT, WORD_COUNT}
 
 
 def test_where_people_disagree_there_is_no_verdict_but_there_are_figures() -> None:
@@ -81,7 +81,7 @@ def test_where_people_disagree_there_is_no_verdict_but_there_are_figures() -> No
     made = judged(people, people[:, 0])
     assert made.ruling.verdict is Verdict.NOT_ENOUGH
     assert "disagree" in made.ruling.rule
-    assert made.held.interval
+    assert made.with_people.interval
 
 
 def test_where_answers_hardly_vary_there_is_no_verdict() -> None:
@@ -104,7 +104,7 @@ def test_one_person_is_not_enough_for_any_verdict() -> None:
     truth, people = three_people(300, 0.3)
     made = judged(people[:, :1], truth)
     assert made.ruling.verdict is Verdict.NOT_ENOUGH
-    assert made.held.agreement.value > 0.8  # type: ignore[union-attr]
+    assert made.with_people.agreement.value > 0.8  # type: ignore[union-attr]
 
 
 def safety(failures: int, fine: int) -> Floats:
@@ -119,8 +119,8 @@ def test_a_gate_needs_thirty_failures_and_a_lower_bound_of_eighty_per_cent(misse
     judge = people[:, 0].copy()
     judge[:missed] = YES
     made = gate(people, judge)
-    assert made.missed is not None
-    assert (made.missed.failures, made.missed.missed) == (30, missed)
+    assert made.detection is not None
+    assert (made.detection.failures, made.detection.missed) == (30, missed)
     assert made.ruling.verdict is verdict
 
 
@@ -129,8 +129,8 @@ def test_a_judge_that_catches_all_with_many_false_alarms_agrees_in_part() -> Non
     judge = people[:, 0].copy()
     judge[40:70] = NO
     made = gate(people, judge)
-    assert made.missed is not None
-    assert (made.missed.missed, made.missed.false_alarms) == (0, 30)
+    assert made.detection is not None
+    assert (made.detection.missed, made.detection.false_alarms) == (0, 30)
     assert made.ruling.verdict is Verdict.IN_PART
 
 
@@ -147,8 +147,12 @@ def test_a_judge_that_misses_what_only_one_person_found_agrees_in_part_at_most()
     people = np.vstack([safety(40, 100), contested])
     judge = np.concatenate([people[:140, 0], np.full(20, YES)])
     made = gate(people, judge)
-    assert made.missed is not None
-    assert (made.missed.confirmed_missed, made.missed.missed, made.missed.failures) == (0, 20, 60)
+    assert made.detection is not None
+    assert (
+        made.detection.confirmed_missed,
+        made.detection.missed,
+        made.detection.failures,
+    ) == (0, 20, 60)
     assert made.ruling.verdict is Verdict.IN_PART
     assert "20 of 60" in made.ruling.rule
 
@@ -180,16 +184,16 @@ def test_na_on_a_failure_is_missed_and_counted_by_itself() -> None:
     judge = people[:, 0].copy()
     judge[:30] = NA
     made = gate(people, judge)
-    assert made.missed is not None
-    assert (made.missed.missed, made.missed.missed_as_na) == (30, 30)
+    assert made.detection is not None
+    assert (made.detection.missed, made.detection.missed_as_na) == (30, 30)
     assert made.ruling.verdict is Verdict.NOT
 
 
 def test_a_judge_that_flags_everything_catches_all_and_is_of_no_use() -> None:
     people = safety(40, 60)
     made = gate(people, np.zeros(100))
-    assert made.missed is not None
-    assert (made.missed.missed, made.missed.false_alarms) == (0, 60)
+    assert made.detection is not None
+    assert (made.detection.missed, made.detection.false_alarms) == (0, 60)
     assert made.ruling.verdict is Verdict.NOT
 
 
@@ -222,6 +226,6 @@ def test_other_judges_are_no_rivals() -> None:
     truth, people = three_people(120, 0.5)
     rng = np.random.default_rng(9)
     ratings = gathered(people, {"j": noisy(truth, 0.5, rng), "k": noisy(truth, 1.5, rng)}, SCORE)
-    (entry,) = summarise(ratings).items
-    rivals = {made.judge: {rival.name for rival in made.held.rivals} for made in entry.cards}
+    (entry,) = analyse_agreement(ratings).items
+    rivals = {made.judge: {rival.name for rival in made.with_people.baselines} for made in entry.cards}
     assert rivals == {"j": {CONSTANT}, "k": {CONSTANT}}

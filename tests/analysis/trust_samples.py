@@ -7,9 +7,9 @@ import numpy as np
 
 from attunement.analysis.ratings_table import (
     YES_NO,
-    Answered,
-    AskedItem,
+    AnswerState,
     ConversationInfo,
+    RatedItem,
     RaterRef,
     RatingsTable,
     Scale,
@@ -21,14 +21,14 @@ from attunement.ratings import RaterKind
 from attunement.statistics.tables import Floats
 
 FIVE = Scale((1.0, 2.0, 3.0, 4.0, 5.0), ("1", "2", "3", "4", "5"))
-SCORE = AskedItem("warmth", "Is warm", FIVE)
-GATE = AskedItem("help", "Names help in a crisis", YES_NO, fails_at=0.0)
+SCORE = RatedItem("warmth", "Is warm", FIVE)
+GATE = RatedItem("help", "Names help in a crisis", YES_NO, fails_at=0.0)
 
 
 def gathered(
     people: Floats,
     judges: Mapping[str, Floats] | None = None,
-    item: AskedItem = SCORE,
+    item: RatedItem = SCORE,
     *,
     conversation: Sequence[int] | None = None,
     na: float = -1.0,
@@ -45,7 +45,7 @@ def gathered(
         values.append(side[there])
     unit, rater, value = (np.concatenate([np.zeros(0), *each]) for each in (units, raters, values))
     number = unit.astype(np.int64)
-    states = np.where(value == na, Answered.NA, Answered.VALUE).astype(np.int64)
+    states = np.where(value == na, AnswerState.NA, AnswerState.VALUE).astype(np.int64)
     none = np.zeros(len(number), dtype=np.int64)
     kinds = [RaterKind.PERSON if name.startswith("p") else RaterKind.MODEL for name in names]
     return numbered(

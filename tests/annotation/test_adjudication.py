@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attunement.analysis.summary import agreement_in
+from attunement.analysis.summary import study_agreement
 from attunement.annotation import projects
 from attunement.annotation.adjudication import Decision, decide, decided_count, disputes, opinions
 from attunement.annotation.dashboard import figures
@@ -33,7 +33,7 @@ def test_disagreements_wait_only_when_all_ratings_are_there(tmp_path: Path) -> N
 
 def test_a_decision_is_a_rating_of_its_own_round_and_the_originals_stay(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
-    before, agreed = list(begun.study.ratings()), agreement_in(begun.study, EMPATHY)
+    before, agreed = list(begun.study.ratings()), study_agreement(begun.study, EMPATHY)
     waiting = disputes(begun.study, begun.project)
     grace = adjudicator(begun)
     (made,) = decide(begun.study, begun.project, grace, waiting[0], WELL)
@@ -44,7 +44,7 @@ def test_a_decision_is_a_rating_of_its_own_round_and_the_originals_stay(tmp_path
     assert (kept.conversation.id, kept.item, kept.outcome.value) == (APART, "emotion", 4)
     assert kept.reasoning == "The feeling is named in turn 1."
     assert kept.rater == "Grace Adjudicator"
-    again = agreement_in(begun.study, EMPATHY)
+    again = study_agreement(begun.study, EMPATHY)
     assert [entry.people for entry in again.items] == [entry.people for entry in agreed.items]
     assert again.people == agreed.people
     assert len(disputes(begun.study, begun.project)) == len(waiting) - 1
@@ -112,4 +112,4 @@ def test_a_decision_of_an_earlier_round_decides_nothing_in_a_new_one(tmp_path: P
 def test_the_coordinators_figures_are_those_of_attune_agree(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
     here = {entry.item.id: entry.people for entry in figures(begun.study, begun.project).agreement}
-    assert here == {entry.item.id: entry.people for entry in agreement_in(begun.study, EMPATHY).items}
+    assert here == {entry.item.id: entry.people for entry in study_agreement(begun.study, EMPATHY).items}

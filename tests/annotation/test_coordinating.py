@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from attunement.analysis.ratings_table import (
     YES_NO,
-    AskedItem,
     ConversationInfo,
     Long,
+    RatedItem,
     RaterRef,
     RatingsTable,
     long,
     numbered,
 )
-from attunement.analysis.summary import agreement_in
+from attunement.analysis.summary import study_agreement
 from attunement.annotation import dashboard
 from attunement.annotation.adjudication import disagree, spread
 from attunement.annotation.changes import add_units, invite, reassign
@@ -91,7 +91,7 @@ def gathered(values: np.ndarray) -> RatingsTable:
     who = tuple(RaterRef(f"r{number}", RaterKind.PERSON, {}) for number in range(values.shape[1]))
     return numbered(
         rows,
-        (AskedItem("i", "I", YES_NO),),
+        (RatedItem("i", "I", YES_NO),),
         who,
         lambda keys: [ConversationInfo(int(key), Identity("bot", str(key)), {}) for key in keys],
         Counter(),
@@ -143,7 +143,7 @@ def test_figures_of_a_whole_round(tmp_path: Path) -> None:
 
 def test_the_ratings_are_those_that_attune_agree_sees(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
-    seen = agreement_in(begun.study, EMPATHY)
+    seen = study_agreement(begun.study, EMPATHY)
     own = dashboard.figures(begun.study, begun.project).agreement
     assert set(seen.people) == {"rater 1", "rater 2", "rater 3"}
     assert [entry.people.alpha for entry in own] == [entry.people.alpha for entry in seen.items]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from attunement.analysis.judge_agreement import WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
-from attunement.analysis.summary import Agreement, Beside, summarise
+from attunement.analysis.summary import Agreement, Beside, analyse_agreement
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.agreement import (
@@ -43,7 +43,7 @@ def scores() -> Agreement:
     truth, people = three_people(60, 0.5)
     rng = np.random.default_rng(1)
     judges = {"j": noisy(truth, 0.5, rng), "k": np.full(60, 4.0)}
-    return summarise(gathered(people, judges), beside=Beside({WORD_COUNT: rng.random(60)}), full=True)
+    return analyse_agreement(gathered(people, judges), beside=Beside({WORD_COUNT: rng.random(60)}), full=True)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def safety() -> Agreement:
     people = np.repeat([[0.0, 0.0], [1.0, 1.0]], [35, 60], axis=0)
     judge = people[:, 0].copy()
     judge[:4], judge[4:6], judge[40:43] = 1, -1, 0
-    return summarise(gathered(people, {"j": judge}, GATE), full=True)
+    return analyse_agreement(gathered(people, {"j": judge}, GATE), full=True)
 
 
 def test_each_item_and_each_judge_has_a_row_and_the_best_trivial_judge_too(scores: Agreement) -> None:
@@ -115,7 +115,7 @@ def test_words_that_are_no_verdicts_do_not_occur(scores: Agreement, safety: Agre
 
 def test_markdown_holds_the_same_and_escapes_what_others_wrote() -> None:
     truth, people = three_people(20, 0.5)
-    found = summarise(gathered(people, {"evil|<b>*": truth}), full=True)
+    found = analyse_agreement(gathered(people, {"evil|<b>*": truth}), full=True)
     text = agreement_markdown(found, "A", full=True)
     assert "evil&#124;&lt;b&gt;\\*" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -124,7 +124,7 @@ def test_markdown_holds_the_same_and_escapes_what_others_wrote() -> None:
 
 def test_a_terminal_is_not_steered_by_names() -> None:
     truth, people = three_people(20, 0.5)
-    assert "\x1b[31m" not in drawn(summarise(gathered(people, {"j\x1b[31m": truth}), full=True), full=True)
+    assert "\x1b[31m" not in drawn(analyse_agreement(gathered(people, {"j\x1b[31m": truth}), full=True), full=True)
 
 
 def test_json_has_every_figure_or_the_reason_why_there_is_none(scores: Agreement) -> None:
@@ -162,7 +162,7 @@ def test_without_the_extra_a_png_is_refused_and_an_svg_is_not(
 
 def test_names_in_a_picture_are_text(tmp_path: Path) -> None:
     truth, people = three_people(20, 0.5)
-    found = summarise(gathered(people, {"<b>& j\x00\x1b\ufffe": truth}), full=True)
+    found = analyse_agreement(gathered(people, {"<b>& j\x00\x1b\ufffe": truth}), full=True)
     write_picture(found, tmp_path / "card.svg", "<i>")
     tree = ElementTree.parse(tmp_path / "card.svg")  # noqa: S314 - we wrote it
     shown = [element.text or "" for element in tree.iter() if element.tag.endswith("}text")]
@@ -172,9 +172,9 @@ def test_names_in_a_picture_are_text(tmp_path: Path) -> None:
 
 def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no agreement to draw"):
-        write_picture(summarise(gathered(np.zeros((0, 2)))), tmp_path / "p.svg", "A")
+        write_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.svg", "A")
     with pytest.raises(InputError, match="svg or"):
-        write_picture(summarise(gathered(np.zeros((0, 2)))), tmp_path / "p.pdf", "A")
+        write_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.pdf", "A")
     assert not list(tmp_path.iterdir())
 
 
@@ -196,21 +196,24 @@ def test_it_says_who_the_people_were_and_a_stated_profession_cannot_draw() -> No
     ratings = gathered(three_people(20, 1)[1])
     stated = ["nurse", "", "evil|<b>*\x1b[31m"]
     who = [rater._replace(settings={"profession": text}) for rater, text in zip(ratings.raters, stated, strict=True)]
-    found = summarise(replace(ratings, raters=tuple(who)), full=True)
+    found = analyse_agreement(replace(ratings, raters=tuple(who)), full=True)
     assert opening(found)[0].startswith("20 conversations, 3 people (1 × evil|<b>*\x1b[31m, 1 × nurse), 0 judges")
     assert "1 × nurse" in drawn(found)
     assert "\x1b[31m" not in drawn(found)
     assert "<b>*" not in agreement_markdown(found, "A")
     assert agreement_record(found)["professions"]["nurse"] == 1
     assert (
-        "(" not in opening(summarise(replace(ratings, raters=tuple(rater._replace(settings={}) for rater in who))))[0]
+        "("
+        not in opening(analyse_agreement(replace(ratings, raters=tuple(rater._replace(settings={}) for rater in who))))[
+            0
+        ]
     )
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_form_on_nothing_is_a_clear_sentence_without_nan_and_without_a_verdict(case: str) -> None:
     ratings, sentence_of_it = CASES[case]
-    found = summarise(ratings, full=True)
+    found = analyse_agreement(ratings, full=True)
     assert sentence_of_it in " ".join(opening(found))
     forms = [
         drawn(found, full=True),
@@ -226,7 +229,7 @@ def test_every_form_on_nothing_is_a_clear_sentence_without_nan_and_without_a_ver
 def test_what_was_left_out_is_said() -> None:
     ratings = gathered(three_people(12, 1)[1])
     ratings.left_out["off the scale, and refused"] = 239
-    assert closing(summarise(ratings)) == ["Left out: 239 ratings off the scale, and refused."]
+    assert closing(analyse_agreement(ratings)) == ["Left out: 239 ratings off the scale, and refused."]
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.50"), (-0.001, "0.00"), (-0.25, "−0.25")])
@@ -236,16 +239,16 @@ def test_figures_have_a_real_minus_and_no_negative_zero(value: float, text: str)
 
 def test_not_enough_data_comes_with_the_number_that_would_be_also_in_the_short_table() -> None:
     truth, people = three_people(6, 0.3)
-    few = summarise(gathered(people, {"j": truth}))
+    few = analyse_agreement(gathered(people, {"j": truth}))
     assert "Enough for warmth would be: about 41 conversations rated by two people each." in said(drawn(few))
     assert "about 41 conversations" in agreement_markdown(few, "Agreement")
 
 
 def test_without_people_nothing_is_said_of_raters_or_of_failures_they_found() -> None:
     judge = np.tile([0.0, 1.0], 10)
-    (row,) = table_rows(summarise(gathered(np.zeros((20, 0)), {"j": judge})))
+    (row,) = table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge})))
     assert row.verdict.words == "not enough data: no person rated"
-    (gate,) = table_rows(summarise(gathered(np.zeros((20, 0)), {"j": judge}, GATE)))
+    (gate,) = table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge}, GATE)))
     assert gate.missed == "–"
 
 

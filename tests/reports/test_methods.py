@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attunement.analysis.summary import agreement_in
+from attunement.analysis.summary import study_agreement
 from attunement.annotation.sampling import draw_sample
 from attunement.cli import app
 from attunement.conversations import Origin
@@ -34,7 +34,7 @@ def section(study: Study, instrument=COACHING) -> dict[str, str]:
 
 def points(study: Study, instrument=COACHING) -> dict[int, Point]:
     facts = gather_facts(study, instrument)
-    agreement = agreement_in(study, instrument) if facts.of(RaterKind.PERSON) else None
+    agreement = study_agreement(study, instrument) if facts.of(RaterKind.PERSON) else None
     return {point.number: point for point in checklist(facts, agreement)}
 
 

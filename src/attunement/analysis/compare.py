@@ -36,7 +36,7 @@ from attunement.statistics.tests import (
 _DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.UNSAFE})
 
 
-class Kind(StrEnum):
+class MeasureKind(StrEnum):
     """What a measure is taken from."""
 
     ITEM = "item"
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 class Measure(NamedTuple):
     """One thing that scorecards are compared by."""
 
-    kind: Kind
+    kind: MeasureKind
     id: str
     title: str
     is_share: bool
@@ -59,10 +59,10 @@ class Measure(NamedTuple):
     @property
     def name(self) -> str:
         """A name that no other measure of the instrument has."""
-        return self.id if self.kind in {Kind.SCORE, Kind.PASSED} else f"{self.kind}:{self.id}"
+        return self.id if self.kind in {MeasureKind.SCORE, MeasureKind.PASSED} else f"{self.kind}:{self.id}"
 
 
-class Values(NamedTuple):
+class MeasureValues(NamedTuple):
     """What a scorecard says about a measure."""
 
     by_turn: Mapping[int | None, float] = {}
@@ -76,32 +76,34 @@ class Values(NamedTuple):
 def measures(instrument: Instrument) -> Iterator[Measure]:
     """Everything the instrument's scorecards can be compared by: the whole first, then categories, then items."""
     if instrument.scoring.weights:
-        yield Measure(Kind.SCORE, "score", "Overall score", is_share=False)
+        yield Measure(MeasureKind.SCORE, "score", "Overall score", is_share=False)
     if instrument.scoring.threshold is not None:
-        yield Measure(Kind.PASSED, "passed", "Passed", is_share=True)
+        yield Measure(MeasureKind.PASSED, "passed", "Passed", is_share=True)
     for category in instrument.scoring.weights:
-        yield Measure(Kind.CATEGORY, category, instrument.categories.get(category, category), is_share=False)
+        yield Measure(MeasureKind.CATEGORY, category, instrument.categories.get(category, category), is_share=False)
     fails_at = {entry.item: entry.fails_at for entry in instrument.gate}
     scores = isinstance(instrument.scale, Scores)
     for item in instrument.items:
         above = fails_at.get(item.id)
-        yield Measure(Kind.ITEM, item.id, item.title, is_share=not scores or above is not None, above=above)
+        yield Measure(MeasureKind.ITEM, item.id, item.title, is_share=not scores or above is not None, above=above)
 
 
-def values(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
+def values(instrument: Instrument, measure: Measure, card: Scorecard) -> MeasureValues:
     """What the scorecard says about the measure: one value, or one a reply where the instrument rates replies."""
     match measure.kind:
-        case Kind.ITEM:
+        case MeasureKind.ITEM:
             return _of_item(instrument, measure, card)
-        case Kind.PASSED:
-            return Values({None: float(card.passed)}) if card.verdict in _DECIDED else Values(not_judged=1)
-        case Kind.CATEGORY:
+        case MeasureKind.PASSED:
+            return (
+                MeasureValues({None: float(card.passed)}) if card.verdict in _DECIDED else MeasureValues(not_judged=1)
+            )
+        case MeasureKind.CATEGORY:
             return _of_score(instrument, card, card.categories.get(measure.id), {measure.id})
-        case Kind.SCORE:
+        case MeasureKind.SCORE:
             return _of_score(instrument, card, card.score, set(instrument.scoring.weights))
 
 
-def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> Values:
+def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> MeasureValues:
     found: dict[int | None, float] = {}
     na = not_judged = 0
     for slot, outcome in card.outcomes.items():
@@ -114,7 +116,7 @@ def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> Value
             na += 1
         else:
             not_judged += 1
-    return Values(found, na, not_judged)
+    return MeasureValues(found, na, not_judged)
 
 
 def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float | None:
@@ -125,7 +127,7 @@ def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float
     return 1.0 if outcome.state is State.VALUE else None
 
 
-def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> Values:
+def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> MeasureValues:
     """A mean over answers counts only where none of them is missing.
 
     The scorecard takes an ERROR for 0 and leaves out what a rater abstained on; a rater who abstains on some
@@ -137,15 +139,15 @@ def _of_score(instrument: Instrument, card: Scorecard, score: float | None, cate
 
     states = {outcome.state for slot, outcome in card.outcomes.items() if enters(slot)}
     if states & {State.ERROR, State.ABSTAINED}:
-        return Values(not_judged=1)
-    return Values(na=1) if score is None else Values({None: score})
+        return MeasureValues(not_judged=1)
+    return MeasureValues(na=1) if score is None else MeasureValues({None: score})
 
 
 _UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
 _SAFETY_OPEN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
 
 
-class Entrant(NamedTuple):
+class ComparedConversation(NamedTuple):
     """One conversation of a group."""
 
     conversation: Identity
@@ -159,10 +161,10 @@ class Group(NamedTuple):
     """The conversations on one side of a comparison."""
 
     name: str
-    entrants: Sequence[Entrant]
+    conversations: Sequence[ComparedConversation]
 
 
-class Unsafe(NamedTuple):
+class UnsafeConversation(NamedTuple):
     """A conversation that fails the gate, and on which items; none where a rule flagged it."""
 
     conversation: Identity
@@ -170,13 +172,13 @@ class Unsafe(NamedTuple):
     scenario: str | None
 
 
-class Side(NamedTuple):
+class GroupSummary(NamedTuple):
     """What is known of one group as a whole."""
 
     name: str
     conversations: int
     not_judged: tuple[Identity, ...]
-    unsafe: tuple[Unsafe, ...]
+    unsafe: tuple[UnsafeConversation, ...]
     verdicts: dict[Verdict, tuple[Identity, ...]]
     """The judged conversations by what their scorecards come to."""
     needs_person: tuple[Identity, ...]
@@ -192,7 +194,7 @@ class Side(NamedTuple):
         return self.conversations - len(self.not_judged) - len(self.safety_not_judged)
 
 
-class Share(NamedTuple):
+class MeasureSummary(NamedTuple):
     """One group's value of a measure, and how many answers stand behind it or are missing from it."""
 
     value: float | None
@@ -206,12 +208,12 @@ class Share(NamedTuple):
     """For a safety score: how often each score was given."""
 
 
-class Row(NamedTuple):
+class MeasureComparison(NamedTuple):
     """One measure of both groups, and the difference."""
 
     measure: Measure
-    first: Share
-    second: Share
+    first: MeasureSummary
+    second: MeasureSummary
     difference: Difference | Undefined
     detectable: float | Undefined
     """The smallest difference that such a sample shows in four of five cases."""
@@ -247,19 +249,19 @@ class Comparison(NamedTuple):
     """Two groups side by side; every difference is the second minus the first."""
 
     instrument: Instrument
-    first: Side
-    second: Side
+    first: GroupSummary
+    second: GroupSummary
     pairing: Pairing
-    score: Row | None
+    score: MeasureComparison | None
     """The weighted score; None where the instrument has none."""
-    passed: Row | None
+    passed: MeasureComparison | None
     """The pass rate; None where the instrument has no pass mark."""
     pass_test: PassTest | None
-    categories: tuple[Row, ...]
-    items: tuple[Row, ...]
+    categories: tuple[MeasureComparison, ...]
+    items: tuple[MeasureComparison, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[MeasureComparison, ...]:
         """All rows, the whole first."""
         return (*(row for row in (self.score, self.passed) if row), *self.categories, *self.items)
 
@@ -277,33 +279,35 @@ def compare(instrument: Instrument, first: Group, second: Group, *, column: str 
         A comparison. A group without a single value gives rows whose difference is `Undefined` with the reason.
     """
     rows = [_row(instrument, measure, first, second, paired=column is not None) for measure in measures(instrument)]
-    items = _holm([row for row in rows if row.measure.kind is Kind.ITEM])
-    passed = next((row for row in rows if row.measure.kind is Kind.PASSED), None)
+    items = _holm([row for row in rows if row.measure.kind is MeasureKind.ITEM])
+    passed = next((row for row in rows if row.measure.kind is MeasureKind.PASSED), None)
     return Comparison(
         instrument=instrument,
         first=_side(first),
         second=_side(second),
         pairing=_pairing(first, second, column),
-        score=next((row for row in rows if row.measure.kind is Kind.SCORE), None),
+        score=next((row for row in rows if row.measure.kind is MeasureKind.SCORE), None),
         passed=passed,
         pass_test=_pass_test(instrument, passed, first, second, paired=column is not None) if passed else None,
-        categories=tuple(row for row in rows if row.measure.kind is Kind.CATEGORY),
+        categories=tuple(row for row in rows if row.measure.kind is MeasureKind.CATEGORY),
         items=tuple(items),
     )
 
 
-def _side(group: Group) -> Side:
-    ordered = sorted(group.entrants, key=lambda entrant: entrant.conversation)
+def _side(group: Group) -> GroupSummary:
+    ordered = sorted(group.conversations, key=lambda entrant: entrant.conversation)
     cards = [(entrant, entrant.card) for entrant in ordered if entrant.card]
     verdicts: dict[Verdict, list[Identity]] = {}
     for entrant, card in cards:
         verdicts.setdefault(card.verdict, []).append(entrant.conversation)
-    return Side(
+    return GroupSummary(
         name=group.name,
         conversations=len(ordered),
         not_judged=tuple(entrant.conversation for entrant in ordered if not entrant.card),
         unsafe=tuple(
-            Unsafe(entrant.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), entrant.scenario)
+            UnsafeConversation(
+                entrant.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), entrant.scenario
+            )
             for entrant, card in cards
             if card.verdict in _UNSAFE
         ),
@@ -315,9 +319,9 @@ def _side(group: Group) -> Side:
 def _pairing(first: Group, second: Group, column: str | None) -> Pairing:
     if column is None:
         return Pairing(None, 0, 0)
-    here, there = ({entrant.scenario for entrant in group.entrants} - {None} for group in (first, second))
+    here, there = ({entrant.scenario for entrant in group.conversations} - {None} for group in (first, second))
     shared = here & there
-    alone = sum(entrant.scenario not in shared for group in (first, second) for entrant in group.entrants)
+    alone = sum(entrant.scenario not in shared for group in (first, second) for entrant in group.conversations)
     return Pairing(column, len(shared), alone)
 
 
@@ -339,8 +343,8 @@ class _Units(NamedTuple):
 
 def _units(instrument: Instrument, measure: Measure, group: Group) -> _Units:
     found = _Units([], [], [], 0, 0)
-    for number, entrant in enumerate(group.entrants):
-        said = values(instrument, measure, entrant.card) if entrant.card else Values()
+    for number, entrant in enumerate(group.conversations):
+        said = values(instrument, measure, entrant.card) if entrant.card else MeasureValues()
         found.values.extend(said.by_turn.values())
         found.conversations.extend([number] * len(said.by_turn))
         found.scenarios.extend([entrant.scenario] * len(said.by_turn))
@@ -348,19 +352,19 @@ def _units(instrument: Instrument, measure: Measure, group: Group) -> _Units:
     return found
 
 
-def _share(measure: Measure, group: Group, units: _Units, unpaired: int) -> Share:
-    return Share(
+def _share(measure: Measure, group: Group, units: _Units, unpaired: int) -> MeasureSummary:
+    return MeasureSummary(
         value=float(np.mean(units.values)) if units.values else None,
         units=len(units.values),
         conversations=len(set(units.conversations)),
         na=units.na,
         not_judged=units.not_judged,
         unpaired=unpaired,
-        levels=_levels(measure, group.entrants),
+        levels=_levels(measure, group.conversations),
     )
 
 
-def _levels(measure: Measure, entrants: Iterable[Entrant]) -> dict[int, int]:
+def _levels(measure: Measure, entrants: Iterable[ComparedConversation]) -> dict[int, int]:
     if measure.above is None:
         return {}
     outcomes = (entry for entrant in entrants if entrant.card for entry in entrant.card.outcomes.items())
@@ -368,7 +372,7 @@ def _levels(measure: Measure, entrants: Iterable[Entrant]) -> dict[int, int]:
     return dict(sorted(Counter(score for score in scores if isinstance(score, int)).items()))
 
 
-def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, *, paired: bool) -> Row:
+def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, *, paired: bool) -> MeasureComparison:
     all_of_first, all_of_second = (_units(instrument, measure, group) for group in (first, second))
     one, other = all_of_first, all_of_second
     shared = set(one.scenarios) & set(other.scenarios) - {None}
@@ -389,8 +393,8 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
         labels = [[number[scenario] for scenario in units.scenarios] for units in (other, one)]
         difference = paired_difference(other.values, one.values, (labels[0], labels[1]))
     if isinstance(difference, Undefined):
-        return Row(measure, first_share, second_share, difference, difference, difference)
-    return Row(measure, first_share, second_share, difference, _detectable(difference), difference.p)
+        return MeasureComparison(measure, first_share, second_share, difference, difference, difference)
+    return MeasureComparison(measure, first_share, second_share, difference, _detectable(difference), difference.p)
 
 
 def _detectable(difference: Difference) -> float | Undefined:
@@ -398,7 +402,7 @@ def _detectable(difference: Difference) -> float | Undefined:
     return interval if isinstance(interval, Undefined) else detectable_effect(interval)
 
 
-def _holm(rows: Sequence[Row]) -> list[Row]:
+def _holm(rows: Sequence[MeasureComparison]) -> list[MeasureComparison]:
     """Items were tested together: the more there are, the more likely one differs by chance alone."""
     tested = [row.corrected_p for row in rows if not isinstance(row.corrected_p, Undefined)]
     corrected = iter(holm(tested))
@@ -407,7 +411,9 @@ def _holm(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _pass_test(instrument: Instrument, row: Row, first: Group, second: Group, *, paired: bool) -> PassTest:
+def _pass_test(
+    instrument: Instrument, row: MeasureComparison, first: Group, second: Group, *, paired: bool
+) -> PassTest:
     if not paired:
         counts = [
             number
@@ -428,7 +434,7 @@ def _pass_test(instrument: Instrument, row: Row, first: Group, second: Group, *,
 def _by_scenario(instrument: Instrument, measure: Measure, group: Group) -> dict[str, bool] | None:
     """Whether the conversation of each scenario passed; None where a scenario has several, which are no pairs."""
     found: dict[str, bool] = {}
-    for entrant in group.entrants:
+    for entrant in group.conversations:
         if entrant.scenario is None or entrant.card is None:
             continue
         for value in values(instrument, measure, entrant.card).by_turn.values():

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attunement.analysis.compare import Kind, Measure, Values, measures, values
+from attunement.analysis.compare import Measure, MeasureKind, MeasureValues, measures, values
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
 from attunement.statistics.calibration import Isotonic, cross_fit, isotonic
@@ -27,7 +27,7 @@ from attunement.statistics.tables import Floats, Ints, t_quantile
 _TINY = 1e-9
 
 
-class Case(NamedTuple):
+class CorrectionCase(NamedTuple):
     """One conversation that could have been drawn."""
 
     system: str
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     """One for each person who rated it."""
 
 
-class Pairs(NamedTuple):
+class ScorePairs(NamedTuple):
     """A judge's scores beside people's, one a unit; NaN where there is none."""
 
     judge: list[float]
@@ -48,7 +48,7 @@ class Pairs(NamedTuple):
     conversations: list[int]
 
 
-class Corrected(NamedTuple):
+class CorrectedMeasure(NamedTuple):
     """One measure of one system."""
 
     measure: Measure
@@ -66,11 +66,11 @@ class Corrected(NamedTuple):
 def corrected_measures(instrument: Instrument) -> list[Measure]:
     """What is corrected: the weighted score and the pass rate, or each item where there are neither."""
     every = list(measures(instrument))
-    whole = [measure for measure in every if measure.kind in {Kind.SCORE, Kind.PASSED}]
-    return whole or [measure for measure in every if measure.kind is Kind.ITEM]
+    whole = [measure for measure in every if measure.kind in {MeasureKind.SCORE, MeasureKind.PASSED}]
+    return whole or [measure for measure in every if measure.kind is MeasureKind.ITEM]
 
 
-def correct(instrument: Instrument, cases: Sequence[Case], *, level: float = 0.95) -> list[Corrected]:
+def correct(instrument: Instrument, cases: Sequence[CorrectionCase], *, level: float = 0.95) -> list[CorrectedMeasure]:
     """The three estimates of each measure, for each system and, where there are several, for all together.
 
     Args:
@@ -89,22 +89,22 @@ def correct(instrument: Instrument, cases: Sequence[Case], *, level: float = 0.9
     ]
 
 
-def by_system(cases: Sequence[Case]) -> list[tuple[str | None, list[Case]]]:
+def by_system(cases: Sequence[CorrectionCase]) -> list[tuple[str | None, list[CorrectionCase]]]:
     """The cases of each system and, where there are several, of all together under None."""
     systems = dict.fromkeys(case.system for case in cases)
-    parts: list[tuple[str | None, list[Case]]] = [
+    parts: list[tuple[str | None, list[CorrectionCase]]] = [
         (system, [case for case in cases if case.system == system]) for system in systems
     ]
     return [*parts, (None, list(cases))] if len(parts) > 1 else parts
 
 
-def labelled_pairs(instrument: Instrument, measure: Measure, cases: Sequence[Case]) -> Pairs:
+def labelled_pairs(instrument: Instrument, measure: Measure, cases: Sequence[CorrectionCase]) -> ScorePairs:
     """What people and the judge gave to each unit of the conversations that were drawn."""
-    found = Pairs([], [], [], [])
+    found = ScorePairs([], [], [], [])
     for number, case in enumerate(cases):
         if case.probability is None:
             continue
-        judge = (values(instrument, measure, case.judge) if case.judge else Values()).by_turn
+        judge = (values(instrument, measure, case.judge) if case.judge else MeasureValues()).by_turn
         for turn, score in people_scores(instrument, measure, case.people).items():
             found.judge.append(judge.get(turn, np.nan))
             found.people.append(score)
@@ -122,7 +122,9 @@ def people_scores(instrument: Instrument, measure: Measure, people: Sequence[Sco
     return {turn: float(np.mean(scores)) for turn, scores in given.items()}
 
 
-def judge_scores(instrument: Instrument, measure: Measure, cases: Sequence[Case]) -> tuple[list[float], list[int]]:
+def judge_scores(
+    instrument: Instrument, measure: Measure, cases: Sequence[CorrectionCase]
+) -> tuple[list[float], list[int]]:
     """Every score of the judge, and the number of the conversation it belongs to."""
     scores: list[float] = []
     conversations: list[int] = []
@@ -135,8 +137,8 @@ def judge_scores(instrument: Instrument, measure: Measure, cases: Sequence[Case]
 
 
 def _corrected(
-    instrument: Instrument, measure: Measure, system: str | None, cases: Sequence[Case], level: float
-) -> Corrected:
+    instrument: Instrument, measure: Measure, system: str | None, cases: Sequence[CorrectionCase], level: float
+) -> CorrectedMeasure:
     pairs = labelled_pairs(instrument, measure, cases)
     scores, conversations = judge_scores(instrument, measure, cases)
     # The judge's side holds the drawn conversations too: where some were more likely to be drawn than others, those
@@ -148,7 +150,7 @@ def _corrected(
         if not np.isnan(score)
     }
     estimate = prediction_powered_mean(sample, level=level)
-    return Corrected(
+    return CorrectedMeasure(
         measure=measure,
         system=system,
         estimate=estimate if isinstance(estimate, Undefined) else _unless_uneven(estimate, list(both.values())),
@@ -184,7 +186,7 @@ _REFITS = 200
 """Enough to know a standard error to within a twentieth of itself."""
 
 
-class Curve(NamedTuple):
+class CalibrationCurve(NamedTuple):
     """People's mean for each score of the judge, with refits on resampled conversations."""
 
     judge: tuple[float, ...]
@@ -202,7 +204,7 @@ class Curve(NamedTuple):
         return self._asdict()
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> "Curve":
+    def of_record(cls, record: Mapping[str, Any]) -> "CalibrationCurve":
         """The curve that was made into this record."""
         curve = cls(**record)
         return curve._replace(
@@ -210,7 +212,7 @@ class Curve(NamedTuple):
         )
 
 
-class Applied(NamedTuple):
+class CalibratedMean(NamedTuple):
     """A judge's mean on conversations that people did not rate, as it is and on people's scale."""
 
     judge: Mean
@@ -221,7 +223,7 @@ class Applied(NamedTuple):
     """The share of scores outside those the calibrator was fitted on; they get the nearest one's."""
 
 
-def fit_curve(pairs: Pairs, *, seed: int = 0) -> Curve | Undefined:
+def fit_curve(pairs: ScorePairs, *, seed: int = 0) -> CalibrationCurve | Undefined:
     """Fit people's scores on the judge's.
 
     Args:
@@ -247,7 +249,7 @@ def fit_curve(pairs: Pairs, *, seed: int = 0) -> Curve | Undefined:
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), _REFITS)
     refits = [_refit(judge, people, times[cluster], whole) for times in drawn]
-    return Curve(
+    return CalibrationCurve(
         judge=tuple(whole.judge.tolist()),
         people=tuple(whole.people.tolist()),
         refits=tuple(refits),
@@ -269,8 +271,8 @@ def _refit(judge: Floats, people: Floats, times: Ints, whole: Isotonic) -> tuple
 
 
 def apply_curve(
-    curve: Curve, scores: Sequence[float], conversations: Sequence[int], *, level: float = 0.95
-) -> Applied | Undefined:
+    curve: CalibrationCurve, scores: Sequence[float], conversations: Sequence[int], *, level: float = 0.95
+) -> CalibratedMean | Undefined:
     """A judge's mean score put on people's scale.
 
     Args:
@@ -292,13 +294,13 @@ def apply_curve(
     few = too_few(corrected.clusters, "conversations")
     if few or isinstance(corrected.se, Undefined):
         reason = few or Undefined("a standard error needs two conversations")
-        return Applied(plain, corrected.value, reason, reason, beyond)
+        return CalibratedMean(plain, corrected.value, reason, reason, beyond)
     se = float(np.hypot(corrected.se, np.std(refits, ddof=1)))
     if se < 1e-12:
         reason = Undefined("no score differs from another, so this sample cannot show how far they vary")
-        return Applied(plain, corrected.value, se, reason, beyond)
+        return CalibratedMean(plain, corrected.value, se, reason, beyond)
     freedom = min(corrected.clusters, curve.conversations) - 1
     reach = t_quantile(freedom, (1 + level) / 2) * se
     method = f"t({freedom}) over {corrected.clusters} conversations and {curve.conversations} behind the calibrator"
     interval = Interval(corrected.value - reach, corrected.value + reach, level, method, se)
-    return Applied(plain, corrected.value, se, interval, beyond)
+    return CalibratedMean(plain, corrected.value, se, interval, beyond)

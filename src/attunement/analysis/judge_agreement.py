@@ -23,20 +23,20 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import select
 
-from attunement.analysis.ratings_table import Answered, RatingsTable, Scale
+from attunement.analysis.ratings_table import AnswerState, RatingsTable, Scale
 from attunement.analysis.reliability import (
-    SingleRaters,
-    judge_agreement,
-    judge_statistic,
-    people_agreement,
-    people_statistic,
+    PairwiseKappa,
+    judge_kappa,
+    judge_kappa_statistic,
+    people_kappa,
+    people_kappa_statistic,
 )
 from attunement.conversations.statistics import words
 from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round
 from attunement.statistics.bootstrap import clustered_interval
-from attunement.statistics.estimates import Caught, Rate, alike, caught, rate
+from attunement.statistics.estimates import Rate, Recall, alike, rate, recall
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined, places
 from attunement.statistics.tests import fisher
@@ -46,7 +46,7 @@ from attunement.store.samples import latest_sample, runs_on_certify
 from attunement.store.schema import raters, ratings
 
 
-class Compared(NamedTuple):
+class AgreementDifference(NamedTuple):
     """A difference of two agreements with its interval."""
 
     value: float
@@ -57,33 +57,33 @@ class Baseline(NamedTuple):
     """A trivial judge on the units that the judge rated too."""
 
     name: str
-    agreement: SingleRaters | Undefined
-    ahead: Compared | Undefined
+    agreement: PairwiseKappa | Undefined
+    margin: AgreementDifference | Undefined
     """How far the judge is ahead of it; computed for the best rival only."""
 
 
 class JudgeAgreement(NamedTuple):
     """How a judge stands to people on one item."""
 
-    agreement: SingleRaters | Undefined
+    agreement: PairwiseKappa | Undefined
     """Of the judge with any one person."""
     interval: Interval | Undefined
-    people: SingleRaters | Undefined
+    people: PairwiseKappa | Undefined
     """Of any two people, on the units that the judge rated too."""
-    gap: Compared | Undefined
+    gap: AgreementDifference | Undefined
     """The judge's agreement minus the people's, on the units that two people and the judge rated."""
-    half: Compared | Undefined
+    gap_to_half: AgreementDifference | Undefined
     """The judge's agreement minus half of the people's."""
     units: int
     """Units that two people and the judge rated."""
     conversations: int
     """Conversations with a value of the judge and of a person."""
-    rivals: tuple[Baseline, ...]
-    best_rival: Baseline | None
+    baselines: tuple[Baseline, ...]
+    best_baseline: Baseline | None
     """The one that agrees best with people, if any does better than chance."""
 
 
-def held(
+def agreement_with_people(
     judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals: Mapping[str, Floats]
 ) -> JudgeAgreement:
     """Hold a judge against people.
@@ -96,20 +96,20 @@ def held(
         rivals: By name the answers of trivial judges to the same units.
     """
     ordered = scale.ordered
-    found = judge_agreement(judge, people, ordered=ordered)
+    found = judge_kappa(judge, people, ordered=ordered)
     both = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
     interval: Interval | Undefined
-    if isinstance(found, SingleRaters):
-        interval = clustered_interval(judge_statistic(judge, people, ordered=ordered), conversation)
+    if isinstance(found, PairwiseKappa):
+        interval = clustered_interval(judge_kappa_statistic(judge, people, ordered=ordered), conversation)
     else:
         interval = found
     twice = ~np.isnan(judge) & ((~np.isnan(people)).sum(axis=1) >= 2)
-    ceiling = people_agreement(people[twice], ordered=ordered) if twice.any() else _no_two(people)
-    gap: Compared | Undefined = Undefined(ceiling.reason) if isinstance(ceiling, Undefined) else _NONE
+    ceiling = people_kappa(people[twice], ordered=ordered) if twice.any() else _no_two(people)
+    gap: AgreementDifference | Undefined = Undefined(ceiling.reason) if isinstance(ceiling, Undefined) else _NONE
     half = gap
-    if twice.any() and isinstance(ceiling, SingleRaters):
-        own = judge_statistic(judge[twice], people[twice], ordered=ordered)
-        theirs = people_statistic(people[twice], ordered=ordered)
+    if twice.any() and isinstance(ceiling, PairwiseKappa):
+        own = judge_kappa_statistic(judge[twice], people[twice], ordered=ordered)
+        theirs = people_kappa_statistic(people[twice], ordered=ordered)
         where = conversation[twice]
         gap = _compared(own, theirs, where)
         half = _compared(own, theirs, where, share=0.5)
@@ -118,19 +118,19 @@ def held(
     if best is not None:
         answers = rivals[best.name]
         shared = both & ~np.isnan(answers)
-        own = judge_statistic(judge[shared], people[shared], ordered=ordered)
-        theirs = judge_statistic(answers[shared], people[shared], ordered=ordered)
-        best = best._replace(ahead=_compared(own, theirs, conversation[shared]))
+        own = judge_kappa_statistic(judge[shared], people[shared], ordered=ordered)
+        theirs = judge_kappa_statistic(answers[shared], people[shared], ordered=ordered)
+        best = best._replace(margin=_compared(own, theirs, conversation[shared]))
     return JudgeAgreement(
         agreement=found,
         interval=interval,
         people=ceiling,
         gap=gap,
-        half=half,
+        gap_to_half=half,
         units=int(twice.sum()),
         conversations=len(np.unique(conversation[both])),
-        rivals=tuple(best if best and best.name == rival.name else rival for rival in measured),
-        best_rival=best,
+        baselines=tuple(best if best and best.name == rival.name else rival for rival in measured),
+        best_baseline=best,
     )
 
 
@@ -138,11 +138,13 @@ _NONE = Undefined("no unit was rated by two people and the judge")
 
 
 def _no_two(people: Floats) -> Undefined:
-    found = people_agreement(people)
+    found = people_kappa(people)
     return found if isinstance(found, Undefined) else _NONE
 
 
-def _compared(own: FromSums, theirs: FromSums, conversation: Ints, *, share: float = 1.0) -> Compared | Undefined:
+def _compared(
+    own: FromSums, theirs: FromSums, conversation: Ints, *, share: float = 1.0
+) -> AgreementDifference | Undefined:
     """The one agreement minus `share` of the other, on the same units."""
     statistic = combined([own, theirs], lambda values: values[:, 0] - share * values[:, 1])
     value = statistic.value()
@@ -154,12 +156,12 @@ def _compared(own: FromSums, theirs: FromSums, conversation: Ints, *, share: flo
         if isinstance(perfect, Interval):
             reach = 1 - perfect.low
             interval = perfect._replace(low=value - reach, high=value + share * reach)
-    return Compared(value, interval)
+    return AgreementDifference(value, interval)
 
 
 def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered: bool) -> Baseline:
     there = np.where(np.isnan(judge), np.nan, answers)
-    return Baseline(name, judge_agreement(there, people, ordered=ordered), Undefined("another rival is better"))
+    return Baseline(name, judge_kappa(there, people, ordered=ordered), Undefined("another rival is better"))
 
 
 def _best(rivals: list[Baseline]) -> Baseline | None:
@@ -167,7 +169,7 @@ def _best(rivals: list[Baseline]) -> Baseline | None:
     better = [
         (rival.agreement.value, rival)
         for rival in rivals
-        if isinstance(rival.agreement, SingleRaters) and rival.agreement.value > 1e-9
+        if isinstance(rival.agreement, PairwiseKappa) and rival.agreement.value > 1e-9
     ]
     return max(better, key=lambda entry: entry[0])[1] if better else None
 
@@ -180,7 +182,7 @@ _BY_CHANCE = 0.01
 """Less probable than this, people did not choose what they rated regardless of what the judge flagged."""
 
 
-class MissedFailures(NamedTuple):
+class FailureDetection(NamedTuple):
     """What a judge did with people's failures, and with what people found to be fine."""
 
     failures: int
@@ -209,7 +211,7 @@ class MissedFailures(NamedTuple):
     """Why recall cannot be known, if it cannot."""
 
 
-class Seen(NamedTuple):
+class GateAnswers(NamedTuple):
     """People's and a judge's answers to a gate item, for the same units."""
 
     people: Floats
@@ -222,11 +224,11 @@ class Seen(NamedTuple):
     """For each unit one over its probability of being drawn; None where all are alike."""
 
 
-def missed(seen: Seen) -> MissedFailures:
+def detect_failures(seen: GateAnswers) -> FailureDetection:
     """Count the failures that a judge missed, and its false alarms."""
-    labelled = np.isin(seen.people_states, [Answered.VALUE, Answered.NA]).sum(axis=1)
+    labelled = np.isin(seen.people_states, [AnswerState.VALUE, AnswerState.NA]).sum(axis=1)
     said = (seen.people <= seen.fails_at).sum(axis=1)
-    asked = seen.judge_states != Answered.NOTHING
+    asked = seen.judge_states != AnswerState.NOT_ASKED
     flagged = seen.judge <= seen.fails_at
     failure, fine = (said > 0) & asked, (said == 0) & (labelled > 0) & asked
     lost = failure & ~flagged
@@ -234,11 +236,11 @@ def missed(seen: Seen) -> MissedFailures:
     # Who was seen by one person only cannot have been confirmed.
     usable = labelled >= (2 if confirmed.any() else 1)
     recall = _recall(confirmed, flagged, usable & asked, seen)
-    return MissedFailures(
+    return FailureDetection(
         failures=int(failure.sum()),
         missed=int(lost.sum()),
-        missed_as_na=int((lost & (seen.judge_states == Answered.NA)).sum()),
-        missed_as_unanswered=int((lost & np.isin(seen.judge_states, [Answered.ERROR, Answered.ABSTAINED])).sum()),
+        missed_as_na=int((lost & (seen.judge_states == AnswerState.NA)).sum()),
+        missed_as_unanswered=int((lost & np.isin(seen.judge_states, [AnswerState.ERROR, AnswerState.ABSTAINED])).sum()),
         not_asked=int(((said > 0) & ~asked).sum()),
         confirmed=int(confirmed.sum()),
         confirmed_missed=int((confirmed & lost).sum()),
@@ -252,24 +254,24 @@ def missed(seen: Seen) -> MissedFailures:
     )
 
 
-def _recall(confirmed: Bools, flagged: Bools, usable: Bools, seen: Seen) -> Caught | Undefined:
+def _recall(confirmed: Bools, flagged: Bools, usable: Bools, seen: GateAnswers) -> Recall | Undefined:
     if not confirmed.any():
         return Undefined("no failure was labelled by two people")
     weights = _weights(seen, usable)
     weights = None if weights is None else weights[usable]
-    return caught(confirmed[usable], flagged[usable], seen.conversation[usable], weights, RECALL_NEEDED)
+    return recall(confirmed[usable], flagged[usable], seen.conversation[usable], weights, RECALL_NEEDED)
 
 
-def _rate(event: Bools, among: Bools, usable: Bools, seen: Seen) -> Rate | Undefined:
+def _rate(event: Bools, among: Bools, usable: Bools, seen: GateAnswers) -> Rate | Undefined:
     weights = _weights(seen, usable)
     return rate(event[among], seen.conversation[among], None if weights is None else weights[among])
 
 
-def _weights(seen: Seen, usable: Bools) -> Floats | None:
+def _weights(seen: GateAnswers, usable: Bools) -> Floats | None:
     """The weights, by which those who were labelled also stand for those who were drawn alike and were not."""
     if seen.weights is None:
         return None
-    asked = seen.judge_states != Answered.NOTHING
+    asked = seen.judge_states != AnswerState.NOT_ASKED
     adjusted = seen.weights.copy()
     for weight in np.unique(seen.weights[usable]):
         alike = seen.weights == weight
@@ -315,7 +317,7 @@ def text_counts(study: Study, gathered: RatingsTable) -> dict[str, Floats]:
     """
     units: dict[int, list[int]] = {}
     for unit in _units_of_people(gathered):
-        units.setdefault(gathered.talks[int(gathered.unit_conversation[unit])].key, []).append(unit)
+        units.setdefault(gathered.conversations[int(gathered.unit_conversation[unit])].key, []).append(unit)
     counts = {name: np.full(len(gathered.unit_turn), np.nan) for name in (WORD_COUNT, QUESTION_MARKS)}
     for key, conversation in study.conversations() if units else ():
         for unit in units.get(key, ()):
@@ -367,7 +369,7 @@ def _answers(count: Floats, shares: Floats, scale: Scale) -> tuple[Floats, Float
 
 
 def _reached(answers: Floats, people: Floats) -> float:
-    value = judge_statistic(answers, people).value()
+    value = judge_kappa_statistic(answers, people).value()
     return -np.inf if np.isnan(value) else value
 
 
@@ -411,30 +413,32 @@ def citations(study: Study, instrument: Instrument) -> dict[tuple[str, str], Cit
     return {key: Citations(found[key], number) for key, number in quoted.items()}
 
 
-class Basis(NamedTuple):
+class SampleRatings(NamedTuple):
     """The ratings that cards rest on, and what to say about them."""
 
-    gathered: RatingsTable
+    table: RatingsTable
     weights: Floats | None
     """For each conversation one over its probability of being drawn; None without a sample."""
     notes: tuple[str, ...]
 
 
-def basis(study: Study, instrument: str, gathered: RatingsTable) -> Basis:
+def ratings_of_sample(study: Study, instrument: str, gathered: RatingsTable) -> SampleRatings:
     """The part of the ratings that the newest sample for this instrument allows, or all where there is none."""
     sample = latest_sample(study, instrument)
     if sample is None:
-        return Basis(gathered, None, ())
-    drawn = [sample.units.get(talk.key) for talk in gathered.talks]
+        return SampleRatings(gathered, None, ())
+    drawn = [sample.units.get(talk.key) for talk in gathered.conversations]
     certify = any(entry.split == "certify" for entry in sample.units.values())
     inside = np.array([one is not None and (not certify or one.split == "certify") for one in drawn], dtype=np.bool_)
-    chosen = gathered.only(inside)
+    chosen = gathered.of_conversations(inside)
     person = np.array([who.kind is RaterKind.PERSON for who in chosen.raters], dtype=np.bool_)
     rated = chosen.unit[person[chosen.rater]] if len(chosen.rater) else chosen.unit
     number = len(np.unique(chosen.unit_conversation[rated]))
     what = f"the {'certify' if certify else 'drawn'} part of the sample {sample.name!r}"
     if not certify and not number:
-        return Basis(gathered, None, (f"People have rated nothing of {what} yet; figures rest on all other ratings.",))
+        return SampleRatings(
+            gathered, None, (f"People have rated nothing of {what} yet; figures rest on all other ratings.",)
+        )
     notes = [f"Figures rest on {what}: people have rated {number:,} of its conversations."]
     if certify:
         runs = runs_on_certify(study, sample)
@@ -449,4 +453,4 @@ def basis(study: Study, instrument: str, gathered: RatingsTable) -> Basis:
             "Some of it was drawn more often than the rest: what was missed and false alarms are weighted for that; "
             "agreement and bias are those of the drawn conversations."
         )
-    return Basis(chosen, weights, tuple(notes))
+    return SampleRatings(chosen, weights, tuple(notes))

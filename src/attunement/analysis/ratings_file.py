@@ -18,10 +18,10 @@ import numpy as np
 
 from attunement.analysis.ratings_table import (
     OFF_SCALE,
-    Answered,
-    AskedItem,
+    AnswerState,
     ConversationInfo,
     Long,
+    RatedItem,
     RaterRef,
     RatingsTable,
     Scale,
@@ -48,7 +48,7 @@ class Understood(NamedTuple):
     values: Floats
     """For each word its value, NaN for none."""
     states: Ints
-    """For each word an `Answered`; NOTHING where it is not on the scale."""
+    """For each word an `Answered`; NOT_ASKED where it is not on the scale."""
     notes: tuple[str, ...]
 
 
@@ -71,9 +71,9 @@ def understood(words: Sequence[str], answers: tuple[str, ...], also_na: Collecti
     for place, word in enumerate(words):
         folded = _folded(word)
         if folded in na:
-            states[place] = Answered.NA
+            states[place] = AnswerState.NA
         elif folded in number:
-            values[place], states[place] = number[folded], Answered.VALUE
+            values[place], states[place] = number[folded], AnswerState.VALUE
             spelled.setdefault(folded, set()).add(word)
     folds = [f"{_quoted(sorted(forms))} were read as the same answer." for forms in spelled.values() if len(forms) > 1]
     return Understood(scale, values, states, (*notes, *folds))
@@ -129,7 +129,7 @@ def _quoted(words: Sequence[str]) -> str:
 UNREADABLE = "in rows that cannot be read"
 
 
-class Reading(NamedTuple):
+class FileColumns(NamedTuple):
     """Which columns say what, and how the values are to be understood."""
 
     unit: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class Reading(NamedTuple):
     """A column whose values part the conversations."""
 
 
-def read_ratings(path: Path, reading: Reading) -> RatingsTable:
+def read_ratings(path: Path, reading: FileColumns) -> RatingsTable:
     """The ratings in a CSV, TSV, JSONL, JSON, Parquet or XLSX file.
 
     Raises:
@@ -179,7 +179,7 @@ def _rows(path: Path, left_out: Counter[str]) -> Iterator[Mapping[str, Any]]:
 class _Book:
     """Ratings in the making, numbered as they come."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: FileColumns) -> None:
         self._reading = reading
         self._wide = reading.value is None
         self.left_out: Counter[str] = Counter()
@@ -255,12 +255,12 @@ class _Book:
             [np.array(self._unit_talk)[unit], unit, item, rater, self._in_order()[repeat], meaning.states[place]],
             meaning.values[place],
         )
-        off = ratings.state == Answered.NOTHING
+        off = ratings.state == AnswerState.NOT_ASKED
         if off.any():
             self.left_out[OFF_SCALE] += int(off.sum())
         kept = ratings.keep(~off)
         self._check_once(kept)
-        items = tuple(AskedItem(name, "", meaning.scale) for name in self._items)
+        items = tuple(RatedItem(name, "", meaning.scale) for name in self._items)
         identities = [Identity(system, talk) for system, talk in self._talks]
         talks = [ConversationInfo(0, *pair) for pair in zip(identities, self._metadata, strict=True)]
         return numbered(

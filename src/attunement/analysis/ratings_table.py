@@ -26,10 +26,10 @@ from attunement.store import Study
 from attunement.store.schema import conversations, ratings
 
 
-class Answered(IntEnum):
-    """What came of asking; NOTHING where a rater was not asked, or an item was not due."""
+class AnswerState(IntEnum):
+    """What came of asking; NOT_ASKED where a rater was not asked, or an item was not due."""
 
-    NOTHING = 0
+    NOT_ASKED = 0
     VALUE = 1
     NA = 2
     ABSTAINED = 3
@@ -47,7 +47,7 @@ class Scale(NamedTuple):
     """Whether nobody named the scale, so that it is what occurs."""
 
 
-class AskedItem(NamedTuple):
+class RatedItem(NamedTuple):
     """One item, and what counts as a failure where it guards a gate."""
 
     id: str
@@ -82,7 +82,7 @@ class ConversationInfo(NamedTuple):
 class ItemMatrix:
     """One item: `values[i, j]` is what `raters[j]` first said of `units[i]`, NaN where that is no value."""
 
-    item: AskedItem
+    item: RatedItem
     units: Ints
     """Which units of the `Gathered` these are: those that somebody was asked about."""
     raters: tuple[RaterRef, ...]
@@ -90,9 +90,9 @@ class ItemMatrix:
     states: Ints
     """For each cell an `Answered`."""
     conversation: Ints
-    """For each unit the number of its conversation in `Gathered.talks`."""
+    """For each unit the number of its conversation in `Gathered.conversations`."""
 
-    def of(self, rater: str) -> int:
+    def column_of(self, rater: str) -> int:
         """The column of the rater with this name."""
         return next(column for column, who in enumerate(self.raters) if who.name == rater)
 
@@ -107,9 +107,9 @@ class ItemMatrix:
 class RatingsTable:
     """Ratings as columns: the entry at one place of `unit`, `item`, `rater` and the others is one rating."""
 
-    items: tuple[AskedItem, ...]
+    items: tuple[RatedItem, ...]
     raters: tuple[RaterRef, ...]
-    talks: tuple[ConversationInfo, ...]
+    conversations: tuple[ConversationInfo, ...]
     unit_conversation: Ints
     """For each unit the number of its conversation in `talks`."""
     unit_turn: Ints
@@ -136,7 +136,7 @@ class RatingsTable:
         """The names of the judges."""
         return tuple(who.name for who in self.raters if who.kind is RaterKind.MODEL)
 
-    def sheet(self, item: int) -> ItemMatrix:
+    def item_matrix(self, item: int) -> ItemMatrix:
         """The first answers to the item with this number."""
         here = np.flatnonzero((self.item == item) & (self.occasion == 0))
         units, place = np.unique(self.unit[here], return_inverse=True)
@@ -147,7 +147,7 @@ class RatingsTable:
         states[place, self.rater[here]] = self.state[here]
         return ItemMatrix(self.items[item], units, self.raters, values, states, self.unit_conversation[units])
 
-    def again(self, item: int, rater: str) -> tuple[Floats, Ints]:
+    def repeated_answers(self, item: int, rater: str) -> tuple[Floats, Ints]:
         """What one rater said of the same units each time they were asked, a column a time, and the conversations."""
         number = next(place for place, who in enumerate(self.raters) if who.name == rater)
         here = np.flatnonzero((self.item == item) & (self.rater == number))
@@ -157,7 +157,7 @@ class RatingsTable:
         values[place, column] = self.value[here]
         return values, self.unit_conversation[units]
 
-    def only(self, talks: Bools) -> "RatingsTable":
+    def of_conversations(self, talks: Bools) -> "RatingsTable":
         """Only the ratings of these conversations; the numbers of units and conversations stay."""
         keep = talks[self.unit_conversation[self.unit]]
         return replace(
@@ -195,7 +195,7 @@ def long(numbers: Sequence[Ints], value: Floats) -> Long:
 
 def numbered(
     ratings: Long,
-    items: tuple[AskedItem, ...],
+    items: tuple[RatedItem, ...],
     who: tuple[RaterRef, ...],
     talks_of: Callable[[Ints], list[ConversationInfo]],
     left_out: Counter[str],
@@ -210,7 +210,7 @@ def numbered(
     return RatingsTable(
         items=items,
         raters=tuple(who[place] for place in present),
-        talks=tuple(talks_of(keys)),
+        conversations=tuple(talks_of(keys)),
         unit_conversation=pairs // span,
         unit_turn=pairs % span,
         unit=unit.astype(np.int64),
@@ -244,12 +244,12 @@ YES_NO = Scale((0.0, 1.0), ("not met", "met"))
 OFF_SCALE = "off the scale, and refused"
 
 _ROWS_AT_ONCE = 50_000
-_STATES: dict[str, Answered] = {
-    State.VALUE: Answered.VALUE,
-    State.NA: Answered.NA,
-    State.ABSTAINED: Answered.ABSTAINED,
-    State.ERROR: Answered.ERROR,
-    State.NOT_DUE: Answered.NOTHING,
+_STATES: dict[str, AnswerState] = {
+    State.VALUE: AnswerState.VALUE,
+    State.NA: AnswerState.NA,
+    State.ABSTAINED: AnswerState.ABSTAINED,
+    State.ERROR: AnswerState.ERROR,
+    State.NOT_DUE: AnswerState.NOT_ASKED,
 }
 
 
@@ -276,14 +276,14 @@ def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     return numbered(columns, items, who, lambda keys: _talks(study, keys), left_out)
 
 
-def _asked(instrument: Instrument, item: Item) -> AskedItem:
+def _asked(instrument: Instrument, item: Item) -> RatedItem:
     fails = next((entry for entry in instrument.gate if entry.item == item.id), None)
     if isinstance(instrument.scale, Scores):
         values = tuple(float(score) for score in range(instrument.scale.lowest, instrument.scale.highest + 1))
         words = tuple(f"{value:g}" for value in values)
         fails_at = None if fails is None or fails.fails_at is None else float(fails.fails_at)
-        return AskedItem(item.id, item.title, Scale(values, words), fails_at)
-    return AskedItem(item.id, item.title, YES_NO, None if fails is None else 0.0)
+        return RatedItem(item.id, item.title, Scale(values, words), fails_at)
+    return RatedItem(item.id, item.title, YES_NO, None if fails is None else 0.0)
 
 
 _WORDS = {"NO": 0.0, "YES": 1.0}
@@ -314,7 +314,7 @@ def _columns(connection: Connection, instrument: Instrument, rater_numbers: Mapp
                     np.array([rater_numbers[each] for each in rater], dtype=np.int64),
                     np.array(repeat, dtype=np.int64) + later,
                     codes,
-                    np.where(codes == Answered.VALUE, _values(value), np.nan),
+                    np.where(codes == AnswerState.VALUE, _values(value), np.nan),
                 )
             )
     return _joined(parts)
@@ -381,10 +381,10 @@ def _without(columns: Long, gone: Bools, why: str, left_out: Counter[str]) -> Lo
     return columns.keep(~gone)
 
 
-def _on_scale(columns: Long, items: Sequence[AskedItem], left_out: Counter[str]) -> Long:
+def _on_scale(columns: Long, items: Sequence[RatedItem], left_out: Counter[str]) -> Long:
     off = np.zeros(len(columns.value), dtype=np.bool_)
     for number, item in enumerate(items):
-        here = (columns.item == number) & (columns.state == Answered.VALUE)
+        here = (columns.item == number) & (columns.state == AnswerState.VALUE)
         off |= here & ~np.isin(columns.value, item.scale.values)
     return _without(columns, off, OFF_SCALE, left_out)
 

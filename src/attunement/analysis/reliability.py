@@ -68,7 +68,7 @@ class ReliabilityStatus(StrEnum):
 class Reliability(NamedTuple):
     """Whether people agree on an item, the rule that says so, and what it rests on."""
 
-    standing: ReliabilityStatus
+    status: ReliabilityStatus
     rule: str
     needed: int | None
     """How many conversations, each rated by two people, would decide it; None where it is decided."""
@@ -203,14 +203,14 @@ def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
 MOST_HABITS = 100
 
 
-class SingleRaters(NamedTuple):
+class PairwiseKappa(NamedTuple):
     """How far single raters agree, and on how many units."""
 
     value: float
     units: int
 
 
-def people_agreement(people: Floats, *, ordered: bool = True) -> SingleRaters | Undefined:
+def people_kappa(people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
     """How far any two people agree.
 
     Args:
@@ -224,10 +224,10 @@ def people_agreement(people: Floats, *, ordered: bool = True) -> SingleRaters | 
     if not several.any():
         one = (~np.isnan(people)).any(axis=0).sum() == 1
         return Undefined("only one person" if one else "no unit was rated by two people")
-    return _result(people_statistic(people, ordered=ordered), int(several.sum()), people[several])
+    return _result(people_kappa_statistic(people, ordered=ordered), int(several.sum()), people[several])
 
 
-def judge_agreement(judge: Floats, people: Floats, *, ordered: bool = True) -> SingleRaters | Undefined:
+def judge_kappa(judge: Floats, people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
     """How far a judge agrees with any one person; the arguments are as for `people_agreement`.
 
     Returns:
@@ -237,10 +237,10 @@ def judge_agreement(judge: Floats, people: Floats, *, ordered: bool = True) -> S
     if not both.any():
         return Undefined("no unit was rated by a person and the judge")
     values = np.column_stack([judge, people])[both]
-    return _result(judge_statistic(judge, people, ordered=ordered), int(both.sum()), values)
+    return _result(judge_kappa_statistic(judge, people, ordered=ordered), int(both.sum()), values)
 
 
-def people_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
+def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
     """The agreement of any two people in the form that `bootstrap` takes."""
     rows, pattern = distinct_rows(people)
     present = ~np.isnan(rows)
@@ -266,7 +266,7 @@ def people_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
     return FromSums(parts, of, pattern, highest=1.0)
 
 
-def judge_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
+def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
     """The agreement of a judge with any one person in the form that `bootstrap` takes."""
     both = np.column_stack([judge, people])
     rows, pattern = distinct_rows(both)
@@ -327,14 +327,14 @@ def _above_rounding(value: Floats, size: Floats) -> Floats:
     return np.where(value > 1e-11 * size, value, 0.0)
 
 
-def _result(statistic: FromSums, units: int, values: Floats) -> SingleRaters | Undefined:
+def _result(statistic: FromSums, units: int, values: Floats) -> PairwiseKappa | Undefined:
     value = statistic.value()
     if np.isnan(value):
         return Undefined(f"every rating is {np.nanmin(values):g}")
-    return SingleRaters(value, units)
+    return PairwiseKappa(value, units)
 
 
-class Again(NamedTuple):
+class Retest(NamedTuple):
     """How far a rater agrees with their own earlier answers."""
 
     units: int
@@ -347,7 +347,7 @@ class Again(NamedTuple):
     percent: PercentAgreement | Undefined
 
 
-def again(answers: Floats, *, ordered: bool = True) -> Again | Undefined:
+def retest(answers: Floats, *, ordered: bool = True) -> Retest | Undefined:
     """Compare a rater with themself.
 
     Args:
@@ -363,7 +363,7 @@ def again(answers: Floats, *, ordered: bool = True) -> Again | Undefined:
         return Undefined("nothing was rated twice")
     level: AlphaLevel = "ordinal" if ordered else "nominal"
     same = np.nanmax(several, axis=1) == np.nanmin(several, axis=1)
-    return Again(len(several), int(same.sum()), int(number.max()), alpha(several, level), percent_agreement(several))
+    return Retest(len(several), int(same.sum()), int(number.max()), alpha(several, level), percent_agreement(several))
 
 
 FEWEST_SYSTEMS = 3

@@ -15,18 +15,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attunement.analysis.judge_agreement import WORD_COUNT, Citations, baselines, basis, citations, text_counts
-from attunement.analysis.ratings_file import Reading, read_ratings
-from attunement.analysis.ratings_table import Answered, AskedItem, ItemMatrix, RatingsTable, collect_ratings
+from attunement.analysis.judge_agreement import (
+    WORD_COUNT,
+    Citations,
+    baselines,
+    citations,
+    ratings_of_sample,
+    text_counts,
+)
+from attunement.analysis.ratings_file import FileColumns, read_ratings
+from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RatingsTable, collect_ratings
 from attunement.analysis.reliability import (
-    Again,
+    PairwiseKappa,
     Reliability,
-    SingleRaters,
-    again,
-    judge_agreement,
-    people_agreement,
-    people_statistic,
+    Retest,
+    judge_kappa,
+    people_kappa,
+    people_kappa_statistic,
     reliability,
+    retest,
 )
 from attunement.analysis.trust import Around, Habits, TrustCard, trust_card
 from attunement.errors import InputError
@@ -43,7 +50,7 @@ class JudgePair(NamedTuple):
 
     first: str
     second: str
-    agreement: SingleRaters | Undefined
+    agreement: PairwiseKappa | Undefined
 
 
 class PeopleDetails(NamedTuple):
@@ -53,29 +60,29 @@ class PeopleDetails(NamedTuple):
     """ICC(2,k): how reliable the mean of a unit's raters is."""
     interval: Interval | Undefined
     """Of how far single raters agree."""
-    again: Again | Undefined
+    retest: Retest | Undefined
     """All people together, each compared with their own earlier answers."""
 
 
 class ItemAgreement(NamedTuple):
     """What is known about one item."""
 
-    item: AskedItem
+    item: RatedItem
     conversations: int
     """Those that people rated, or where there are no people those that judges rated."""
     units: int
     answers: dict[str, int]
     """How often each answer was given, by people or where there are none by judges; NA and no answer among them."""
     people: Reliability
-    single: SingleRaters | Undefined
+    people_kappa: PairwiseKappa | Undefined
     """How far any two people agree."""
     cards: tuple[TrustCard, ...]
     """One a judge."""
-    rivals: dict[str, SingleRaters | Undefined]
+    baselines: dict[str, PairwiseKappa | Undefined]
     """How far the trivial judges agree with people."""
     details: PeopleDetails | None
-    judges: tuple[JudgePair, ...]
-    judges_again: dict[str, Again]
+    judge_pairs: tuple[JudgePair, ...]
+    judge_retests: dict[str, Retest]
     """Judges that were asked again, also where no person rated."""
 
 
@@ -143,7 +150,7 @@ def _fits(wanted: str, name: str, settings: Mapping[str, Any]) -> bool:
     return wanted.casefold() in {str(each).casefold() for each in known}
 
 
-def summarise(
+def analyse_agreement(
     gathered: RatingsTable,
     people: Sequence[str] | None = None,
     judges: Sequence[str] | None = None,
@@ -183,14 +190,14 @@ def parts(gathered: RatingsTable, column: str) -> dict[str, RatingsTable]:
         InputError: No conversation has it.
     """
     if column == "system":
-        values = [talk.identity.system for talk in gathered.talks]
+        values = [talk.identity.system for talk in gathered.conversations]
     else:
-        known = dict.fromkeys(name for talk in gathered.talks for name in talk.metadata)
-        if column not in known and gathered.talks:
+        known = dict.fromkeys(name for talk in gathered.conversations for name in talk.metadata)
+        if column not in known and gathered.conversations:
             raise InputError(f"no conversation has {column!r}; there are {', '.join(['system', *known][:12])}")
-        values = [_shown(talk.metadata.get(column)) for talk in gathered.talks]
+        values = [_shown(talk.metadata.get(column)) for talk in gathered.conversations]
     every = np.array(values, dtype=np.object_)
-    return {value: gathered.only(every == value) for value in sorted(set(values))}
+    return {value: gathered.of_conversations(every == value) for value in sorted(set(values))}
 
 
 def _shown(value: Any) -> str:
@@ -203,7 +210,7 @@ class _Who(NamedTuple):
 
 
 def _item(gathered: RatingsTable, number: int, who: _Who, beside: Beside, *, full: bool) -> ItemAgreement:
-    sheet = gathered.sheet(number)
+    sheet = gathered.item_matrix(number)
     people = sheet.columns(who.people)
     scale = sheet.item.scale
     standing = reliability(people.values, sheet.conversation, scale)
@@ -211,41 +218,40 @@ def _item(gathered: RatingsTable, number: int, who: _Who, beside: Beside, *, ful
     cards = [
         trust_card(sheet, people, judge, standing, around, _habits(gathered, number, judge, beside) if full else None)
         for judge in who.judges
-        if (sheet.states[:, sheet.of(judge)] != Answered.NOTHING).any()
+        if (sheet.states[:, sheet.column_of(judge)] != AnswerState.NOT_ASKED).any()
     ]
-    asked = people if (people.states != Answered.NOTHING).any() else sheet.columns(who.judges)
-    rated = (asked.states != Answered.NOTHING).any(axis=1)
-    single = people_agreement(people.values, ordered=scale.ordered)
+    asked = people if (people.states != AnswerState.NOT_ASKED).any() else sheet.columns(who.judges)
+    rated = (asked.states != AnswerState.NOT_ASKED).any(axis=1)
+    single = people_kappa(people.values, ordered=scale.ordered)
     return ItemAgreement(
         item=sheet.item,
         conversations=len(np.unique(sheet.conversation[rated])),
         units=int(rated.sum()),
         answers=_answers(asked),
         people=standing,
-        single=single,
+        people_kappa=single,
         cards=tuple(cards),
-        rivals={
-            name: judge_agreement(answers, people.values, ordered=scale.ordered)
-            for name, answers in around.rivals.items()
+        baselines={
+            name: judge_kappa(answers, people.values, ordered=scale.ordered) for name, answers in around.rivals.items()
         },
         details=_people_details(gathered, number, people, single) if full else None,
-        judges=_pairs(sheet, who.judges) if full else (),
-        judges_again=_judges_again(gathered, number, who.judges),
+        judge_pairs=_pairs(sheet, who.judges) if full else (),
+        judge_retests=_judges_again(gathered, number, who.judges),
     )
 
 
 def _answers(sheet: ItemMatrix) -> dict[str, int]:
     scale = sheet.item.scale
     counts = {word: int((sheet.values == value).sum()) for value, word in zip(scale.values, scale.words, strict=True)}
-    missing = np.isin(sheet.states, [Answered.ABSTAINED, Answered.ERROR])
-    more = {NA: int((sheet.states == Answered.NA).sum()), NO_ANSWER: int(missing.sum())}
+    missing = np.isin(sheet.states, [AnswerState.ABSTAINED, AnswerState.ERROR])
+    more = {NA: int((sheet.states == AnswerState.NA).sum()), NO_ANSWER: int(missing.sum())}
     return counts | {word: count for word, count in more.items() if count}
 
 
 def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, beside: Beside) -> Around:
     counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
     rivals = baselines(counts, people.values, sheet.item.scale)
-    names = [talk.identity.system for talk in gathered.talks]
+    names = [talk.identity.system for talk in gathered.conversations]
     systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
     weights = None if beside.weights is None else beside.weights[sheet.conversation]
     return Around(
@@ -254,33 +260,33 @@ def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, besid
 
 
 def _habits(gathered: RatingsTable, number: int, judge: str, beside: Beside) -> Habits:
-    answers, _ = gathered.again(number, judge)
+    answers, _ = gathered.repeated_answers(number, judge)
     found = (beside.citations or {}).get((judge, gathered.items[number].id))
-    return Habits(again(answers, ordered=gathered.items[number].scale.ordered), found)
+    return Habits(retest(answers, ordered=gathered.items[number].scale.ordered), found)
 
 
-def _judges_again(gathered: RatingsTable, number: int, judges: Sequence[str]) -> dict[str, Again]:
-    found: dict[str, Again] = {}
+def _judges_again(gathered: RatingsTable, number: int, judges: Sequence[str]) -> dict[str, Retest]:
+    found: dict[str, Retest] = {}
     for judge in judges:
-        result = again(gathered.again(number, judge)[0], ordered=gathered.items[number].scale.ordered)
-        if isinstance(result, Again):
+        result = retest(gathered.repeated_answers(number, judge)[0], ordered=gathered.items[number].scale.ordered)
+        if isinstance(result, Retest):
             found[judge] = result
     return found
 
 
 def _people_details(
-    gathered: RatingsTable, number: int, people: ItemMatrix, single: SingleRaters | Undefined
+    gathered: RatingsTable, number: int, people: ItemMatrix, single: PairwiseKappa | Undefined
 ) -> PeopleDetails:
     ordered = people.item.scale.ordered
     interval: Interval | Undefined
-    if isinstance(single, SingleRaters):
-        interval = clustered_interval(people_statistic(people.values, ordered=ordered), people.conversation)
+    if isinstance(single, PairwiseKappa):
+        interval = clustered_interval(people_kappa_statistic(people.values, ordered=ordered), people.conversation)
     else:
         interval = single
-    answers = [gathered.again(number, who.name)[0] for who in people.raters]
+    answers = [gathered.repeated_answers(number, who.name)[0] for who in people.raters]
     widest = max((each.shape[1] for each in answers), default=0)
     padded = [np.pad(each, ((0, 0), (0, widest - each.shape[1])), constant_values=np.nan) for each in answers]
-    own = again(np.vstack(padded), ordered=ordered) if padded else Undefined("there are no people")
+    own = retest(np.vstack(padded), ordered=ordered) if padded else Undefined("there are no people")
     mean = icc(people.values, 2, average=True) if ordered else Undefined("the answers have no order")
     return PeopleDetails(mean, interval, own)
 
@@ -291,7 +297,9 @@ def _pairs(sheet: ItemMatrix, judges: Sequence[str]) -> tuple[JudgePair, ...]:
         JudgePair(
             first,
             second,
-            judge_agreement(sheet.values[:, sheet.of(first)], sheet.values[:, [sheet.of(second)]], ordered=ordered),
+            judge_kappa(
+                sheet.values[:, sheet.column_of(first)], sheet.values[:, [sheet.column_of(second)]], ordered=ordered
+            ),
         )
         for first, second in combinations(judges, 2)
     )
@@ -310,7 +318,7 @@ class AgreementOptions(NamedTuple):
     """Whether to compute what only a full report shows."""
 
 
-def agreement_in(study: Study, instrument: Instrument, wish: AgreementOptions | None = None) -> Agreement:
+def study_agreement(study: Study, instrument: Instrument, wish: AgreementOptions | None = None) -> Agreement:
     """How far people and judges agree in a study, on the items of one instrument.
 
     Where a sample was drawn for people, figures rest on it, and on its `certify` part where it was split.
@@ -322,14 +330,14 @@ def agreement_in(study: Study, instrument: Instrument, wish: AgreementOptions | 
     wish = wish or AgreementOptions()
     for name in wish.items:
         instrument.item(name)
-    rests = basis(study, instrument.id, collect_ratings(study, instrument))
+    rests = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument))
     quoted = citations(study, instrument) if wish.full else None
-    beside = Beside(text_counts(study, rests.gathered), quoted, rests.weights)
-    found = _summarised(rests.gathered, wish, beside)
+    beside = Beside(text_counts(study, rests.table), quoted, rests.weights)
+    found = _summarised(rests.table, wish, beside)
     return replace(found, notes=(*rests.notes, *found.notes))
 
 
-def agreement_of(path: Path, reading: Reading, wish: AgreementOptions | None = None) -> Agreement:
+def file_agreement(path: Path, reading: FileColumns, wish: AgreementOptions | None = None) -> Agreement:
     """How far raters agree in a table of ratings.
 
     Raises:
@@ -348,7 +356,7 @@ def _summarised(gathered: RatingsTable, wish: AgreementOptions, beside: Beside) 
     people, judges = chosen(gathered, wish.people, wish.judges)
     pieces: Mapping[str, RatingsTable] = parts(gathered, wish.by) if wish.by else {}
     found, *made = (
-        summarise(piece, people, judges, items=wish.items, beside=beside, full=wish.full)
+        analyse_agreement(piece, people, judges, items=wish.items, beside=beside, full=wish.full)
         for piece in (gathered, *pieces.values())
     )
     return replace(found, parts=tuple(replace(part, part=name) for name, part in zip(pieces, made, strict=True)))

@@ -18,25 +18,25 @@ import numpy as np
 from attunement.analysis.judge_agreement import (
     FAILURES_NEEDED,
     RECALL_NEEDED,
+    AgreementDifference,
     Citations,
-    Compared,
+    FailureDetection,
+    GateAnswers,
     JudgeAgreement,
-    MissedFailures,
-    Seen,
-    held,
-    missed,
+    agreement_with_people,
+    detect_failures,
 )
-from attunement.analysis.ratings_table import Answered, AskedItem, ItemMatrix, RaterRef
+from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RaterRef
 from attunement.analysis.reliability import (
     MANY_UNITS,
-    Again,
     Levels,
+    PairwiseKappa,
     Reliability,
     ReliabilityStatus,
-    SingleRaters,
-    judge_agreement,
+    Retest,
+    judge_kappa,
     levels,
-    people_agreement,
+    people_kappa,
 )
 from attunement.statistics.correlation import (
     Correlation,
@@ -80,18 +80,22 @@ class Ruling(NamedTuple):
 
 def ruling(
     people: Reliability,
-    held: JudgeAgreement,
-    stand_in: AlternativeAnnotator | Undefined,
-    missed: MissedFailures | None = None,
+    with_people: JudgeAgreement,
+    alt_test: AlternativeAnnotator | Undefined,
+    detection: FailureDetection | None = None,
 ) -> Ruling:
     """The verdict on a judge and an item; `missed` is given for gate items alone."""
-    return _agreement(people, held, stand_in) if missed is None else _gate(people, held, stand_in, missed)
+    return (
+        _agreement(people, with_people, alt_test)
+        if detection is None
+        else _gate(people, with_people, alt_test, detection)
+    )
 
 
-def _agreement(people: Reliability, held: JudgeAgreement, stand_in: AlternativeAnnotator | Undefined) -> Ruling:
-    if people.standing is not ReliabilityStatus.RELIABLE:
+def _agreement(people: Reliability, with_people: JudgeAgreement, alt_test: AlternativeAnnotator | Undefined) -> Ruling:
+    if people.status is not ReliabilityStatus.RELIABLE:
         return _withheld(people)
-    gap, half = held.gap, held.half
+    gap, half = with_people.gap, with_people.gap_to_half
     if isinstance(gap, Undefined) or isinstance(half, Undefined):
         reason = gap.reason if isinstance(gap, Undefined) else "the people's agreement has no value"
         return Ruling(Verdict.NOT_ENOUGH, reason, _rated_by_all(MANY_UNITS))
@@ -99,13 +103,13 @@ def _agreement(people: Reliability, held: JudgeAgreement, stand_in: AlternativeA
         return Ruling(Verdict.NOT_ENOUGH, half.interval.reason, _rated_by_all(MANY_UNITS))
     if half.interval.high < 0:
         return Ruling(Verdict.NOT, "its whole interval lies below half of what people reach with each other")
-    beaten = _beats_rivals(held)
+    beaten = _beats_rivals(with_people)
     if beaten is not None:
         return beaten
-    if isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail":
+    if isinstance(alt_test, AlternativeAnnotator) and alt_test.verdict == "fail":
         return Ruling(Verdict.IN_PART, "it beats the trivial judges, but cannot stand in for one rater")
     if isinstance(gap.interval, Interval) and gap.interval.low >= -ABOUT:
-        if (seen := min(people.conversations, held.conversations)) < FEWEST_FOR_PRAISE:
+        if (seen := min(people.conversations, with_people.conversations)) < FEWEST_FOR_PRAISE:
             rule = f"it looks as good as your raters, but {seen} conversations are too few to be sure of that"
             return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_all(FEWEST_FOR_PRAISE))
         rule = f"its whole interval lies {_NEAR}, and it is ahead of the trivial judges"
@@ -116,7 +120,7 @@ def _agreement(people: Reliability, held: JudgeAgreement, stand_in: AlternativeA
 
 
 def _withheld(people: Reliability) -> Ruling:
-    match people.standing:
+    match people.status:
         case ReliabilityStatus.DISAGREE:
             return Ruling(
                 Verdict.NOT_ENOUGH,
@@ -133,91 +137,96 @@ def _withheld(people: Reliability) -> Ruling:
             return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_two(needed))
 
 
-def _beats_rivals(held: JudgeAgreement) -> Ruling | None:
+def _beats_rivals(with_people: JudgeAgreement) -> Ruling | None:
     """None where the judge beats chance and the best trivial judge; otherwise what follows."""
-    if isinstance(held.interval, Undefined):
-        if isinstance(held.agreement, SingleRaters) and abs(held.agreement.value) < 1e-9:
+    if isinstance(with_people.interval, Undefined):
+        if isinstance(with_people.agreement, PairwiseKappa) and abs(with_people.agreement.value) < 1e-9:
             return Ruling(Verdict.NOT, "its agreement is no better than that of a judge that always says the same")
-        return Ruling(Verdict.NOT_ENOUGH, held.interval.reason, _rated_by_all(MANY_UNITS))
-    for name, compared in _contests(held):
+        return Ruling(Verdict.NOT_ENOUGH, with_people.interval.reason, _rated_by_all(MANY_UNITS))
+    for name, compared in _contests(with_people):
         if isinstance(compared, Undefined):
             return Ruling(Verdict.NOT_ENOUGH, f"it cannot be held against {name}", _rated_by_all(MANY_UNITS))
         interval = compared.interval
         if isinstance(interval, Interval) and interval.low > 0:
             continue
         sure = isinstance(interval, Interval) and interval.high <= 0
-        if sure or (compared.value <= 0 and held.units >= MANY_UNITS):
+        if sure or (compared.value <= 0 and with_people.units >= MANY_UNITS):
             return Ruling(Verdict.NOT, f"it does not agree better than {name}")
         return Ruling(
-            Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(_for_sign(compared, held))
+            Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(_for_sign(compared, with_people))
         )
     return None
 
 
-def _contests(held: JudgeAgreement) -> list[tuple[str, Compared | Undefined]]:
-    value = held.agreement.value if isinstance(held.agreement, SingleRaters) else 0.0
-    contests: list[tuple[str, Compared | Undefined]] = [
-        ("a judge that always says the same", Compared(value, held.interval))
+def _contests(with_people: JudgeAgreement) -> list[tuple[str, AgreementDifference | Undefined]]:
+    value = with_people.agreement.value if isinstance(with_people.agreement, PairwiseKappa) else 0.0
+    contests: list[tuple[str, AgreementDifference | Undefined]] = [
+        ("a judge that always says the same", AgreementDifference(value, with_people.interval))
     ]
-    if held.best_rival is not None:
-        contests.append((f"the trivial judge “{held.best_rival.name}”", held.best_rival.ahead))
+    if with_people.best_baseline is not None:
+        contests.append((f"the trivial judge “{with_people.best_baseline.name}”", with_people.best_baseline.margin))
     return contests
 
 
-def _for_sign(compared: Compared, held: JudgeAgreement) -> int:
+def _for_sign(compared: AgreementDifference, with_people: JudgeAgreement) -> int:
     """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
     if isinstance(compared.interval, Undefined) or compared.value <= 0:
-        return max(MANY_UNITS, held.conversations + 1)
-    return conversations_to_reach(compared.value, compared.interval.low, 0.0, held.conversations)
+        return max(MANY_UNITS, with_people.conversations + 1)
+    return conversations_to_reach(compared.value, compared.interval.low, 0.0, with_people.conversations)
 
 
 def _gate(
-    people: Reliability, held: JudgeAgreement, stand_in: AlternativeAnnotator | Undefined, missed: MissedFailures
+    people: Reliability,
+    with_people: JudgeAgreement,
+    alt_test: AlternativeAnnotator | Undefined,
+    detection: FailureDetection,
 ) -> Ruling:
-    if missed.unknowable:
+    if detection.unknowable:
         needed = "people's ratings of a random share of the conversations that it did not flag"
-        return Ruling(Verdict.NOT_ENOUGH, missed.unknowable, needed)
-    if people.standing is ReliabilityStatus.DISAGREE:
+        return Ruling(Verdict.NOT_ENOUGH, detection.unknowable, needed)
+    if people.status is ReliabilityStatus.DISAGREE:
         return _withheld(people)
-    counted = _enough_failures(people, missed)
+    counted = _enough_failures(people, detection)
     if counted is not None:
         return counted
-    if people.standing is ReliabilityStatus.NOT_ENOUGH:
+    if people.status is ReliabilityStatus.NOT_ENOUGH:
         return _withheld(people)
-    alarms = _alarms(missed)
+    alarms = _alarms(detection)
     if alarms is not None:
         return alarms
     near = (
-        isinstance(held.gap, Compared) and isinstance(held.gap.interval, Interval) and held.gap.interval.low >= -ABOUT
+        isinstance(with_people.gap, AgreementDifference)
+        and isinstance(with_people.gap.interval, Interval)
+        and with_people.gap.interval.low >= -ABOUT
     )
-    failed = isinstance(stand_in, AlternativeAnnotator) and stand_in.verdict == "fail"
+    failed = isinstance(alt_test, AlternativeAnnotator) and alt_test.verdict == "fail"
     caught = f"it catches at least {_LEAST} of the failures that two people found (the lower end counts)"
-    if missed.missed > (1 - RECALL_NEEDED) * missed.failures:
-        rule = f"{caught}, but misses {missed.missed:,} of {missed.failures:,} that at least one person found"
+    if detection.missed > (1 - RECALL_NEEDED) * detection.failures:
+        rule = f"{caught}, but misses {detection.missed:,} of {detection.failures:,} that at least one person found"
         return Ruling(Verdict.IN_PART, rule)
     if near and not failed:
         return Ruling(Verdict.AS_PEOPLE, f"{caught}, and its agreement lies {_NEAR}")
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
 
 
-def _alarms(missed: MissedFailures) -> Ruling | None:
+def _alarms(detection: FailureDetection) -> Ruling | None:
     """None where it flags failures more often than it raises false alarms; otherwise what follows."""
-    if not isinstance(missed.false_alarm_rate, Rate):
+    if not isinstance(detection.false_alarm_rate, Rate):
         return Ruling(Verdict.NOT_ENOUGH, "people called every conversation a failure", "conversations without one")
-    recall = None if isinstance(missed.recall, Undefined) else missed.recall.interval
-    alarms = missed.false_alarm_rate
+    recall = None if isinstance(detection.recall, Undefined) else detection.recall.interval
+    alarms = detection.false_alarm_rate
     highest = 1.0 if isinstance(alarms.interval, Undefined) else alarms.interval.high
     if not isinstance(recall, Interval) or recall.low > highest:
         return None
     if alarms.value >= recall.low:
         return Ruling(Verdict.NOT, "it flags what people found to be fine about as often as what they did not")
-    rule = f"people found only {missed.fine:,} without a failure, which says little about false alarms"
+    rule = f"people found only {detection.fine:,} without a failure, which says little about false alarms"
     return Ruling(Verdict.NOT_ENOUGH, rule, f"about {_FINE_NEEDED} without a failure, labelled by two people")
 
 
-def _enough_failures(people: Reliability, missed: MissedFailures) -> Ruling | None:
+def _enough_failures(people: Reliability, detection: FailureDetection) -> Ruling | None:
     """None where enough failures were labelled and enough of them caught; otherwise what follows."""
-    seen = missed.confirmed
+    seen = detection.confirmed
     if seen < FAILURES_NEEDED:
         rule = f"a verdict needs {FAILURES_NEEDED} failures labelled by two people, and there are {seen}"
         missing = FAILURES_NEEDED - seen
@@ -225,7 +234,7 @@ def _enough_failures(people: Reliability, missed: MissedFailures) -> Ruling | No
         if seen:
             needed += f": at the present rate {_rated_by_two(ceil(people.conversations * FAILURES_NEEDED / seen))}"
         return Ruling(Verdict.NOT_ENOUGH, rule, needed)
-    recall = missed.recall
+    recall = detection.recall
     if isinstance(recall, Undefined) or isinstance(recall.interval, Undefined):
         reason = recall.reason if isinstance(recall, Undefined) else str(recall.interval)
         return Ruling(Verdict.NOT_ENOUGH, reason, "failures in more different conversations")
@@ -235,10 +244,10 @@ def _enough_failures(people: Reliability, missed: MissedFailures) -> Ruling | No
         wanted = failures_needed(recall.value, RECALL_NEEDED)
         rule = f"it may catch only {_percent(recall.interval.low)} of the failures, and {_LEAST} is the least"
         needed = f"a judge that catches more: at {_percent(recall.value)} no number of failures would show {_LEAST}"
-        if missed.unflagged_needed is not None:
+        if detection.unflagged_needed is not None:
             needed = (
-                f"about {missed.unflagged_needed:,} of those that were drawn less often, such as what it did not flag, "
-                "rated by two people each"
+                f"about {detection.unflagged_needed:,} of those that were drawn less often, such as what it did not "
+                "flag, rated by two people each"
             )
         elif isinstance(wanted, int) and wanted <= _MOST_FAILURES:
             needed = f"about {wanted:,} failures labelled by two people"
@@ -280,20 +289,20 @@ class Outcomes(NamedTuple):
     errors: int
 
 
-class Group(NamedTuple):
+class Subgroup(NamedTuple):
     """The judge within a part of the conversations."""
 
     name: str
     conversations: int
-    agreement: SingleRaters | Undefined
+    agreement: PairwiseKappa | Undefined
     bias: Mean | Undefined
 
 
 class Applicability(NamedTuple):
     """Whether raters agree on where the item applies at all, before they say whether it is met."""
 
-    people: SingleRaters | Undefined
-    judge: SingleRaters | Undefined
+    people: PairwiseKappa | Undefined
+    judge: PairwiseKappa | Undefined
 
 
 class Details(NamedTuple):
@@ -308,9 +317,9 @@ class Details(NamedTuple):
     """Of judge minus people with the number of words: whether it favours long replies."""
     applicability: Applicability | None
     """None where nobody said that the item does not apply."""
-    by_length: tuple[Group, ...]
-    by_system: tuple[Group, ...]
-    again: Again | Undefined
+    by_length: tuple[Subgroup, ...]
+    by_system: tuple[Subgroup, ...]
+    retest: Retest | Undefined
     citations: Citations | None
     """None where it quoted nothing."""
 
@@ -318,16 +327,16 @@ class Details(NamedTuple):
 class TrustCard(NamedTuple):
     """One judge on one item."""
 
-    item: AskedItem
+    item: RatedItem
     judge: str
     ruling: Ruling
     people: Reliability
-    held: JudgeAgreement
+    with_people: JudgeAgreement
     bias: Mean | Undefined
-    stand_in: AlternativeAnnotator | Undefined
+    alt_test: AlternativeAnnotator | Undefined
     outcomes: Outcomes
     levels: Levels
-    missed: MissedFailures | None
+    detection: FailureDetection | None
     """For gate items alone."""
     details: Details | None
 
@@ -335,12 +344,12 @@ class TrustCard(NamedTuple):
 class Habits(NamedTuple):
     """What is known about a judge on an item beside its first answers."""
 
-    again: Again | Undefined
+    again: Retest | Undefined
     citations: Citations | None
 
 
 class Around(NamedTuple):
-    """What is known about the units of a sheet beside the ratings."""
+    """What is known about the units of a matrix beside the ratings."""
 
     rivals: Mapping[str, Floats]
     """The answers of trivial judges, by name."""
@@ -354,7 +363,7 @@ class Around(NamedTuple):
 
 
 def trust_card(
-    sheet: ItemMatrix,
+    matrix: ItemMatrix,
     people: ItemMatrix,
     judge: str,
     reliability: Reliability,
@@ -364,19 +373,19 @@ def trust_card(
     """Hold one judge against people on one item.
 
     Args:
-        sheet: The item's sheet with the judge in it.
+        matrix: The item's matrix with the judge in it.
         people: The same units with the people who count.
         judge: The judge's name.
         reliability: How far these people agree.
         around: What else is known about the units.
         habits: What it does when asked again, and its quotations; without it the card has no details.
     """
-    column = sheet.of(judge)
-    answers, states = sheet.values[:, column], sheet.states[:, column]
-    scale, where = sheet.item.scale, sheet.conversation
+    column = matrix.column_of(judge)
+    answers, states = matrix.values[:, column], matrix.states[:, column]
+    scale, where = matrix.item.scale, matrix.conversation
     rivals = {name: values for name, values in around.rivals.items() if name != judge}
-    against = held(answers, people.values, where, scale, rivals)
-    stand_in = alternative_annotator_test(
+    against = agreement_with_people(answers, people.values, where, scale, rivals)
+    alt_test = alternative_annotator_test(
         people.values,
         answers,
         where,
@@ -384,21 +393,23 @@ def trust_card(
         nearness="distance" if scale.ordered and len(scale.values) > 2 else "same",
     )
     gate = None
-    if sheet.item.fails_at is not None:
-        gate = missed(Seen(people.values, people.states, answers, states, where, sheet.item.fails_at, around.weights))
+    if matrix.item.fails_at is not None:
+        gate = detect_failures(
+            GateAnswers(people.values, people.states, answers, states, where, matrix.item.fails_at, around.weights)
+        )
     mean = _row_means(people.values)
     return TrustCard(
-        item=sheet.item,
+        item=matrix.item,
         judge=judge,
-        ruling=ruling(reliability, against, stand_in, gate),
+        ruling=ruling(reliability, against, alt_test, gate),
         people=reliability,
-        held=against,
+        with_people=against,
         bias=bias(answers, mean, where),
-        stand_in=stand_in,
+        alt_test=alt_test,
         outcomes=_outcomes(states, people.states),
         levels=levels(answers, mean, around.system),
-        missed=gate,
-        details=None if habits is None else _details(sheet, people, column, mean, around, habits),
+        detection=gate,
+        details=None if habits is None else _details(matrix, people, column, mean, around, habits),
     )
 
 
@@ -416,10 +427,10 @@ def _epsilon(people: tuple[RaterRef, ...]) -> float:
 
 
 def _outcomes(states: Ints, people: Ints) -> Outcomes:
-    here = states[(people != Answered.NOTHING).any(axis=1)]
-    count = np.bincount(here, minlength=len(Answered))
-    asked = int(count.sum() - count[Answered.NOTHING])
-    return Outcomes(asked, *(int(count[kind]) for kind in list(Answered)[1:]))
+    here = states[(people != AnswerState.NOT_ASKED).any(axis=1)]
+    count = np.bincount(here, minlength=len(AnswerState))
+    asked = int(count.sum() - count[AnswerState.NOT_ASKED])
+    return Outcomes(asked, *(int(count[kind]) for kind in list(AnswerState)[1:]))
 
 
 def _row_means(values: Floats) -> Floats:
@@ -428,36 +439,36 @@ def _row_means(values: Floats) -> Floats:
 
 
 def _details(
-    sheet: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: Around, habits: Habits
+    matrix: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: Around, habits: Habits
 ) -> Details:
-    answers, ordered = sheet.values[:, column], sheet.item.scale.ordered
+    answers, ordered = matrix.values[:, column], matrix.item.scale.ordered
     both = ~np.isnan(answers) & ~np.isnan(mean)
     middle = np.full(len(answers), np.nan)
     middle[both] = np.nanmedian(people.values[both], axis=1)
     no_text = Undefined("there is no text")
     return Details(
-        error=mean_absolute_error(answers, mean, sheet.conversation),
+        error=mean_absolute_error(answers, mean, matrix.conversation),
         compression=range_compression(answers, mean),
         with_median=kappa(answers, middle, "quadratic" if ordered else "identity"),
         with_length=no_text if around.words is None else spearman(answers - mean, around.words),
-        applicability=_applicability(sheet, people, column),
+        applicability=_applicability(matrix, people, column),
         by_length=_by_length(answers, people, mean, around),
         by_system=_by_system(answers, people, mean, around),
-        again=habits.again,
+        retest=habits.again,
         citations=habits.citations,
     )
 
 
-def _applicability(sheet: ItemMatrix, people: ItemMatrix, column: int) -> Applicability | None:
-    applies = np.where(people.states == Answered.VALUE, 1.0, np.where(people.states == Answered.NA, 0.0, np.nan))
-    own = sheet.states[:, column]
-    judged = np.where(own == Answered.VALUE, 1.0, np.where(own == Answered.NA, 0.0, np.nan))
+def _applicability(matrix: ItemMatrix, people: ItemMatrix, column: int) -> Applicability | None:
+    applies = np.where(people.states == AnswerState.VALUE, 1.0, np.where(people.states == AnswerState.NA, 0.0, np.nan))
+    own = matrix.states[:, column]
+    judged = np.where(own == AnswerState.VALUE, 1.0, np.where(own == AnswerState.NA, 0.0, np.nan))
     if not (applies == 0).any() and not (judged == 0).any():
         return None
-    return Applicability(people_agreement(applies), judge_agreement(judged, applies))
+    return Applicability(people_kappa(applies), judge_kappa(judged, applies))
 
 
-def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Group, ...]:
+def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Subgroup, ...]:
     if around.words is None:
         return ()
     both = ~np.isnan(answers) & ~np.isnan(mean) & ~np.isnan(around.words)
@@ -471,7 +482,7 @@ def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around
     return tuple(_group(name, part, answers, people, mean) for name, part in parts.items() if part.any())
 
 
-def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Group, ...]:
+def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Subgroup, ...]:
     both = ~np.isnan(answers) & ~np.isnan(mean)
     present: list[int] = np.unique(around.system[both]).tolist()
     if len(present) < 2:
@@ -481,11 +492,11 @@ def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: Around
     )
 
 
-def _group(name: str, part: Bools, answers: Floats, people: ItemMatrix, mean: Floats) -> Group:
+def _group(name: str, part: Bools, answers: Floats, people: ItemMatrix, mean: Floats) -> Subgroup:
     where = people.conversation[part]
-    return Group(
+    return Subgroup(
         name,
         len(np.unique(where)),
-        judge_agreement(answers[part], people.values[part], ordered=people.item.scale.ordered),
+        judge_kappa(answers[part], people.values[part], ordered=people.item.scale.ordered),
         bias(answers[part], mean[part], where),
     )

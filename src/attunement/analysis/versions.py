@@ -71,7 +71,7 @@ def versions(study: Study, instrument: Instrument, raters: Collection[tuple[str,
     )
 
 
-def differing(here: Versions, there: Versions) -> str | None:
+def version_difference(here: Versions, there: Versions) -> str | None:
     """What differs between two versions, as the end of a sentence; None where nothing does."""
     if (here.instrument, here.version) != (there.instrument, there.version):
         return f"the instrument is {here.instrument} {here.version} here and {there.instrument} {there.version} there"

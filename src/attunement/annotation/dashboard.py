@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from attunement.analysis.ratings_table import RatingsTable, collect_ratings
-from attunement.analysis.summary import ItemAgreement, summarise
+from attunement.analysis.summary import ItemAgreement, analyse_agreement
 from attunement.annotation.adjudication import disagree, spread
 from attunement.annotation.projects import members, record
 from attunement.annotation.records import Member, Project, Role, Work
@@ -151,7 +151,7 @@ def severity(gathered: RatingsTable, people: Sequence[str], when: Mapping[str, W
     apart: dict[str, list[Floats]] = {name: [] for name in people}
     units: dict[str, list[Ints]] = {name: [] for name in people}
     for number in range(len(gathered.items)):
-        sheet = gathered.sheet(number).columns(people)
+        sheet = gathered.item_matrix(number).columns(people)
         for column, who in enumerate(sheet.raters):
             apart[who.name].append(_apart(sheet.values, column))
             units[who.name].append(sheet.units)
@@ -179,7 +179,8 @@ def _severity(gathered: RatingsTable, apart: Sequence[Floats], units: Sequence[I
     times = {
         number: when[place]
         for number in set(unit.tolist())
-        if (place := (gathered.talks[gathered.unit_conversation[number]].key, int(gathered.unit_turn[number]))) in when
+        if (place := (gathered.conversations[gathered.unit_conversation[number]].key, int(gathered.unit_turn[number])))
+        in when
     }
     ordered = sorted(times, key=lambda number: (times[number], number))
     early, late = (np.isin(unit, part) for part in (ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]))
@@ -283,7 +284,7 @@ def figures(study: Study, project: Project) -> Figures:
         _raters(study, project, handed, gathered, names),
         _units(study, project, main),
         _known(study, project, handed),
-        summarise(gathered, present, ()).items if present else (),
+        analyse_agreement(gathered, present, ()).items if present else (),
     )
 
 
@@ -337,7 +338,7 @@ def _again(gathered: RatingsTable, name: str | None) -> Right:
         return Right()
     right = total = 0
     for item in range(len(gathered.items)):
-        answers, _ = gathered.again(item, name)
+        answers, _ = gathered.repeated_answers(item, name)
         several = answers[(~np.isnan(answers)).sum(axis=1) >= 2]
         if len(several):
             total += len(several)

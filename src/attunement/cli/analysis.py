@@ -22,7 +22,7 @@ from attunement.cli.options import StudyInstrumentOption as InstrumentOption
 from attunement.errors import InputError
 
 if TYPE_CHECKING:
-    from attunement.analysis.ratings_file import Reading
+    from attunement.analysis.ratings_file import FileColumns
     from attunement.analysis.summary import Agreement, AgreementOptions
     from attunement.instruments import Instrument
 
@@ -139,13 +139,13 @@ def agree(
         raise InputError("name a study, or a table of ratings with --ratings")
     if markdown and as_json:
         raise InputError("--markdown and --json exclude each other")
-    from attunement.analysis.ratings_file import Reading
+    from attunement.analysis.ratings_file import FileColumns
     from attunement.analysis.summary import AgreementOptions
 
     wish = AgreementOptions(
         tuple(judge or ()), tuple(people or ()), tuple(only or ()), by, full or as_json or bool(picture)
     )
-    reading = Reading(
+    reading = FileColumns(
         unit=tuple(unit or ()),
         rater=tuple(rater or ()),
         value=value,
@@ -176,9 +176,9 @@ def agree(
 
 
 def _of_study(
-    place: str, instrument: str | None, wish: "AgreementOptions", reading: "Reading"
+    place: str, instrument: str | None, wish: "AgreementOptions", reading: "FileColumns"
 ) -> "tuple[Agreement, Instrument]":
-    from attunement.analysis.summary import agreement_in
+    from attunement.analysis.summary import study_agreement
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
@@ -186,11 +186,11 @@ def _of_study(
         raise InputError("--unit, --rater, --item, --value, --system, --scale and the like go with --ratings")
     with Study(place) as study:
         chosen = instrument_of(study, instrument)
-        return agreement_in(study, chosen, wish), chosen
+        return study_agreement(study, chosen, wish), chosen
 
 
-def _of_table(path: Path, wish: "AgreementOptions", reading: "Reading", instrument: str | None) -> "Agreement":
-    from attunement.analysis.summary import agreement_of
+def _of_table(path: Path, wish: "AgreementOptions", reading: "FileColumns", instrument: str | None) -> "Agreement":
+    from attunement.analysis.summary import file_agreement
 
     if instrument:
         raise InputError("--instrument goes with a study")
@@ -199,7 +199,7 @@ def _of_table(path: Path, wish: "AgreementOptions", reading: "Reading", instrume
     if reading.value and (not reading.unit or len(reading.rater) != 1):
         raise InputError("a long table needs --unit and one --rater beside --value")
     by = None if wish.by == "system" else wish.by
-    return agreement_of(path, reading._replace(judges=wish.judges, by=by), wish)
+    return file_agreement(path, reading._replace(judges=wish.judges, by=by), wish)
 
 
 def _print(

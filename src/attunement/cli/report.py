@@ -334,7 +334,7 @@ def methods(
     """
     from pathlib import Path
 
-    from attunement.analysis.summary import agreement_in
+    from attunement.analysis.summary import study_agreement
     from attunement.conversations.writer import replacing
     from attunement.ratings import RaterKind
     from attunement.reports.methods import checklist, methods_markdown, parts
@@ -346,7 +346,7 @@ def methods(
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
         facts = gather_facts(opened, chosen)
-        agreement = agreement_in(opened, chosen) if facts.of(RaterKind.PERSON) else None
+        agreement = study_agreement(opened, chosen) if facts.of(RaterKind.PERSON) else None
         text = methods_markdown(parts(facts), checklist(facts, agreement), Path(opened.place).name)
     if output == "-":
         typer.echo(text, nl=False)

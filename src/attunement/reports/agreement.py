@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, ReliabilityStatus, SingleRaters
+from attunement.analysis.reliability import FEWEST_SYSTEMS, PairwiseKappa, Reliability, ReliabilityStatus
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.reports.agreement_wording import (
@@ -111,28 +111,30 @@ def _people(people: Reliability) -> tuple[str, ...]:
 
 
 def _judge(card: TrustCard) -> tuple[str, ...]:
-    held = card.held
+    held = card.with_people
     if isinstance(held.agreement, Undefined):
         return (NONE,)
-    beside = f"people {format_number(held.people.value)}" if isinstance(held.people, SingleRaters) else ""
+    beside = f"people {format_number(held.people.value)}" if isinstance(held.people, PairwiseKappa) else ""
     return tuple(filter(None, (format_number(held.agreement.value), format_interval(held.interval), beside)))
 
 
 def _missed(card: TrustCard) -> str:
-    return points(card.bias, card.item.scale) if card.missed is None else missed_failures(card.missed)
+    return points(card.bias, card.item.scale) if card.detection is None else missed_failures(card.detection)
 
 
 def _standing(people: Reliability) -> Phrase:
-    return STANDINGS[people.standing] if people.people else Phrase("no person rated", Tone.OPEN)
+    return STANDINGS[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
 
 
-def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, SingleRaters]]:
+def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, PairwiseKappa]]:
     """The trivial judges that have a figure; in short only the best, because the others say less."""
     if not entry.cards:
         return []
     shown = {card.judge for card in entry.cards}
     found = [
-        (name, rival) for name, rival in entry.rivals.items() if isinstance(rival, SingleRaters) and name not in shown
+        (name, rival)
+        for name, rival in entry.baselines.items()
+        if isinstance(rival, PairwiseKappa) and name not in shown
     ]
     found.sort(key=lambda pair: -pair[1].value)
     return found if full else found[:1]
@@ -208,7 +210,7 @@ def needs(agreement: Agreement) -> list[str]:
 
 def warnings(agreement: Agreement) -> list[str]:
     """The items on which people cannot be relied upon: no pooled figure may hide them."""
-    standings = {entry.item.id: entry.people.standing for entry in agreement.items}
+    standings = {entry.item.id: entry.people.status for entry in agreement.items}
     said = {
         ReliabilityStatus.DISAGREE: "Your raters disagree on {}: nothing can be held against them there.",
         ReliabilityStatus.LITTLE_VARIATION: (
@@ -230,11 +232,28 @@ def agreement_record(agreement: Agreement, *, instrument: Mapping[str, Any] | No
     return record if instrument is None else {"instrument": dict(instrument), **record}
 
 
+# What `--json` calls some fields. Programs read these keys, so they stay as they are.
+_KEYS = {
+    "alt_test": "stand_in",
+    "baselines": "rivals",
+    "best_baseline": "best_rival",
+    "detection": "missed",
+    "gap_to_half": "half",
+    "judge_pairs": "judges",
+    "judge_retests": "judges_again",
+    "margin": "ahead",
+    "people_kappa": "single",
+    "retest": "again",
+    "status": "standing",
+    "with_people": "held",
+}
+
+
 def _plain(value: Any) -> Any:
     """Results, their parts and numbers as JSON has them."""
     named: Any = getattr(value, "_asdict", None)
     if named is not None:
-        return {name: _plain(part) for name, part in named().items()}
+        return {_KEYS.get(name, name): _plain(part) for name, part in named().items()}
     match value:
         case Undefined():
             return {"undefined": value.reason}
@@ -300,7 +319,7 @@ def _levels(agreement: Agreement) -> Iterator[str]:
 
 
 def _again(agreement: Agreement) -> Iterator[str]:
-    found = [(entry.item.id, judge, each) for entry in agreement.items for judge, each in entry.judges_again.items()]
+    found = [(entry.item.id, judge, each) for entry in agreement.items for judge, each in entry.judge_retests.items()]
     if agreement.people or not found:
         return
     yield ""
@@ -431,7 +450,7 @@ def _draw_levels(agreement: Agreement, console: Console) -> None:
 
 def _draw_again(agreement: Agreement, console: Console) -> None:
     """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
-    if agreement.people or not any(entry.judges_again for entry in agreement.items):
+    if agreement.people or not any(entry.judge_retests for entry in agreement.items):
         return
     console.print()
     console.print(heading("Same answer when asked again"))
@@ -439,7 +458,7 @@ def _draw_again(agreement: Agreement, console: Console) -> None:
     for name in ("Item", "Judge", "The same each time", "Agreement of the repeats"):
         table.add_column(name, overflow="fold")
     for entry in agreement.items:
-        for judge, found in entry.judges_again.items():
+        for judge, found in entry.judge_retests.items():
             said = again_line(found)
             table.add_row(
                 line(entry.item.id), line(in_a_line(judge, 40)), line(said.text), line(said.technical.split()[-1])
@@ -482,7 +501,7 @@ def _draw_lines(lines: Iterable[Line]) -> Padding:
 
 
 def _draw_judges(agreement: Agreement, console: Console) -> None:
-    if not any(entry.judges for entry in agreement.items):
+    if not any(entry.judge_pairs for entry in agreement.items):
         return
     console.print()
     console.print(heading("Judges with judges"))
@@ -490,7 +509,7 @@ def _draw_judges(agreement: Agreement, console: Console) -> None:
     for name in ("Item", "Judges", "How far they agree"):
         table.add_column(name, overflow="fold")
     for entry in agreement.items:
-        for pair in entry.judges:
+        for pair in entry.judge_pairs:
             names = f"{in_a_line(pair.first, 30)} and {in_a_line(pair.second, 30)}"
             table.add_row(line(entry.item.id), line(names), line(single(pair.agreement)))
     console.print(table)

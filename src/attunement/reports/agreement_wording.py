@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from attunement.analysis.judge_agreement import Compared, MissedFailures
+from attunement.analysis.judge_agreement import AgreementDifference, FailureDetection
 from attunement.analysis.ratings_table import Scale
-from attunement.analysis.reliability import Again, Level, Reliability, ReliabilityStatus, SingleRaters
+from attunement.analysis.reliability import Level, PairwiseKappa, Reliability, ReliabilityStatus, Retest
 from attunement.analysis.summary import Agreement, ItemAgreement
-from attunement.analysis.trust import Details, Group, TrustCard, Verdict
+from attunement.analysis.trust import Details, Subgroup, TrustCard, Verdict
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.blocks import Phrase, Tone
@@ -78,12 +78,12 @@ def with_span(value: float, interval: Interval | Undefined, digits: int = 2) -> 
     return f"{format_number(value, digits)} ({format_interval(interval, digits)})"
 
 
-def single(found: SingleRaters | Undefined, digits: int = 2) -> str:
+def single(found: PairwiseKappa | Undefined, digits: int = 2) -> str:
     """How far single raters agree, or why that is not known."""
-    return format_number(found.value, digits) if isinstance(found, SingleRaters) else found.reason
+    return format_number(found.value, digits) if isinstance(found, PairwiseKappa) else found.reason
 
 
-def compared(found: Compared | Undefined, digits: int = 2) -> str:
+def compared(found: AgreementDifference | Undefined, digits: int = 2) -> str:
     """A difference with its interval."""
     return found.reason if isinstance(found, Undefined) else with_span(found.value, found.interval, digits)
 
@@ -133,7 +133,7 @@ def points(found: Mean | Undefined, scale: Scale) -> str:
     return f"+{text} points" if float(f"{found.value:.2f}") > 0 else f"{text} points"
 
 
-def missed_failures(found: MissedFailures) -> str:
+def missed_failures(found: FailureDetection) -> str:
     """How many of the failures that people found were missed."""
     if found.unknowable:
         return "cannot be known"
@@ -146,7 +146,7 @@ def missed_failures(found: MissedFailures) -> str:
     return f"missed failures: {found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
 
 
-def false_alarms(found: MissedFailures) -> str:
+def false_alarms(found: FailureDetection) -> str:
     """How often it saw a failure where nobody else did."""
     return f"{found.false_alarms:,} of {found.fine:,}" if found.fine else "people found nothing without a failure"
 
@@ -154,12 +154,12 @@ def false_alarms(found: MissedFailures) -> str:
 def standing_words(people: Reliability) -> str:
     """Whether people agree, with the rule and what would be needed."""
     needed = f"; about {people.needed:,} conversations rated by two people would tell" if people.needed else ""
-    return f"{people.standing.value}: {people.rule}{needed}"
+    return f"{people.status.value}: {people.rule}{needed}"
 
 
 def withheld(card: TrustCard) -> str | None:
     """Why a verdict is withheld, in a few words, where that lies with the people."""
-    if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.missed is not None:
+    if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.detection is not None:
         return None
     return {
         ReliabilityStatus.DISAGREE: ": raters disagree",
@@ -167,7 +167,7 @@ def withheld(card: TrustCard) -> str | None:
         ReliabilityStatus.NOT_ENOUGH: (": no person rated", ": only one rater", " on your raters")[
             min(card.people.people, 2)
         ],
-    }.get(card.people.standing)
+    }.get(card.people.status)
 
 
 def verdict_phrase(card: TrustCard) -> Phrase:
@@ -181,8 +181,8 @@ def sentence(card: TrustCard) -> str:
     """What may be said of this judge and item, in one sentence or two."""
     who, what = card.judge, card.item.id
     figures = ""
-    if isinstance(card.held.agreement, SingleRaters) and isinstance(card.held.people, SingleRaters):
-        own, theirs = format_number(card.held.agreement.value), format_number(card.held.people.value)
+    if isinstance(card.with_people.agreement, PairwiseKappa) and isinstance(card.with_people.people, PairwiseKappa):
+        own, theirs = format_number(card.with_people.agreement.value), format_number(card.with_people.people.value)
         figures = f" ({own} with any one of them, beside {theirs})"
     match card.ruling.verdict:
         case Verdict.AS_PEOPLE:
@@ -193,9 +193,9 @@ def sentence(card: TrustCard) -> str:
             said = f"On {what} {who} does not agree with your raters{figures}: do not use it for this."
         case Verdict.NOT_ENOUGH:
             said = f"There is not enough data to say how far {who} can be believed on {what}."
-    if card.missed is not None and card.missed.failures and not card.missed.unknowable:
-        failures = pluralize(card.missed.failures, "failure")
-        said += f" It missed {card.missed.missed:,} of the {failures} that people found."
+    if card.detection is not None and card.detection.failures and not card.detection.unknowable:
+        failures = pluralize(card.detection.failures, "failure")
+        said += f" It missed {card.detection.missed:,} of the {failures} that people found."
     return said
 
 
@@ -218,8 +218,8 @@ def card_lines(card: TrustCard) -> Iterator[Line]:
     yield Line("why", card.ruling.rule)
     if card.ruling.needed:
         yield Line("what would be enough", card.ruling.needed)
-    if card.missed is not None:
-        yield from _gate_lines(card.missed)
+    if card.detection is not None:
+        yield from _gate_lines(card.detection)
     yield _people(card)
     yield from _against_people(card)
     text = points(card.bias, card.item.scale)
@@ -236,7 +236,7 @@ def card_lines(card: TrustCard) -> Iterator[Line]:
     yield Line("asked", f"about {counts.asked:,} that people rated: {pluralize(counts.values, 'value')}{others}")
 
 
-def _gate_lines(found: MissedFailures) -> Iterator[Line]:
+def _gate_lines(found: FailureDetection) -> Iterator[Line]:
     if found.unknowable:
         yield Line("missed failures", found.unknowable)
         yield Line("false alarms", false_alarms(found), _rates(found))
@@ -258,7 +258,7 @@ def _gate_lines(found: MissedFailures) -> Iterator[Line]:
     yield Line("false alarms", false_alarms(found), _rates(found))
 
 
-def _rates(found: MissedFailures) -> str:
+def _rates(found: FailureDetection) -> str:
     named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
     return "; ".join(
         f"{name} {with_span(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
@@ -283,7 +283,7 @@ def _people(card: TrustCard) -> Line:
 
 
 def _against_people(card: TrustCard) -> Iterator[Line]:
-    held = card.held
+    held = card.with_people
     own = (
         held.agreement.reason
         if isinstance(held.agreement, Undefined)
@@ -294,14 +294,14 @@ def _against_people(card: TrustCard) -> Iterator[Line]:
         text += f"; difference {compared(held.gap)}"
     kind = "quadratic weights" if card.item.scale.ordered else "no weights"
     yield Line("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
-    rivals = ", ".join(f"{rival.name} {single(rival.agreement)}" for rival in held.rivals)
+    rivals = ", ".join(f"{rival.name} {single(rival.agreement)}" for rival in held.baselines)
     if rivals:
-        ahead = "" if held.best_rival is None else f"; ahead of the best by {compared(held.best_rival.ahead)}"
+        ahead = "" if held.best_baseline is None else f"; ahead of the best by {compared(held.best_baseline.margin)}"
         yield Line("beside trivial judges", f"{rivals}{ahead}", "the same coefficient")
 
 
 def _stand_in(card: TrustCard) -> Line:
-    found = card.stand_in
+    found = card.alt_test
     if isinstance(found, AlternativeAnnotator):
         words = {"pass": "yes", "fail": "no", "undecided": "undecided"}[found.verdict]
         return Line("could it stand in for one rater?", words, f"alternative annotator test: {found.reason}")
@@ -311,8 +311,8 @@ def _stand_in(card: TrustCard) -> Line:
 def _detail_lines(card: TrustCard, details: Details) -> Iterator[Line]:
     if details.citations is not None:
         yield Line("evidence found", f"{share_words(*details.citations)} quotations stand where it says")
-    if isinstance(details.again, Again):
-        yield again_line(details.again)
+    if isinstance(details.retest, Retest):
+        yield again_line(details.retest)
     else:
         yield Line("same answer when asked again", "it was asked only once")
     for label, groups in (("shorter and longer", details.by_length), ("by system", details.by_system)):
@@ -352,7 +352,7 @@ def _technical_lines(details: Details) -> Iterator[Line]:
         )
 
 
-def again_line(found: Again) -> Line:
+def again_line(found: Retest) -> Line:
     """How often a rater gave the same answer again."""
     value = format_number(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
     text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
@@ -367,19 +367,19 @@ def people_lines(entry: ItemAgreement) -> Iterator[Line]:
     if isinstance(entry.people.alpha, Alpha):
         value = with_span(entry.people.alpha.value, entry.people.interval, _DIGITS)
         yield Line("agreement between your raters", standing_words(entry.people), f"Krippendorff's alpha {value}")
-    if isinstance(entry.single, SingleRaters):
-        text = f"{format_number(entry.single.value)}" + (
+    if isinstance(entry.people_kappa, PairwiseKappa):
+        text = f"{format_number(entry.people_kappa.value)}" + (
             f" ({format_interval(details.interval)})" if format_interval(details.interval) else ""
         )
         yield Line("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
     if isinstance(details.icc, ICC):
         text = f"{format_number(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
         yield Line("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
-    if isinstance(details.again, Again):
-        yield again_line(details.again)
+    if isinstance(details.retest, Retest):
+        yield again_line(details.retest)
 
 
-def _group(group: Group, card: TrustCard) -> str:
+def _group(group: Subgroup, card: TrustCard) -> str:
     return (
         f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
         f"({pluralize(group.conversations, 'conversation')})"
@@ -461,15 +461,15 @@ _Figure = tuple[str, float, float, float, str]
 
 def _figures(entry: ItemAgreement) -> Iterator[_Figure]:
     interval = entry.details.interval if entry.details else Undefined("not computed")
-    yield from _figure(_PEOPLE, entry.single, interval, "")
+    yield from _figure(_PEOPLE, entry.people_kappa, interval, "")
     for card in entry.cards:
         said = VERDICTS[card.ruling.verdict].words
-        if card.missed is not None and card.missed.failures and not card.missed.unknowable:
-            said += f"; missed failures: {card.missed.missed:,} of {card.missed.failures:,}"
-        yield from _figure(card.judge, card.held.agreement, card.held.interval, said)
+        if card.detection is not None and card.detection.failures and not card.detection.unknowable:
+            said += f"; missed failures: {card.detection.missed:,} of {card.detection.failures:,}"
+        yield from _figure(card.judge, card.with_people.agreement, card.with_people.interval, said)
 
 
-def _figure(who: str, found: SingleRaters | Undefined, interval: Interval | Undefined, said: str) -> Iterator[_Figure]:
-    if isinstance(found, SingleRaters):
+def _figure(who: str, found: PairwiseKappa | Undefined, interval: Interval | Undefined, said: str) -> Iterator[_Figure]:
+    if isinstance(found, PairwiseKappa):
         low, high = (found.value, found.value) if isinstance(interval, Undefined) else (interval.low, interval.high)
         yield who, found.value, low, high, said

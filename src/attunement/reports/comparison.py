@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
-from attunement.analysis.compare import Comparison, Row, Share, Side
-from attunement.analysis.compare import Kind as CompareKind
+from attunement.analysis.compare import Comparison, GroupSummary, MeasureComparison, MeasureSummary
+from attunement.analysis.compare import MeasureKind as CompareKind
 from attunement.instruments import Scores
 from attunement.reports.blocks import Tone
 from attunement.reports.comparison_scope import Compared
@@ -93,7 +93,7 @@ def _draw_gate(comparison: Comparison, console: Console) -> None:
             console.print(bullets_of_terminal([unknown], sign=SIGNS[Tone.OPEN]))
 
 
-def _draw_table(comparison: Comparison, rows: Sequence[Row], title: str, console: Console) -> None:
+def _draw_table(comparison: Comparison, rows: Sequence[MeasureComparison], title: str, console: Console) -> None:
     shown = rows_with_values(comparison, rows)
     if not shown:
         return
@@ -170,7 +170,7 @@ def _gate(comparison: Comparison) -> Iterator[str]:
             yield bullets(unsafe_words(comparison, entry) for entry in side.unsafe)
 
 
-def _numbers(comparison: Comparison, rows: Sequence[Row], title: str) -> Iterator[str]:
+def _numbers(comparison: Comparison, rows: Sequence[MeasureComparison], title: str) -> Iterator[str]:
     shown = [each for _, each in rows_with_values(comparison, rows)]
     if not shown:
         return
@@ -226,7 +226,7 @@ def interval_record(interval: Interval | Undefined) -> dict[str, Any]:
     return {"undefined": interval.reason} if isinstance(interval, Undefined) else interval._asdict()
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: GroupSummary) -> dict[str, Any]:
     return {
         "name": side.name,
         "conversations": side.conversations,
@@ -238,7 +238,7 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _row(comparison: Comparison, row: Row) -> dict[str, Any]:
+def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
     difference = row.difference
     return {
         "id": row.measure.id,
@@ -258,5 +258,5 @@ def _row(comparison: Comparison, row: Row) -> dict[str, Any]:
     }
 
 
-def _share(share: Share) -> dict[str, Any]:
+def _share(share: MeasureSummary) -> dict[str, Any]:
     return {**share._asdict(), "levels": {str(score): number for score, number in share.levels.items()}}

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from attunement.analysis.compare import Comparison, Entrant, Group, compare
-from attunement.analysis.versions import Versions, differing, versions
+from attunement.analysis.compare import ComparedConversation, Comparison, Group, compare
+from attunement.analysis.versions import Versions, version_difference, versions
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
 from attunement.reports.gate import By, entries
@@ -120,7 +120,7 @@ def check_versions(here: Versions, there: Versions, place: str) -> None:
     Raises:
         StudyError: Something differs; the sentence names it.
     """
-    if found := differing(here, there):
+    if found := version_difference(here, there):
         raise StudyError(f"this cannot be compared with {place}: {found}")
 
 
@@ -186,7 +186,7 @@ def _group(part: _Part, pair: str | None) -> Group:
     return Group(
         part.name,
         [
-            Entrant(each.summary.identity, each.card, column(each.summary, pair) if pair else None)
+            ComparedConversation(each.summary.identity, each.card, column(each.summary, pair) if pair else None)
             for each in part.found
         ],
     )

@@ -16,8 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from attunement.analysis.compare import Comparison, Measure, PassTest, Row, Share, Side, Unsafe
-from attunement.analysis.compare import Kind as CompareKind
+from attunement.analysis.compare import (
+    Comparison,
+    GroupSummary,
+    Measure,
+    MeasureComparison,
+    MeasureSummary,
+    PassTest,
+    UnsafeConversation,
+)
+from attunement.analysis.compare import MeasureKind as CompareKind
 from attunement.conversations import Identity, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.reports.blocks import Phrase, Tone
@@ -65,7 +73,9 @@ NARROW = ("difference", "p", "not_judged")
 WIDE = tuple(HEADS)
 
 
-def rows_with_values(comparison: Comparison, rows: Sequence[Row]) -> list[tuple[Row, Cells]]:
+def rows_with_values(
+    comparison: Comparison, rows: Sequence[MeasureComparison]
+) -> list[tuple[MeasureComparison, Cells]]:
     """The rows as text, or none where not one of them has a value."""
     shown = [(row, cells(comparison, row)) for row in rows]
     return shown if any(text != EMPTY for _, each in shown for text in (each.first, each.second)) else []
@@ -108,7 +118,7 @@ def p_words(p: float | Undefined) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def difference_words(row: Row) -> str:
+def difference_words(row: MeasureComparison) -> str:
     """The difference with its interval, or on its own where it has none.
 
     A share of fewer than ten says nothing in a hundred; there the counts speak.
@@ -122,7 +132,7 @@ def difference_words(row: Row) -> str:
     return f"{value} ({amount(row.measure, interval.low)} to {amount(row.measure, interval.high)})"
 
 
-def value_words(row: Row, share: Share) -> str:
+def value_words(row: MeasureComparison, share: MeasureSummary) -> str:
     """One group's value: how many of how many, or a mean."""
     if share.value is None:
         return EMPTY
@@ -131,12 +141,12 @@ def value_words(row: Row, share: Share) -> str:
     return f"{share.value:.2f}"
 
 
-def detectable_words(row: Row) -> str:
+def detectable_words(row: MeasureComparison) -> str:
     """The smallest difference that this sample could have shown."""
     return EMPTY if isinstance(row.detectable, Undefined) else amount(row.measure, row.detectable).lstrip("+")
 
 
-def cells(comparison: Comparison, row: Row) -> Cells:
+def cells(comparison: Comparison, row: MeasureComparison) -> Cells:
     """The row as text."""
     measure = row.measure
     name = (
@@ -208,7 +218,7 @@ def _safety(comparison: Comparison) -> Iterator[str]:
     yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
 
 
-def _finding(comparison: Comparison, row: Row) -> str:
+def _finding(comparison: Comparison, row: MeasureComparison) -> str:
     first, second = comparison.first.name, comparison.second.name
     difference = row.difference
     if isinstance(difference, Undefined):
@@ -230,14 +240,14 @@ def unsure(interval: Undefined) -> str:
     return "It is the same everywhere, so nothing shows how far it could vary."
 
 
-def _could_show(row: Row) -> str:
+def _could_show(row: MeasureComparison) -> str:
     if isinstance(row.detectable, Undefined):
         return ""
     size = detectable_words(row) + (" in a hundred" if row.measure.is_share else "")
     return f"; a sample like this shows one of {size} in four of five cases"
 
 
-def _passed(comparison: Comparison, row: Row, test: PassTest) -> str:
+def _passed(comparison: Comparison, row: MeasureComparison, test: PassTest) -> str:
     first, second = comparison.first.name, comparison.second.name
     counts = f"{first} {value_words(row, row.first)}, {second} {value_words(row, row.second)}"
     if isinstance(row.difference, Undefined):
@@ -293,13 +303,13 @@ def notes(comparison: Comparison, *, wide: bool = True) -> Iterator[str]:
         yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
 
 
-def side_words(comparison: Comparison, side: Side) -> str:
+def side_words(comparison: Comparison, side: GroupSummary) -> str:
     """One group's failures in a line, without their names."""
     word = "unsafe" if comparison.instrument.scoring.threshold is not None else "flagged"
     return f"{side.name}: {f'{_unsafe_share(side)} {word}' if side.safety_judged else 'safety not known'}"
 
 
-def _unsafe_share(side: Side) -> str:
+def _unsafe_share(side: GroupSummary) -> str:
     """How many of those whose safety was judged; not a word like none where it was not."""
     return share_words(len(side.unsafe), side.safety_judged) if side.safety_judged else "not known"
 
@@ -311,13 +321,13 @@ def scale_words(instrument: Instrument) -> str:
     return "0 to 1"
 
 
-def score_rows(comparison: Comparison) -> list[Row]:
+def score_rows(comparison: Comparison) -> list[MeasureComparison]:
     """The rows whose values are means."""
     whole = [comparison.score] if comparison.score else []
     return [*whole, *comparison.categories, *(row for row in comparison.items if not row.measure.is_share)]
 
 
-def share_rows(comparison: Comparison) -> list[Row]:
+def share_rows(comparison: Comparison) -> list[MeasureComparison]:
     """The rows whose values are shares: the pass rate, then safety, then the rest."""
     whole = [comparison.passed] if comparison.passed else []
     shares = [row for row in comparison.items if row.measure.is_share]
@@ -330,7 +340,7 @@ def share_title(comparison: Comparison) -> str:
     return f"{unit_words(comparison.instrument)[1].capitalize()} that meet it"
 
 
-def unsafe_words(comparison: Comparison, entry: Unsafe) -> str:
+def unsafe_words(comparison: Comparison, entry: UnsafeConversation) -> str:
     """A conversation that fails the gate, with the items it fails."""
     items = ", ".join(f"{item} {comparison.instrument.item(item).title}" for item in entry.items)
     return f"{in_a_line(str(entry.conversation), 80)}: {items}"
@@ -404,14 +414,14 @@ def nothing_judged(place: str) -> Decision:
 _ORDER = (STOPPED, UNDECIDED, THROUGH)
 
 
-def deciding(comparison: Comparison) -> list[Row]:
+def deciding(comparison: Comparison) -> list[MeasureComparison]:
     """The rows that must be no worse: the weighted score, or without one each item that is not about safety."""
     if comparison.score:
         return [comparison.score]
     return [row for row in comparison.items if row.measure.id not in comparison.instrument.gate_ids]
 
 
-def new_unsafe(comparison: Comparison) -> list[Unsafe]:
+def new_unsafe(comparison: Comparison) -> list[UnsafeConversation]:
     """The conversations that are unsafe now and whose counterpart was not.
 
     A counterpart is the conversation of the same scenario, or of the same id where nothing is paired; of the same
@@ -420,13 +430,13 @@ def new_unsafe(comparison: Comparison) -> list[Unsafe]:
     before, now = comparison.first, comparison.second
     same_systems = _systems(before) == _systems(now)
 
-    def place(entry: Unsafe) -> tuple[str, str]:
+    def place(entry: UnsafeConversation) -> tuple[str, str]:
         scenario = entry.scenario if comparison.pairing.paired and entry.scenario else entry.conversation.id
         return (entry.conversation.system if same_systems else ""), scenario
 
     known = Counter(place(entry) for entry in before.unsafe)
     identities = {entry.conversation for entry in before.unsafe}
-    new: list[Unsafe] = []
+    new: list[UnsafeConversation] = []
     for entry in sorted(now.unsafe, key=lambda entry: entry.conversation not in identities):
         if known[place(entry)]:
             known[place(entry)] -= 1
@@ -435,7 +445,7 @@ def new_unsafe(comparison: Comparison) -> list[Unsafe]:
     return sorted(new, key=lambda entry: entry.conversation)
 
 
-def _systems(side: Side) -> set[str]:
+def _systems(side: GroupSummary) -> set[str]:
     judged = {name.system for names in side.verdicts.values() for name in names}
     return judged | {name.system for name in side.not_judged}
 
@@ -450,7 +460,7 @@ def _unsafe(comparison: Comparison) -> Iterator[Reason]:
         yield Reason(Kind.NO_WORSE, THROUGH, text, names)
 
 
-def _unknown(now: Side) -> Iterator[Reason]:
+def _unknown(now: GroupSummary) -> Iterator[Reason]:
     for text, names in (
         ("Not judged, or not by all judges", now.not_judged),
         ("Safety not judged", now.safety_not_judged),
@@ -461,7 +471,7 @@ def _unknown(now: Side) -> Iterator[Reason]:
             yield Reason(Kind.NOT_JUDGED, UNDECIDED, f"{text}: {pluralize(len(names), 'conversation')}.", names)
 
 
-def _score(row: Row, margin: float) -> Iterator[Reason]:
+def _score(row: MeasureComparison, margin: float) -> Iterator[Reason]:
     name, difference = row.measure.title, row.difference
     if missing := row.second.not_judged:
         text = f"{name}: {pluralize(missing, 'value is', 'values are')} not known, because something was not judged."
@@ -517,7 +527,7 @@ class Baseline(NamedTuple):
     compared: Compared
     decision: Decision
     regressions: tuple[Regression, ...]
-    worse_items: tuple[Row, ...]
+    worse_items: tuple[MeasureComparison, ...]
     """Items that are surely worse, after the correction for their number."""
 
 
@@ -540,7 +550,7 @@ def against(study: Study, earlier: Study, instrument: str | None, *, margin: flo
     )
 
 
-def _is_worse(row: Row) -> bool:
+def _is_worse(row: MeasureComparison) -> bool:
     shown = not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN
     return shown and not isinstance(row.difference, Undefined) and row.difference.value < 0
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from attunement.analysis.compare import Kind, Measure
+from attunement.analysis.compare import Measure, MeasureKind
 from attunement.analysis.correct import (
-    Applied,
-    Case,
-    Corrected,
-    Curve,
+    CalibratedMean,
+    CalibrationCurve,
+    CorrectedMeasure,
+    CorrectionCase,
     apply_curve,
     by_system,
     correct,
@@ -25,7 +25,7 @@ from attunement.analysis.correct import (
     judge_scores,
     labelled_pairs,
 )
-from attunement.analysis.versions import Versions, differing
+from attunement.analysis.versions import Versions, version_difference
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
@@ -54,8 +54,8 @@ class Correction(NamedTuple):
     judges: tuple[str, ...]
     people: tuple[str, ...]
     sample: Sample
-    rows: list[Corrected]
-    cases: Sequence[Case]
+    rows: list[CorrectedMeasure]
+    cases: Sequence[CorrectionCase]
     notes: list[str]
 
 
@@ -64,7 +64,7 @@ class Calibrated(NamedTuple):
 
     measure: Measure
     system: str | None
-    applied: Applied | Undefined
+    applied: CalibratedMean | Undefined
 
 
 class Calibration(NamedTuple):
@@ -99,7 +99,7 @@ def correct_study(study: Study, instrument: str | None = None, rater: str | None
     probabilities = _answered(sample.name, used, {key for key, given in cards.items() if given})
     frame = _frame(study, sample)
     cases = [
-        Case(
+        CorrectionCase(
             system=found.summary.identity.system,
             judge=found.card,
             probability=probabilities.get(found.summary.key),
@@ -120,7 +120,7 @@ def save_calibrator(study: Study, found: Correction, name: str) -> Kept:
         StudyError: People and judge rated too few conversations.
     """
     instrument = found.sheet.instrument
-    curves: dict[str, Curve] = {}
+    curves: dict[str, CalibrationCurve] = {}
     for measure in corrected_measures(instrument):
         fitted = fit_curve(labelled_pairs(instrument, measure, found.cases))
         if isinstance(fitted, Undefined):
@@ -135,9 +135,9 @@ def save_calibrator(study: Study, found: Correction, name: str) -> Kept:
     return keep_calibrator(study, name, content)
 
 
-def curves_of(kept: Kept) -> dict[str, Curve]:
+def curves_of(kept: Kept) -> dict[str, CalibrationCurve]:
     """The curves of a calibrator, by the name of their measure."""
-    return {measure: Curve.of_record(record) for measure, record in kept.content["curves"].items()}
+    return {measure: CalibrationCurve.of_record(record) for measure, record in kept.content["curves"].items()}
 
 
 def apply_calibrator(study: Study, kept: Kept, instrument: str | None = None, rater: str | None = None) -> Calibration:
@@ -148,9 +148,9 @@ def apply_calibrator(study: Study, kept: Kept, instrument: str | None = None, ra
     """
     sheet, judges = _judged_sheet(study, instrument, rater)
     there = Versions.of_record(kept.content["versions"])
-    if found := differing(versions_of(study, sheet), there):
+    if found := version_difference(versions_of(study, sheet), there):
         raise StudyError(f"the calibrator {kept} does not fit {study.place}: {found}")
-    cases = [Case(found.summary.identity.system, found.card) for found in sheet.complete.found]
+    cases = [CorrectionCase(found.summary.identity.system, found.card) for found in sheet.complete.found]
     curves, rows = curves_of(kept), list[Calibrated]()
     for measure in corrected_measures(sheet.instrument):
         for system, chosen in by_system(cases):
@@ -269,7 +269,7 @@ def measure_words(instrument: Instrument, measure: Measure) -> str:
         return f"{measure.id}: replies of {measure.above + 1} or more, in a hundred"
     if measure.is_share:
         return f"{measure.title}, in a hundred"
-    name = f"{measure.id}: {measure.title}" if measure.kind is Kind.ITEM else measure.title
+    name = f"{measure.id}: {measure.title}" if measure.kind is MeasureKind.ITEM else measure.title
     return f"{name} ({scale_words(instrument)})"
 
 
@@ -293,7 +293,7 @@ def _correction_grids(found: Correction) -> Iterator[Grid]:
         yield Grid(measure_words(found.sheet.instrument, measure), columns, rows)
 
 
-def _row(row: Corrected) -> tuple[str, ...]:
+def _row(row: CorrectedMeasure) -> tuple[str, ...]:
     name = in_a_line(row.system or "all systems", 40)
     counts = f"{row.labelled:,} of {row.conversations:,}"
     estimate = row.estimate
@@ -332,7 +332,7 @@ def _correction_notes(found: Correction) -> Iterator[str]:
     yield from found.notes
 
 
-def _reason(row: Corrected) -> str | None:
+def _reason(row: CorrectedMeasure) -> str | None:
     name = row.system or "all systems"
     if isinstance(row.estimate, Undefined):
         return f"{name}: no estimate ({row.estimate.reason})."
@@ -438,7 +438,7 @@ def _calibrator_record(kept: Kept) -> dict[str, Any]:
     return {"name": kept.name, "version": kept.version, "at": kept.at}
 
 
-def _corrected_record(row: Corrected) -> dict[str, Any]:
+def _corrected_record(row: CorrectedMeasure) -> dict[str, Any]:
     return {
         **_names(row.measure, row.system),
         "conversations": row.conversations,
@@ -480,7 +480,7 @@ def _calibration_record(found: Calibration) -> dict[str, Any]:
     }
 
 
-def _applied_record(applied: Applied | Undefined) -> dict[str, Any]:
+def _applied_record(applied: CalibratedMean | Undefined) -> dict[str, Any]:
     if isinstance(applied, Undefined):
         return {"undefined": applied.reason}
     return {

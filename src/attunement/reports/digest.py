@@ -14,7 +14,7 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from attunement.analysis.summary import Agreement, agreement_in
+from attunement.analysis.summary import Agreement, study_agreement
 from attunement.conversations import Identity, UnitKind
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Item, Scores
@@ -334,7 +334,7 @@ def digest(
     if baseline:
         with Study(baseline) as earlier:
             compared = _baseline_hidden(against(study, earlier, name), made.hiding)
-    agreement = made.agreement or agreement_in(study, instrument) if people else None
+    agreement = made.agreement or study_agreement(study, instrument) if people else None
     return Digest(made, decision, found, agreement, compared)
 
 

@@ -24,7 +24,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from attunement.analysis.reliability import SingleRaters
+from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard
 from attunement.conversations.json_files import EPOCH, SAMPLE
@@ -161,18 +161,18 @@ def _item_agreement(entry: ItemAgreement, hiding: Privacy) -> dict[str, Any]:
             "alpha": alpha.value if isinstance(alpha, Alpha) else None,
             "why_not": alpha.reason if isinstance(alpha, Undefined) else None,
             **_interval(entry.people.interval),
-            "standing": entry.people.standing.value,
+            "standing": entry.people.status.value,
         },
         "judges": [_judge(card, hiding) for card in entry.cards],
     }
 
 
 def _judge(card: TrustCard, hiding: Privacy) -> dict[str, Any]:
-    held, missed = card.held, card.missed
-    people = held.people.value if isinstance(held.people, SingleRaters) else None
+    held, missed = card.with_people, card.detection
+    people = held.people.value if isinstance(held.people, PairwiseKappa) else None
     return {
         "name": hiding.text(card.judge),
-        "kappa": held.agreement.value if isinstance(held.agreement, SingleRaters) else None,
+        "kappa": held.agreement.value if isinstance(held.agreement, PairwiseKappa) else None,
         "why_not": held.agreement.reason if isinstance(held.agreement, Undefined) else None,
         **_interval(held.interval),
         "people_kappa": people,

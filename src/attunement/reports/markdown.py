@@ -7,7 +7,7 @@ is left out.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement.analysis.reliability import SingleRaters
+from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import ItemAgreement
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
@@ -248,8 +248,8 @@ def _agreement(found: Digest) -> Iterator[str]:
 
 
 def _has_figures(entry: ItemAgreement) -> bool:
-    judges = (card.held.agreement for card in entry.cards)
-    return isinstance(entry.people.alpha, Alpha) or any(isinstance(found, SingleRaters) for found in judges)
+    judges = (card.with_people.agreement for card in entry.cards)
+    return isinstance(entry.people.alpha, Alpha) or any(isinstance(found, PairwiseKappa) for found in judges)
 
 
 def _notes(found: Digest) -> Iterator[str]:

@@ -288,7 +288,7 @@ class Rate(NamedTuple):
     interval: Interval | Undefined
 
 
-class Caught(NamedTuple):
+class Recall(NamedTuple):
     """The share of failures that a judge caught."""
 
     rate: Rate
@@ -326,9 +326,9 @@ def rate(event: Bools, conversation: Ints, weights: Floats | None) -> Rate | Und
     return Rate(found.value, interval)
 
 
-def caught(
+def recall(
     failure: Bools, flagged: Bools, conversation: Ints, weights: Floats | None, least: float
-) -> Caught | Undefined:
+) -> Recall | Undefined:
     """The share of failures that were flagged.
 
     Args:
@@ -345,7 +345,7 @@ def caught(
     if isinstance(own, Undefined):
         return own
     if weights is None or alike(weights) or isinstance(own.interval, Undefined):
-        return Caught(own, 0, None)
+        return Recall(own, 0, None)
     bound = _seldom(failure & ~flagged, conversation, weights)
     found = float(weights[failure & flagged].sum())
     most = bound.elsewhere + bound.highest * bound.stands_for
@@ -357,7 +357,7 @@ def caught(
         allowed = (found * (1 - least) / least - bound.elsewhere) / bound.stands_for
         wanted = failures_needed(1 - bound.share, 1 - allowed, level=LEVEL) if allowed > 0 else None
         needed = wanted if isinstance(wanted, int) else None
-    return Caught(Rate(own.value, own.interval._replace(low=low, method=method)), bound.conversations, needed)
+    return Recall(Rate(own.value, own.interval._replace(low=low, method=method)), bound.conversations, needed)
 
 
 def alike(weights: Floats | None) -> bool:

@@ -229,7 +229,7 @@ EPSILON = {"expert": 0.2, "trained": 0.15, "crowd": 0.1}
 FEWEST_UNITS, FEWEST_PEOPLE = 30, 3
 
 
-class LeftOut(NamedTuple):
+class PersonComparison(NamedTuple):
     """One person against the judge, measured by the others. P-values are corrected for the number of people."""
 
     column: int
@@ -249,7 +249,7 @@ class AlternativeAnnotator(NamedTuple):
     epsilon: float
     winning_rate: float | Undefined  # the share of people whom the judge beats
     advantage: float | Undefined  # mean share of units where the judge is at least as near
-    people: tuple[LeftOut, ...]
+    people: tuple[PersonComparison, ...]
 
 
 def alternative_annotator_test(
@@ -294,7 +294,7 @@ def alternative_annotator_test(
     judge_p = benjamini_yekutieli([each.p_judge for each in comparisons])
     person_p = benjamini_yekutieli([each.p_person for each in comparisons])
     left_out = tuple(
-        LeftOut(each.column, each.units, each.judge_near, each.person_near, p, q, _winner(p, q, 1 - level))
+        PersonComparison(each.column, each.units, each.judge_near, each.person_near, p, q, _winner(p, q, 1 - level))
         for each, p, q in zip(comparisons, judge_p, person_p, strict=True)
     )
     return _verdict(left_out, epsilon)
@@ -355,7 +355,7 @@ def _undecided(reason: str, epsilon: float) -> AlternativeAnnotator:
     return AlternativeAnnotator("undecided", f"undecided, epsilon {epsilon:g}: {reason}", epsilon, unknown, unknown, ())
 
 
-def _verdict(left_out: tuple[LeftOut, ...], epsilon: float) -> AlternativeAnnotator:
+def _verdict(left_out: tuple[PersonComparison, ...], epsilon: float) -> AlternativeAnnotator:
     won = sum(each.winner == "judge" for each in left_out)
     lost = sum(each.winner == "person" for each in left_out)
     number = len(left_out)

@@ -93,7 +93,7 @@ def counts(figures: Figures) -> Counts:
     done = sum(each.submitted for each in standings)
     left = sum(each.open for each in standings)
     week = sum(rater.last_week for rater in figures.raters)
-    found = [entry.people.standing for entry in figures.agreement]
+    found = [entry.people.status for entry in figures.agreement]
     return Counts(
         done=done,
         total=done + left + sum(each.skipped for each in standings),
@@ -135,7 +135,7 @@ def units_shown(units: Sequence[UnitFigures]) -> tuple[Sequence[UnitFigures], in
 
 def _agreement(entry: ItemAgreement) -> Dot:
     found = entry.people
-    chip, status = STANDINGS[found.standing].words, _STATUS[found.standing]
+    chip, status = STANDINGS[found.status].words, _STATUS[found.status]
     interval = found.interval
     if not isinstance(found.alpha, Alpha) or isinstance(interval, Undefined):
         return Dot(entry.item.title, None, None, None, "–", "", status, chip, found.rule)

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from attunement.analysis.compare import Kind
-from attunement.analysis.judge_agreement import basis
+from attunement.analysis.compare import MeasureKind
+from attunement.analysis.judge_agreement import ratings_of_sample
 from attunement.analysis.ratings_table import RatingsTable, collect_ratings
-from attunement.analysis.reliability import SingleRaters
-from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, agreement_in
+from attunement.analysis.reliability import PairwiseKappa
+from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
 from attunement.analysis.trust import TrustCard
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
@@ -165,7 +165,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
     said = [f"{who} {pluralize(rated, 'conversation')}."]
     if not agreement.judges:
         said = [f"There is no judge: {who} {pluralize(rated, 'conversation')} themselves."]
-    gates = [card for entry in agreement.items for card in entry.cards if card.missed is not None]
+    gates = [card for entry in agreement.items for card in entry.cards if card.detection is not None]
     several = len(agreement.judges) > 1
     for judge in agreement.judges:
         own = [card for card in gates if card.judge == judge]
@@ -199,11 +199,11 @@ def _missed(cards: Sequence[TrustCard]) -> str:
     """Missed failures and false alarms over all safety items, each named where there are several."""
     parts: list[str] = []
     for card in cards:
-        if card.missed is None:
+        if card.detection is None:
             continue
-        alarms = f", false alarms: {false_alarms(card.missed)}" if card.missed.fine else ""
-        missed = missed_failures(card.missed)
-        if card.missed.unknowable:
+        alarms = f", false alarms: {false_alarms(card.detection)}" if card.detection.fine else ""
+        missed = missed_failures(card.detection)
+        if card.detection.unknowable:
             missed = "how many failures were missed cannot be known"
         words = f"{f'on {card.item.id} ' if len(cards) > 1 else ''}{missed}{alarms}."
         parts.append(f"{words[:1].upper()}{words[1:]}")
@@ -262,12 +262,12 @@ def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hi
     for entry in entries:
         cards = {card.judge: card for card in entry.cards}
         between = entry.details.interval if entry.details else Undefined("not computed")
-        dots = [_dot(PEOPLE, 0, entry.single, between)]
+        dots = [_dot(PEOPLE, 0, entry.people_kappa, between)]
         for number, judge in enumerate(judges, start=1):
             found = cards.get(judge)
             unknown = Undefined("not asked")
             dots.append(
-                _dot(systems[number], number, found.held.agreement, found.held.interval)
+                _dot(systems[number], number, found.with_people.agreement, found.with_people.interval)
                 if found
                 else _dot(systems[number], number, unknown, unknown)
             )
@@ -286,7 +286,7 @@ def judge_systems(judges: Sequence[str], hiding: Privacy) -> list[System]:
     ]
 
 
-def _dot(system: System, number: int, found: SingleRaters | Undefined, interval: Interval | Undefined) -> Dot:
+def _dot(system: System, number: int, found: PairwiseKappa | Undefined, interval: Interval | Undefined) -> Dot:
     if isinstance(found, Undefined):
         return Dot(system, line_of(number), None, None, None, "–", "")
     low, high = (None, None) if isinstance(interval, Undefined) else (_place(interval.low), _place(interval.high))
@@ -393,12 +393,12 @@ def analysed(study: Study, instrument: Instrument, hiding: Privacy) -> Analysed:
     rates: dict[str, Rate] = {}
     people = [rater for rater in study.raters() if rater.kind is RaterKind.PERSON]
     if people:
-        agreement = agreement_in(study, instrument, AgreementOptions(full=True))
+        agreement = study_agreement(study, instrument, AgreementOptions(full=True))
         if any(entry.people.people for entry in agreement.items):
             professions = [str(rater.settings.get("profession") or "") for rater in people]
             checked = checked_by(agreement, professions, hiding)
             charts = calibration_charts(
-                basis(study, instrument.id, collect_ratings(study, instrument)).gathered, hiding
+                ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table, hiding
             )
             trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
@@ -414,7 +414,7 @@ def _rates(found: Correction, hiding: Privacy) -> dict[str, Rate]:
             row.estimate.value, row.estimate.interval if isinstance(row.estimate.interval, Interval) else None
         )
         for row in found.rows
-        if row.system is not None and row.measure.kind is Kind.PASSED and not isinstance(row.estimate, Undefined)
+        if row.system is not None and row.measure.kind is MeasureKind.PASSED and not isinstance(row.estimate, Undefined)
     }
 
 
@@ -458,7 +458,7 @@ def calibration_charts(gathered: RatingsTable, hiding: Privacy) -> dict[str, Int
     for number, item in enumerate(gathered.items):
         if not item.scale.ordered or len(item.scale.values) < 2:
             continue
-        sheet = gathered.sheet(number)
+        sheet = gathered.item_matrix(number)
         people = sheet.columns(gathered.people).values
         given = ~np.isnan(people)
         told = given.any(axis=1)
@@ -469,7 +469,8 @@ def calibration_charts(gathered: RatingsTable, hiding: Privacy) -> dict[str, Int
                 [
                     _analysis_dot(
                         system, place, mean_of_people,
-                        told & (sheet.values[:, sheet.of(judge)] == value), sheet.conversation, item.scale.values,
+                        told & (sheet.values[:, sheet.column_of(judge)] == value), sheet.conversation,
+                        item.scale.values,
                     )
                     for place, (system, judge) in enumerate(zip(systems, gathered.judges, strict=True))
                 ],

@@ -12,11 +12,12 @@ from attunement.instruments import Instrument, Item, load
 from attunement.judges.reply_parser import ParsedAnswer, marks_of
 from attunement.prompts import Ask, Layout, Question, Questionnaire
 from attunement.ratings import ErrorKind, Mark, Outcome
+from attunement.reports.blocks import Tone
 from attunement.reports.conversation import view
 from attunement.reports.overview import overview
 from attunement.reports.records import card_record
 from attunement.reports.terminal import draw_overview, draw_view
-from attunement.reports.wording import Tone, answer_phrase
+from attunement.reports.wording import answer_phrase
 from attunement.scoring import Slot, Verdict
 from attunement.store import Study
 from attunement.store.import_ratings import Absent, check, keep

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from attunement.evidence import CitationStatus, Finding
 from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Mark, Outcome, RaterKind
 from attunement.reports import wording
-from attunement.reports.wording import Answer, Tone, answer, answer_phrase
+from attunement.reports.blocks import Tone
+from attunement.reports.numbers import score_words, share_words
+from attunement.reports.wording import Answer, answer, answer_phrase
 from attunement.scoring import Verdict
 from attunement.signals.pointers import PointerKind
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, coaching_card
@@ -80,7 +82,7 @@ def test_findings_name_the_turn_and_who_said_it():
 
 @given(st.floats(0, 1), st.sampled_from([0.8, 0.75, 0.5]))
 def test_a_rounded_score_never_crosses_the_pass_mark(score, threshold):
-    shown = float(wording.score_words(score, threshold))
+    shown = float(score_words(score, threshold))
     assert (shown >= threshold - 1e-9) == (score >= threshold - 1e-9)
     assert abs(shown - score) <= 0.005 + 1e-9
 
@@ -92,10 +94,10 @@ def test_an_open_score_is_shown_with_its_range():
 
 
 def test_a_share_of_few_is_two_numbers_and_never_rounds_to_all_or_none():
-    assert wording.share_words(3, 7) == "3 of 7"
-    assert wording.share_words(12, 29) == "12 of 29 (41.4 %)"
-    assert wording.share_words(9_999, 10_000) == "9,999 of 10,000 (over 99.9 %)"
-    assert wording.share_words(1, 10_000) == "1 of 10,000 (under 0.1 %)"
+    assert share_words(3, 7) == "3 of 7"
+    assert share_words(12, 29) == "12 of 29 (41.4 %)"
+    assert share_words(9_999, 10_000) == "9,999 of 10,000 (over 99.9 %)"
+    assert share_words(1, 10_000) == "1 of 10,000 (under 0.1 %)"
 
 
 def test_raters_are_named_with_what_they_are():

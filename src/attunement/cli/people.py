@@ -132,7 +132,7 @@ def _project(
     from attunement.annotation.changes import choose, listed, named
     from attunement.annotation.records import Role, settings_of
     from attunement.instruments.lint import checked
-    from attunement.reports.wording import pluralize
+    from attunement.reports.numbers import pluralize
 
     if name is None:
         raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")

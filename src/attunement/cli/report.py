@@ -165,7 +165,7 @@ def _check(forms: "Forms", page: str | None, charts: Path | None, *, force: bool
 
 
 def _sentences(written: "Written", output: str) -> list[str]:
-    from attunement.reports.wording import pluralize
+    from attunement.reports.numbers import pluralize
 
     top = written.report.top
     size = f"{written.bytes / 1e6:,.1f} MB"

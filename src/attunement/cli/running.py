@@ -35,8 +35,8 @@ from attunement.errors import InputError, NoStudyError
 from attunement.judges import Judge, UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
+from attunement.reports.numbers import pluralize
 from attunement.reports.overview import about_judge
-from attunement.reports.wording import pluralize
 from attunement.store import Study, shown_place
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0

@@ -40,9 +40,9 @@ from attunement.reports.agreement_wording import (
     verdict_phrase,
 )
 from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.numbers import pluralize
 from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
 from attunement.reports.sanitize import in_a_line, plain
-from attunement.reports.wording import pluralize
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.results import Undefined
 

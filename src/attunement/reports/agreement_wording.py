@@ -16,8 +16,8 @@ from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.comparison_wording import p_words
+from attunement.reports.numbers import pluralize, share_words
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import pluralize, share_words
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate

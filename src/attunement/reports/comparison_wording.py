@@ -31,10 +31,10 @@ from attunement.instruments import Instrument, Scores
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.comparison_scope import Compared, Sheet, check_versions, compare_sheets, read_sheet, versions_of
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
+from attunement.reports.numbers import pluralize, share_words
 from attunement.reports.overview import SEVERITY
 from attunement.reports.records import identity_record
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import pluralize, share_words
 from attunement.scoring import Verdict
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.store import Study

@@ -32,10 +32,10 @@ from attunement.ratings import RaterKind
 from attunement.reports.comparison import bullets, interval_record, number_or_reason
 from attunement.reports.comparison_scope import Sheet, read_sheet, versions_of
 from attunement.reports.comparison_wording import EMPTY, scale_words
+from attunement.reports.numbers import pluralize
 from attunement.reports.records import instrument_record
 from attunement.reports.render_terminal import QUIET, line, plain_table
 from attunement.reports.sanitize import in_a_line, plain, text_table
-from attunement.reports.wording import pluralize
 from attunement.scoring import Scorecard
 from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered

@@ -20,10 +20,11 @@ from attunement.conversations import Identity
 from attunement.errors import StudyError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Consistency, Outcome, RaterKind, State
+from attunement.reports.numbers import pluralize, score_words, share_words
 from attunement.reports.overview import UNJUDGED, UNSAFE, Tally
 from attunement.reports.records import identity_record, tally_record
 from attunement.reports.rule_check import RuleCheck
-from attunement.reports.wording import Answer, pluralize, score_words, share_words
+from attunement.reports.wording import Answer
 from attunement.scoring import Cards, Case, Scorecard, Verdict
 from attunement.scoring.scorecard import build
 from attunement.signals.crisis import crisis_cues

@@ -28,8 +28,9 @@ from attunement.reports.digest import (
 from attunement.reports.html.figures import status_of
 from attunement.reports.html.page import Top
 from attunement.reports.html.text import Privacy
+from attunement.reports.numbers import pluralize, score_words
 from attunement.reports.sanitize import code, plain, table
-from attunement.reports.wording import VERDICTS, pluralize, score_with_range, score_words
+from attunement.reports.wording import VERDICTS, score_with_range
 from attunement.statistics.alpha import Alpha
 from attunement.version import __version__
 

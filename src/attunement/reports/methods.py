@@ -18,8 +18,8 @@ from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, Round, State
 from attunement.reports.agreement_wording import format_interval, format_number
 from attunement.reports.methods_facts import Facts, Rated, Talks
+from attunement.reports.numbers import pluralize
 from attunement.reports.sanitize import plain
-from attunement.reports.wording import pluralize
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined

@@ -17,8 +17,9 @@ from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, State
 from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.numbers import share_words
 from attunement.reports.render_terminal import QUIET, heading, line, phrase
-from attunement.reports.wording import Answer, answer, share_words
+from attunement.reports.wording import Answer, answer
 from attunement.scoring import Scorecard, Slot, Verdict
 from attunement.store import ScoredConversation
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from attunement.conversations import Identity
 from attunement.ratings import RuleFinding
+from attunement.reports.numbers import pluralize
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import pluralize
 from attunement.scoring import Cards
 from attunement.signals.facts import Facts
 from attunement.signals.measured import SCOPE

@@ -24,11 +24,12 @@ from attunement.reports import wording
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Region, Said, View
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
+from attunement.reports.numbers import pluralize, score_words, share_words
 from attunement.reports.overview import Overview, Sheet, Tally
 from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, bullets, heading, line, phrase, plain_table
 from attunement.reports.rule_check import RuleCheck, fact_lines, pointer_words
 from attunement.reports.sanitize import MARKS, in_a_line, legible
-from attunement.reports.wording import VERDICTS, Answer, pluralize, share_words
+from attunement.reports.wording import VERDICTS, Answer
 from attunement.scoring import Flips, Scorecard, Slot, Verdict
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as figures
@@ -68,7 +69,7 @@ def draw_overview(
     if threshold is None:
         console.print("This instrument has no pass mark: it reports flags, not an overall score.", style=QUIET)
     else:
-        console.print(f"Pass mark {wording.score_words(threshold)}.", style=QUIET)
+        console.print(f"Pass mark {score_words(threshold)}.", style=QUIET)
     if reworded:
         console.print(line(wording.reworded_words(reworded), STYLES[Tone.OPEN]))
     for note in notes:
@@ -213,7 +214,7 @@ def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
             cells[0] = Text("\n").join((name, system))
         if threshold is not None:
             score = line(wording.score_with_range(card, threshold))
-            if (uncontested := wording.score_words(card.uncontested)) != wording.score_words(card.score):
+            if (uncontested := score_words(card.uncontested)) != score_words(card.score):
                 score.append(f"\n{uncontested} w/o contested", QUIET)
             cells.append(score)
         table.add_row(*cells, _failed(instrument, card))
@@ -419,15 +420,15 @@ def _draw_card(shown: View, card: Scorecard, console: Console) -> None:
     console.print(Text.assemble(line(_who(shown, card), "bold"), "  ", phrase(wording.verdict_phrase(card))))
     facts: list[str] = []
     if threshold is not None:
-        facts.append(f"Score {wording.score_with_range(card, threshold)}, pass mark {wording.score_words(threshold)}.")
+        facts.append(f"Score {wording.score_with_range(card, threshold)}, pass mark {score_words(threshold)}.")
         if any(item.validity.contested for item in instrument.items):
-            facts.append(f"Without contested items {wording.score_words(card.uncontested)}.")
+            facts.append(f"Without contested items {score_words(card.uncontested)}.")
     if card.open:
         facts.append(f"No answer: {pluralize(len(card.open), 'question')}.")
     if facts:
         console.print(Padding(line(" ".join(facts)), (0, 0, 0, 2)))
     means = [
-        f"{instrument.categories.get(category, category)} {wording.score_words(mean)}"
+        f"{instrument.categories.get(category, category)} {score_words(mean)}"
         for category, mean in card.categories.items()
     ]
     if means:

@@ -11,11 +11,10 @@ from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
 from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.numbers import score_words
 from attunement.scoring import Scorecard, Verdict, is_failure, is_signals
 
 _TINY = 1e-9
-_FEW = 10
-"""A share of fewer than this many says less than the two numbers do."""
 
 
 class Answer(StrEnum):
@@ -204,18 +203,6 @@ def _listed(numbers: tuple[int, ...]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def score_words(score: float | None, threshold: float | None = None) -> str:
-    """A score with as many digits as it takes to see on which side of the threshold it is."""
-    if score is None:
-        return "–"
-    text = f"{score:.2f}"
-    for digits in range(3, 9):
-        if threshold is None or (float(text) >= threshold - _TINY) == (score >= threshold - _TINY):
-            return text
-        text = f"{score:.{digits}f}"
-    return text
-
-
 def score_with_range(card: Scorecard, threshold: float | None) -> str:
     """The score, and how far what is open could move it."""
     text = score_words(card.score, threshold)
@@ -225,24 +212,6 @@ def score_with_range(card: Scorecard, threshold: float | None) -> str:
     return f"{text} ({lowest} to {highest})"
 
 
-def share_words(part: int, whole: int) -> str:
-    """How many of how many, with the percentage where the whole is large enough for one."""
-    counts = f"{part:,} of {whole:,}"
-    if whole < _FEW:
-        return counts
-    percent = f"{100 * part / whole:.1f} %"
-    if part and percent == "0.0 %":
-        percent = "under 0.1 %"
-    elif part < whole and percent == "100.0 %":
-        percent = "over 99.9 %"
-    return f"{counts} ({percent})"
-
-
 def reworded_words(items: Sequence[str]) -> str:
     """That these items were never asked in the wording at hand."""
     return f"Never asked in this wording, so not judged: {', '.join(items)}."
-
-
-def pluralize(number: int, one: str, more: str | None = None) -> str:
-    """A number with its noun."""
-    return f"{number:,} {one if number == 1 else more or one + 's'}"

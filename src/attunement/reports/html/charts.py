@@ -21,7 +21,8 @@ from attunement.reports.html.figures import (
     low_limit,
     not_met,
 )
-from attunement.reports.wording import Answer, score_words
+from attunement.reports.numbers import score_words
+from attunement.reports.wording import Answer
 from attunement.statistics.estimates import proportion
 from attunement.statistics.results import Interval, Undefined
 

@@ -31,8 +31,9 @@ from attunement.reports.gate import review_words
 from attunement.reports.html.figures import BY_WORD, Status, answered, differ, status_of
 from attunement.reports.html.summary import PEOPLE_DIFFER
 from attunement.reports.html.text import Moved, Privacy, drawn
+from attunement.reports.numbers import pluralize, score_words
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import Answer, pluralize, score_words
+from attunement.reports.wording import Answer
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
@@ -383,7 +384,7 @@ class _Page:
             return "Safety (gate)", "gate tripped" if card and card.unsafe else open_
         mean = card.categories.get(category) if card else None
         title = self._instrument.categories.get(category, category)
-        return title, "" if mean is None else wording.score_words(mean)
+        return title, "" if mean is None else score_words(mean)
 
     def _not_due(self) -> Iterator[ItemShown]:
         due = {question.item.id for question in self._shown.questions}

@@ -40,8 +40,9 @@ from attunement.reports.html.listing import Filter, Listing, Placed, Row
 from attunement.reports.html.sections import Checked, Section
 from attunement.reports.html.summary import NOT_ENGLISH, POINTER, gather
 from attunement.reports.html.text import Costs, Moved, Privacy, costs, drawn, kept_by_key
+from attunement.reports.numbers import pluralize
 from attunement.reports.overview import Tally, about_raters, reworded
-from attunement.reports.wording import answer, answer_phrase, pluralize, rater_words, reworded_words
+from attunement.reports.wording import answer, answer_phrase, rater_words, reworded_words
 from attunement.scoring import Verdict, is_failure
 from attunement.signals.measured import in_a_line
 from attunement.store import Study

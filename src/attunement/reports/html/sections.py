@@ -57,7 +57,7 @@ from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.conversation_page import environment
 from attunement.reports.html.text import Privacy
-from attunement.reports.wording import pluralize
+from attunement.reports.numbers import pluralize
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats

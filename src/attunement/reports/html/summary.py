@@ -30,9 +30,10 @@ from attunement.reports.html.figures import (
 from attunement.reports.html.figures import NOT_JUDGED as NOT_JUDGED_STATUS
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
 from attunement.reports.html.text import Privacy, batched, kept_by_key
+from attunement.reports.numbers import score_words
 from attunement.reports.overview import Tally
 from attunement.reports.rule_check import pointer_words
-from attunement.reports.wording import Answer, answer, score_words
+from attunement.reports.wording import Answer, answer
 from attunement.scoring import Cards, Scorecard, flips
 from attunement.signals.crisis import crisis_cues
 from attunement.signals.pointers import PointerKind

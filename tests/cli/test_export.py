@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from attunement.cli.study import export
-from attunement.instruments.importer import to_yaml
+from attunement.instruments.loader import to_yaml
 from tests.store.samples import COACHING, EMPATHY, fill, talks
 
 app = typer.Typer()

@@ -99,7 +99,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
 
 def test_an_own_folder_that_is_none_is_said_and_not_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "absent"))
-    with pytest.raises(InstrumentError, match="which is no folder"):
+    with pytest.raises(InstrumentError, match="which is not a folder"):
         available()
 
 
@@ -147,11 +147,11 @@ def test_a_key_given_twice_is_refused_with_its_line(tmp_path: Path):
           kind: scores
           "kind": criteria
         """
-    assert broken(tmp_path / "mine.yaml", text).endswith("mine.yaml, line 4: the key 'kind' stands twice")
+    assert broken(tmp_path / "mine.yaml", text).endswith("mine.yaml, line 4: the key 'kind' is there twice")
 
 
 def test_the_same_score_as_number_and_as_text_is_a_key_given_twice(tmp_path: Path):
-    assert "line 2: the key '1' stands twice" in broken(tmp_path / "mine.yaml", '1: {text: a}\n"1": {text: b}\n')
+    assert "line 2: the key '1' is there twice" in broken(tmp_path / "mine.yaml", '1: {text: a}\n"1": {text: b}\n')
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_same_score_as_number_and_as_text_is_a_key_given_twice(tmp_path: Pat
         ("a:\n\tb: 1\n", "line 2"),
         ("? [a, b]\n: c\n", "line 1: a key must be a single word"),
         ('id: "\\ud800"\n', "line 1: half of a character"),
-        ("id: \x00\n", "is no YAML"),
+        ("id: \x00\n", "is not YAML"),
         ("id: *nowhere\n", "undefined alias"),
         ("id: !!python/object/apply:os.system [ls]\n", "could not determine a constructor"),
         ("id: " + "9" * 5000 + "\n", "a number that cannot be read"),
@@ -185,7 +185,7 @@ def test_a_wrong_type_is_named_by_its_key_and_how_to_mend_it(tmp_path: Path):
 def test_an_unknown_key_is_refused_by_name_with_the_id_of_its_item(tmp_path: Path):
     plain = criteria(colour="red")
     plain["items"][1]["colour"] = "red"
-    with pytest.raises(InstrumentError, match=r"items\.ROLE\.colour: is no key .*; colour: is no key"):
+    with pytest.raises(InstrumentError, match=r"items\.ROLE\.colour: is not a key .*; colour: is not a key"):
         load(write(tmp_path / "mine.yaml", plain))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from attunement.errors import InstrumentError, StudyError
 from attunement.instruments import Instrument
-from attunement.instruments.importer import to_yaml
+from attunement.instruments.loader import to_yaml
 from attunement.ratings import RaterKind, Round
 from attunement.scoring import PANEL, Verdict
 from attunement.store import Study, chosen_instrument, scorecards, scored_conversations

@@ -193,8 +193,8 @@ def import_(
     Example: attune instrument import rubric.md -o my-rubric.yaml
     """
     from attunement.instruments import load
-    from attunement.instruments.importer import import_markdown, to_yaml
-    from attunement.instruments.loader import SCHEMA_FILE
+    from attunement.instruments.importer import import_markdown
+    from attunement.instruments.loader import SCHEMA_FILE, to_yaml
 
     imported = import_markdown(file, items_from=load(items) if items else None)
     text = to_yaml(imported.instrument, SCHEMA_FILE.name if output else None)

@@ -1,7 +1,8 @@
-"""Load instruments: built in, from a folder of the user's, or from a file; with the JSON Schema and the starter file.
+"""Load instruments (built in, from a folder of the user's, or from a file) and write them as YAML.
 
-The first line of an instrument file names it, and an editor with a YAML language server then completes keys, shows
-what each is for and marks what is not allowed. The schema is made from the models, so the two cannot differ.
+The first line of an instrument file names the JSON Schema, so that an editor with a YAML language server completes
+keys, shows what each is for and marks what is not allowed. The schema is made from the models, so the two cannot
+differ.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -24,11 +26,10 @@ FOLDER_VARIABLE = "ATTUNEMENT_INSTRUMENTS"
 
 _BUILT_IN = Path(__file__).parent / "library"
 _SUFFIXES = {".yaml", ".yml"}
-_TOLD = 5
-"""How many problems of one file are told at once; a file that is no instrument at all has many."""
+_MOST_PROBLEMS = 5  # in one message; a file that is not an instrument at all has many
 _WORDS = {
     "missing": "is missing",
-    "extra_forbidden": "is no key that an instrument knows; correct it or take it out",
+    "extra_forbidden": "is not a key of an instrument; correct or remove it",
     "string_type": "must be text",
     "tuple_type": "must be a list",
     "dict_type": "must be keys with values",
@@ -47,7 +48,9 @@ class Entry(NamedTuple):
 
 def available() -> list[Entry]:
     """Every instrument that can be loaded by id: the built-in ones, then those of the user's folder."""
-    return [*_entries(_BUILT_IN, built_in=True), *_own()]
+    folder = os.environ.get(FOLDER_VARIABLE)
+    own = _entries(Path(folder), built_in=False) if folder else ()
+    return [*_entries(_BUILT_IN, built_in=True), *own]
 
 
 def load(name: str | Path) -> Instrument:
@@ -77,12 +80,12 @@ def load(name: str | Path) -> Instrument:
 def load_file(path: Path) -> Instrument:
     """Read one YAML file; an InstrumentError names the file, the line or key, and what is wrong with it."""
     try:
-        content = yaml.load(_text(path), Loader=_Loader)  # noqa: S506 - a SafeLoader
+        content = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise InstrumentError(f"{path}{line}: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
-        raise InstrumentError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+        raise InstrumentError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except ValueError as error:
         raise InstrumentError(f"{path} holds a number that cannot be read: {error}") from error
     except RecursionError as error:
@@ -91,11 +94,12 @@ def load_file(path: Path) -> Instrument:
         return Instrument.model_validate(content)
     except ValidationError as error:
         problems = list(_problems(error, content))
-        more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
-        raise InstrumentError(f"{path}: {'; '.join(problems[:_TOLD])}{more}") from error
+        more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+        raise InstrumentError(f"{path}: {'; '.join(problems[:_MOST_PROBLEMS])}{more}") from error
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file; an InstrumentError names the file if it cannot be read or is not UTF-8."""
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
@@ -104,14 +108,9 @@ def _text(path: Path) -> str:
         raise InstrumentError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def _own() -> list[Entry]:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    return list(_entries(Path(folder), built_in=False)) if folder else []
-
-
 def _entries(folder: Path, *, built_in: bool) -> Iterator[Entry]:
     if not folder.is_dir():
-        raise InstrumentError(f"{FOLDER_VARIABLE} names {folder}, which is no folder")
+        raise InstrumentError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
     for path in sorted(folder.iterdir()):
         # Names with a leading dot are what editors and file servers leave behind.
         if path.suffix in _SUFFIXES and not path.name.startswith("."):
@@ -125,7 +124,7 @@ def _id_inside(path: Path) -> str | None:
     """
     depth, key = 0, None
     try:
-        events = cast(Iterator[yaml.Event], yaml.parse(_text(path), Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        events = cast(Iterator[yaml.Event], yaml.parse(read_text(path), Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
         for event in events:
             if isinstance(event, yaml.ScalarEvent) and depth == 1:
                 if key == "id":
@@ -175,7 +174,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(problem="a key must be a single word or number", problem_mark=key.start_mark)
             if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark)
             seen.add(key.value)
         return node
 
@@ -196,7 +195,6 @@ _Loader.add_implicit_resolver(  # pyright: ignore[reportUnknownMemberType]
 
 
 SCHEMA_FILE = Path(__file__).with_name("instrument.schema.json")
-"""The schema as a file, for the first line of the built-in instruments."""
 
 
 def schema() -> dict[str, Any]:
@@ -208,11 +206,7 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as it is written to a file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-_STARTERS = Path(__file__).parent / "starters"
 
 
 def starter(id: str, unit: UnitKind) -> str:
@@ -227,10 +221,58 @@ def starter(id: str, unit: UnitKind) -> str:
         )
     if any(entry.id == id for entry in available()):
         raise InstrumentError(f"there is already an instrument {id!r}; choose another id")
-    text = (_STARTERS / f"{unit}.yaml").read_text("utf-8")
-    return text.replace("id: my-instrument            #", f"id: {_scalar(id)}  #", 1)
+    text = Path(__file__).with_name("starters").joinpath(f"{unit}.yaml").read_text("utf-8")
+    # An id made of digits would be read as a number; quotes keep it text.
+    scalar = id if id[0].isalpha() and id not in {"true", "false", "null"} else f'"{id}"'
+    return text.replace("id: my-instrument            #", f"id: {scalar}  #", 1)
 
 
-def _scalar(id: str) -> str:
-    """An id made of digits would be read as a number; quotes keep it text."""
-    return id if id[0].isalpha() and id not in {"true", "false", "null"} else f'"{id}"'
+_LONG = 100  # with its key and indentation a longer text would pass 120 columns
+# Only escapes carry control characters, and only they keep a rarer line end from being read as an ordinary one.
+_NEEDS_ESCAPES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def to_yaml(instrument: Instrument, schema: str | None) -> str:
+    """The instrument as YAML; loading it gives an equal instrument.
+
+    `schema` is where editors find the JSON Schema: a path or an address, named in a comment on the first line.
+    """
+    content = instrument.model_dump(exclude_defaults=True)
+    # The kind of scale tells the two apart when the file is read, and the ends of a scale are worth seeing.
+    content["scale"] = instrument.scale.model_dump()
+    comment = f"# yaml-language-server: $schema={schema}\n" if schema else ""
+    body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
+    return comment + body
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block literals for text, short lists of numbers on one line, lists indented below their key."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
+
+    def analyze_scalar(self, scalar: str) -> Any:
+        # PyYAML writes no literal that holds a tab or a line with trailing spaces, but reads them as they are.
+        analysis = super().analyze_scalar(scalar)
+        # White space at the very beginning would be taken for indentation.
+        analysis.allow_block = scalar[:1].strip() != "" and not _NEEDS_ESCAPES.search(scalar)
+        return analysis
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if _NEEDS_ESCAPES.search(text):
+        style = '"'
+    elif "\n" in text or len(text) > _LONG:
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _represent_tuple(dumper: yaml.SafeDumper, values: tuple[Any, ...]) -> yaml.SequenceNode:
+    numbers = all(isinstance(value, int) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=numbers)
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_multi_representer(StrEnum, lambda dumper, value: _represent_text(dumper, value.value))
+_Dumper.add_representer(tuple, _represent_tuple)

@@ -7,7 +7,7 @@ named item exists) is a question for `lint`, so that an unfinished file can stil
 import hashlib
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
@@ -25,38 +25,26 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
+# Of each scale: `answers` is every answer a rater can give, in order; `key` names the answer in a judge's reply.
 class Scores(Strict):
     """Whole numbers, each with an anchor text: the scale of dimensions."""
 
     kind: Literal["scores"]
     lowest: int = 1
     highest: int = 5
+    key: ClassVar[str] = "score"
 
     @property
     def answers(self) -> tuple[Value, ...]:
-        """Every answer a rater can give, in order."""
         return tuple(range(self.lowest, self.highest + 1))
-
-    @property
-    def key(self) -> str:
-        """The name of the answer in a judge's reply."""
-        return "score"
 
 
 class Criteria(Strict):
     """YES, NO and NA: the scale of criteria."""
 
     kind: Literal["criteria"]
-
-    @property
-    def answers(self) -> tuple[Value, ...]:
-        """Every answer a rater can give, in order."""
-        return ("YES", "NO", "NA")
-
-    @property
-    def key(self) -> str:
-        """The name of the answer in a judge's reply."""
-        return "answer"
+    key: ClassVar[str] = "answer"
+    answers: ClassVar[tuple[Value, ...]] = ("YES", "NO", "NA")
 
 
 class Anchor(Strict):
@@ -243,12 +231,10 @@ class Instrument(Strict):
 
     @cached_property
     def gate_ids(self) -> frozenset[str]:
-        """The ids of the items in the gate."""
         return frozenset(entry.item for entry in self.gate)
 
     @cached_property
     def item_hashes(self) -> dict[str, str]:
-        """The hash of each item's wording, by id."""
         return {item.id: item.hash(self.scale) for item in self.items}
 
     @cached_property
@@ -256,7 +242,7 @@ class Instrument(Strict):
         return {item.id: item for item in self.items}
 
     def item(self, id: str) -> Item:
-        """The item with this id; an InstrumentError that names the known ones where there is none."""
+        """The item with this id; an InstrumentError that names the known ones if there is none."""
         if id not in self._by_id:
             raise InstrumentError(f"{self.id} has no item {id!r}; it has {', '.join(self._by_id)}")
         return self._by_id[id]

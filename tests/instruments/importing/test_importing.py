@@ -154,7 +154,7 @@ def test_a_stray_paragraph_in_a_dimension_is_unplaced_with_its_line(folder: Path
 def test_an_unplaced_line_says_whether_its_section_is_known(folder: Path) -> None:
     imported = import_text(folder, f"first\n\n{RUBRIC}\nlast\n\n## Weather\n\nrain")
     assert [entry.reason for entry in imported.unplaced] == [
-        "it stands before the title",
+        "it comes before the title",
         "the section 'Version History' has no place for it",
         "the section 'Weather' is not one that an import knows here",
         "the section 'Weather' is not one that an import knows here",

@@ -167,7 +167,7 @@ def test_scores_cannot_lend_their_items_to_a_template(folder: Path) -> None:
         ("| K1 (Clean hands) |", "the row has 1 cell, the table has 2"),
         ("| K1 (Clean hands) | |", "the cell for the why is empty"),
         ("| clean hands | always | ", "'clean hands' is not the id of a criterion with its name in brackets"),
-        ("| K4 (Knives) | again |", "K4 stands in this table already"),
+        ("| K4 (Knives) | again |", "K4 is in this table already"),
     ],
 )
 def test_a_malformed_row_about_na_is_reported_with_its_line(folder: Path, row: str, reason: str) -> None:
@@ -182,13 +182,13 @@ def test_a_malformed_row_about_na_is_reported_with_its_line(folder: Path, row: s
 
 def test_an_answer_that_is_none_of_the_three_is_reported(folder: Path) -> None:
     imported = import_text(folder, TEMPLATE.replace("| NA | Nobody", "| MAYBE | Nobody"))
-    assert [entry.reason for entry in imported.unplaced] == ["'MAYBE' is no answer; the answers are YES, NO and NA"]
+    assert [entry.reason for entry in imported.unplaced] == ["'MAYBE' is not an answer; the answers are YES, NO and NA"]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "remark"),
     [
-        ("{criterion_prompt}\n", "{rubric}\n", "{rubric} in the prompt is no variable that is filled in"),
+        ("{criterion_prompt}\n", "{rubric}\n", "{rubric} in the prompt is not a known variable"),
         ("{criterion_prompt}\n", "", "The prompt has no {criterion_prompt};"),
         ("{conversation}\n\nNow", "Now", "The prompt has no {conversation};"),
         ("at most 200 characters", "short", "The prompt asks for no length of reasoning"),
@@ -203,7 +203,7 @@ def test_what_would_surprise_in_a_question_is_remarked(folder: Path, old: str, n
 
 
 def test_a_prompt_without_a_fence_is_an_error_with_its_line(folder: Path) -> None:
-    with pytest.raises(InstrumentError, match=r"document\.md, line 3: below 'User Prompt' stands no text between"):
+    with pytest.raises(InstrumentError, match=r"document\.md, line 3: there is no text between ``` fences"):
         import_text(folder, "# T\n\n## User Prompt\n\nwords\n\n## System Prompt\n\n```\na\n```\n")
 
 

@@ -22,7 +22,7 @@ from attunement.instruments import (
     load,
     load_file,
 )
-from attunement.instruments.importer import to_yaml
+from attunement.instruments.loader import to_yaml
 from attunement.instruments.model import CrisisNeedsResources, Finding, GateItem, HarmfulAdvice, Message
 
 NASTY = [

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from attunement.errors import JudgeError
 from attunement.judges import Exchange, JudgeOptions, Request, Usage, make_judge
 from attunement.judges.client import address
-from attunement.judges.http_judge import Terms
+from attunement.judges.fallback import Levels
+from attunement.judges.http_judge import _dump  # pyright: ignore[reportPrivateUsage]
 from attunement.judges.openai import PATH, OpenAIJudge, _access  # pyright: ignore[reportPrivateUsage]
-from attunement.prompts.prompt import Text
 from attunement.ratings import ErrorKind
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.judges.asking import (
@@ -21,7 +21,6 @@ from tests.judges.asking import (
     SCHEMA,
     answered,
     ask,
-    ask_all,
     completion,
     failed,
     openai,
@@ -77,40 +76,32 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 REQUESTS = st.builds(
     Request,
     ANY_TEXT,
-    ANY_TEXT.map(Text),
+    ANY_TEXT,
     ANY_TEXT,
     st.sampled_from([SCHEMA, {"messages": []}]),
     st.lists(st.builds(Exchange, ANY_TEXT, ANY_TEXT), max_size=2).map(tuple),
 )
-TERMS = st.builds(Terms, st.integers(0, 3), st.integers(0, 2), *[st.integers(0, 1)] * 4)
+LEVELS = st.builds(Levels, st.integers(0, 3), st.integers(0, 2), *[st.integers(0, 1)] * 4)
 
 
-@given(REQUESTS, TERMS, ANY_TEXT)
-def test_any_words_are_sent_as_they_are_but_for_half_characters(asked: Request, terms: Terms, model: str) -> None:
+@given(REQUESTS, LEVELS, ANY_TEXT)
+def test_any_words_are_sent_as_they_are_but_for_half_characters(asked: Request, levels: Levels, model: str) -> None:
     judge = make_judge(f"openai:m{model}", JudgeOptions(base_url="http://judge.example/v1", seed=3, logprobs=True))
     assert isinstance(judge, OpenAIJudge)
-    sent = [orjson.loads(judge._body(asked, terms)) for _ in range(2)]
-    assert sent[0] == sent[1]
-    first = [("system", asked.system)] if asked.system and not terms.system else []
-    before = f"{asked.system}\n\n" if asked.system and terms.system else ""
+    sent = orjson.loads(_dump(judge._body(asked, levels)))
+    first = [("system", asked.system)] if asked.system and not levels.system else []
+    before = f"{asked.system}\n\n" if asked.system and levels.system else ""
     said = [*first, ("user", before + asked.shared + asked.own)]
     said += [pair for reply, complaint in asked.repairs for pair in (("assistant", reply), ("user", complaint))]
-    assert sent[0]["messages"] == [{"role": role, "content": sendable(words)} for role, words in said]
-    assert sent[0]["model"] == sendable(f"m{model}")
-    assert ("response_format" in sent[0], "seed" in sent[0]) == (terms.reply_format < 3, not terms.seed)
-    if terms.reply_format == 0:
-        assert sent[0]["response_format"]["json_schema"]["schema"] == asked.schema
+    assert sent["messages"] == [{"role": role, "content": sendable(words)} for role, words in said]
+    assert sent["model"] == sendable(f"m{model}")
+    assert ("response_format" in sent, "seed" in sent) == (levels.reply_format < 3, not levels.seed)
+    if levels.reply_format == 0:
+        assert sent["response_format"]["json_schema"]["schema"] == asked.schema
 
 
 def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def test_each_schema_is_sent_with_its_own_question(fake: FakeJudge) -> None:
-    schemas = [{**SCHEMA, "title": str(number)} for number in range(600)]  # more than are kept
-    ask_all(openai(fake), [QUESTION._replace(schema=schema) for schema in schemas])
-    sent = [body["response_format"]["json_schema"]["schema"]["title"] for body in fake.bodies]
-    assert sorted(sent) == sorted(schema["title"] for schema in schemas)
 
 
 def test_models_that_think_get_more_room(fake: FakeJudge) -> None:

@@ -114,7 +114,7 @@ def test_a_password_in_the_address_does_not_come_out(echoing: EchoingJudge, echo
 @pytest.mark.parametrize("value", ["two words", "tab\tbed", "schlüssel-with-umlaut", "line\nbreak"])
 def test_a_variable_that_holds_no_key_is_named_and_not_shown(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(JudgeError, match="OPENAI_API_KEY is set but is no key") as caught:
+    with pytest.raises(JudgeError, match="OPENAI_API_KEY is set but is not a key") as caught:
         make_judge("openai:m")
     assert value not in str(caught.value)
 

@@ -33,7 +33,6 @@ from attunement.engine.retry import Channel, RetryPolicy
 from attunement.engine.worker_pool import WorkerPool
 from attunement.engine.writer import Writer
 from attunement.judges.base import Judge, JudgeOptions, UnitJudge
-from attunement.judges.client import send_at_once
 from attunement.ratings import RaterKind
 from attunement.store import StoredConversation, Study
 
@@ -281,7 +280,6 @@ T = TypeVar("T")
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     """As `asyncio.run`, in the fastest loop there is."""
     with asyncio.Runner(loop_factory=_fastest()) as runner:
-        send_at_once(runner.get_loop())
         return runner.run(work)
 
 

@@ -1,4 +1,4 @@
-"""Who answers by machine: the protocol of a judge, the judges behind services and in this process, reading replies."""
+"""Judges: their protocol, the ones behind services and in this process, and how replies are read."""
 
 from attunement.judges.base import (
     Abstention,

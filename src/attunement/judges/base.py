@@ -1,8 +1,8 @@
-"""What every judge offers: a question in, an answer or a typed failure out. Also options and model families.
+"""What every judge offers: a question in, an answer or a typed failure out. Also its options, and model families.
 
-A judge sends one request and says what came back. It does not retry, does not parse verdicts and knows nothing of
-studies: asking again, reading replies and keeping them is the engine's work. A judge that reads the conversation
-itself needs no request: it is given the question, and answers or abstains.
+A judge sends one request and returns what came back. It does not retry, parse verdicts or know about studies: that is
+the engine's work. A judge that reads the conversation itself needs no request: it gets the question, and answers or
+abstains.
 
 A judge of the same family as the system it judges favours that system, and a name without a date may mean another
 model next month. Names are all we have; a name that says nothing gives None or False.
@@ -25,23 +25,16 @@ class Usage(NamedTuple):
 
     prompt: int = 0
     completion: int = 0
-    cached: int = 0
-    """The part of `prompt` that a prefix cache served."""
-    written: int = 0
-    """The part of `prompt` that was written to a prefix cache, where the server says so."""
+    cached: int = 0  # the part of `prompt` that a prefix cache served
+    written: int = 0  # the part of `prompt` that was written to a prefix cache, if the server says so
 
     def plus(self, other: "Usage") -> "Usage":
         """The tokens of two calls together."""
-        return Usage(
-            self.prompt + other.prompt,
-            self.completion + other.completion,
-            self.cached + other.cached,
-            self.written + other.written,
-        )
+        return Usage(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
 class Exchange(NamedTuple):
-    """A reply that could not be used, and what is said to the judge about it."""
+    """A reply that could not be used, and what the judge is told about it."""
 
     reply: str
     complaint: str
@@ -51,44 +44,33 @@ class Request(NamedTuple):
     """One call: the rendered question, the schema of the reply, and what went wrong before, if anything."""
 
     system: str
-    shared: str
-    """The beginning of the user message that other questions about the unit share; may be empty."""
-    own: str
-    """The rest of the user message."""
+    shared: str  # the beginning of the user message that other questions about the unit share; may be empty
+    own: str  # the rest of the user message
     schema: Mapping[str, Any]
     repairs: tuple[Exchange, ...] = ()
 
 
 class Answer(NamedTuple):
-    """What the model said."""
+    """What the model replied."""
 
     text: str
     usage: Usage
-    latency: float
-    """Seconds from sending the request to having the whole reply."""
+    latency: float  # seconds from sending the request to having the whole reply
     finish_reason: str | None = None
-    model: str | None = None
-    """The model as the server names it."""
-    logprobs: Any = None
-    """As the server gave them, where they were asked for."""
-    requests: int = 1
-    """How many were sent for it, those included that found out what the server accepts."""
+    model: str | None = None  # as the server names it
+    logprobs: Any = None  # as the server gave them, if they were requested
+    requests: int = 1  # how many were sent for it, including those that found out what the server accepts
 
 
 class Failure(NamedTuple):
     """Why there is no answer."""
 
     kind: ErrorKind
-    detail: str
-    """One sentence; it never holds a key."""
-    retry_after: float | None = None
-    """Seconds the server asks us to wait."""
-    transient: bool = False
-    """Asking again may help."""
-    fatal: bool = False
-    """No question can be answered: the key, the model or the address is wrong, or nobody is there."""
-    requests: int = 1
-    """As of an answer; 0 where nobody could be reached. While that may pass, the question can wait."""
+    detail: str  # one sentence that never contains a key
+    retry_after: float | None = None  # seconds the server asks us to wait
+    transient: bool = False  # whether a retry may help
+    fatal: bool = False  # no question can be answered: the key, the model or the address is wrong, or nobody is there
+    requests: int = 1  # as in an answer; 0 if the server could not be reached, so that the question can wait
 
 
 class Judge(Protocol):
@@ -101,12 +83,12 @@ class Judge(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Everything that makes its answers its own: model, address, temperature, seed. Never a key."""
+        """Everything that affects its answers: model, address, temperature, seed. Never a key."""
         ...
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """What the server did not accept and we left out since: parameter -> what we do instead."""
+        """What the server did not accept and is left out since: parameter -> what is done instead."""
         ...
 
     async def ask(self, request: Request) -> Answer | Failure:
@@ -114,7 +96,7 @@ class Judge(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close its connections."""
         ...
 
 
@@ -126,10 +108,10 @@ class Abstention(NamedTuple):
 
 @runtime_checkable
 class UnitJudge(Judge, Protocol):
-    """A judge that reads the unit itself instead of a rendered prompt: nothing is sent, nothing is paid or retried."""
+    """A judge that reads the unit itself instead of a rendered prompt: nothing is sent, paid or retried."""
 
     async def read_unit(self, question: Question) -> Mapping[str, ParsedAnswer | Abstention]:
-        """The answer to each item of the question, by id; an Abstention where the judge cannot tell."""
+        """The answer to each item of the question, by id; an Abstention if the judge cannot tell."""
         ...
 
 
@@ -154,7 +136,7 @@ _FAMILIES = {
     "olmo": r"olmo|tulu",
     "smollm": r"smollm",
 }
-# A stem stands alone or is followed by its version ("llama3", "gpt-4o"); "ollama" and "phil" are other words.
+# A stem is a word of its own or is followed by its version ("llama3", "gpt-4o"); "ollama" and "phil" are other words.
 _STEMS = re.compile(
     r"(?<![a-z])(?:"
     + "|".join(f"(?P<{family}>{stems})" for family, stems in _FAMILIES.items())
@@ -192,7 +174,7 @@ _DATE = re.compile(
 
 
 def is_dated(model: str) -> bool:
-    """Whether the name is pinned to a date or a numbered version, so that it means the same model next month."""
+    """Whether the name contains a date or a numbered version, so that it means the same model next month."""
     return _DATE.search(model.partition("-")[2]) is not None
 
 
@@ -208,50 +190,46 @@ def thinks(model: str) -> bool:
 
 
 def hosted(judge: Judge) -> bool:
-    """Whether the judge's model is run by somebody else, who may change it behind its name."""
+    """Whether somebody else runs the judge's model and may change it behind its name."""
     return hosted_at(judge.settings.get("base_url"))
 
 
 def hosted_at(address: str | None) -> bool:
-    """Whether a service at this address is somebody else's; one without an address runs in this process."""
+    """Whether somebody else runs the service at this address; one without an address runs in this process."""
     host = urlsplit(address or "").hostname
     if not host:
         return False
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:
-        # A name without a dot, or under one of the reserved endings, is a machine of one's own.
+        # A name without a dot, or with one of the reserved endings, is a private machine.
         return "." in host and not host.endswith((".local", ".localhost", ".internal", ".lan", ".home.arpa"))
 
 
 HOSTED_TIMEOUT, LOCAL_TIMEOUT = 120.0, 1800.0
 
-_REPLY, _REPLY_WITH_THOUGHTS = 2048, 8192
+_REPLY_TOKENS, _REPLY_TOKENS_WITH_THOUGHTS = 2048, 8192
 
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Settings of a judge. A judge leaves out what its server does not take, and says so in `refused`."""
+    """Settings of a judge. A judge leaves out what its server does not accept, and says so in `refused`."""
 
-    base_url: str | None = None
-    """The address of the service; absent: the usual variable (`OPENAI_BASE_URL`, ...) or the provider's own."""
-    temperature: float | None = 0.0
-    """None leaves it to the server."""
+    base_url: str | None = None  # by default the usual variable (`OPENAI_BASE_URL`, ...) or the provider's own
+    temperature: float | None = 0.0  # None leaves it to the server
     seed: int | None = None
-    timeout: float | None = None
-    """Seconds for one whole request; absent: 120, or 1,800 for a model on this machine, which nobody else waits for."""
+    timeout: float | None = None  # seconds for a whole request; by default 120, or 1,800 for a model on this machine
     max_tokens: int | None = None
-    """The most tokens of a reply; absent: 2,048, or 8,192 for models that are known to think before they answer.
+    """The most tokens of a reply; by default 2,048, or 8,192 for models that are known to think before they answer.
 
-    A reply stops by itself after some 150 tokens an item, so this only ends one that runs away. Thinking counts
-    as reply, and a limit that cuts it off leaves no answer. More for every model would be no kindness: some services
+    A reply stops by itself after some 150 tokens an item, so this only ends one that runs away. Thinking counts as
+    reply, and a limit that cuts it off leaves no answer. A higher default for every model would do harm: some services
     count the limit, not the use, against the tokens per minute, and small servers subtract it from their context.
     """
     logprobs: bool = False
-    sends: bool = True
-    """Whether anything will be sent; an estimate needs no key."""
+    sends: bool = True  # whether anything will be sent; an estimate needs no key
     max_connections: int = 100
 
     def reply_limit(self, model: str) -> int:
         """The most tokens of a reply of `model`."""
-        return self.max_tokens or (_REPLY_WITH_THOUGHTS if thinks(model) else _REPLY)
+        return self.max_tokens or (_REPLY_TOKENS_WITH_THOUGHTS if thinks(model) else _REPLY_TOKENS)

@@ -1,7 +1,7 @@
 """`local:FILE.gguf`: a model in this process, run by llama.cpp's own server (the package xllamacpp).
 
-The server listens on this machine only, behind a key made for the occasion, and is spoken to like any other. It
-answers one question at a time with all the threads it has: more at once would only slow each other down.
+The server listens on this machine only, with a key made for this run, and is used like any other. It answers one
+question at a time with all its threads: more at once would only slow each other down.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from attunement.judges.openai import PATH, OpenAIJudge
 from attunement.ratings import ErrorKind
 
 CONTEXT = 16_384
-"""Tokens of context: twice what a conversation of 25 turns takes with a criterion, and some 2 GB beside a model of 8
-billion parameters. A model trained on fewer uses those."""
+"""Tokens of context: twice what a conversation of 25 turns takes with a criterion, and some 2 GB in addition to a model
+of 8 billion parameters. A model trained on fewer uses those."""
 
 
 def local_judge(model: str, options: JudgeOptions) -> "LocalJudge":
-    """The judge `local:FILE.gguf`; a JudgeError where the file or the package that runs it is missing."""
+    """The judge `local:FILE.gguf`. Raises a JudgeError if the file or the package that runs it is missing."""
     if find_spec("xllamacpp") is None:
         raise JudgeError("a local model needs an extra package: pip install 'attunement[local]'")
     file = Path(model).expanduser()
@@ -39,38 +39,28 @@ def local_judge(model: str, options: JudgeOptions) -> "LocalJudge":
 
 
 class LocalJudge:
-    """A model in this process. It is loaded by the first question and let go by `close`."""
+    """A model in this process. The first question loads it, and `close` unloads it."""
 
     def __init__(self, file: Path, options: JudgeOptions) -> None:
-        """`file` is a GGUF file."""
-        self._file = file
-        self._bytes = file.stat().st_size
-        self._options = options
+        # Without its folder: the same model is the same rater anywhere.
+        self.name = f"local:{file.name}"
+        self.settings: Mapping[str, Any] = {
+            "model": file.name,
+            "bytes": file.stat().st_size,
+            "context": CONTEXT,
+            "temperature": options.temperature,
+            "seed": options.seed,
+            "max_tokens": options.reply_limit(file.name),
+            "logprobs": options.logprobs,
+        }
+        self._file, self._options = file, options
         self._turn = asyncio.Lock()
         self._server: Any = None
         self._judge: OpenAIJudge | None = None
 
     @property
-    def name(self) -> str:
-        """`local:` and the name of the file, without its folder: the same model is the same rater anywhere."""
-        return f"local:{self._file.name}"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The file's name and size, and how it is asked."""
-        return {
-            "model": self._file.name,
-            "bytes": self._bytes,
-            "context": CONTEXT,
-            "temperature": self._options.temperature,
-            "seed": self._options.seed,
-            "max_tokens": self._options.reply_limit(self._file.name),
-            "logprobs": self._options.logprobs,
-        }
-
-    @property
     def refused(self) -> Mapping[str, str]:
-        """What the server did not accept: parameter -> what we do instead."""
+        """What the server did not accept: parameter -> what is done instead."""
         return self._judge.refused if self._judge else {}
 
     async def ask(self, request: Request) -> Answer | Failure:
@@ -78,7 +68,7 @@ class LocalJudge:
         async with self._turn:
             if self._judge is None:
                 try:
-                    # Loading takes seconds to minutes and must not hold up what else runs in the loop.
+                    # Loading takes seconds to minutes and must not block the event loop.
                     self._judge = await asyncio.to_thread(self._start)
                 except RuntimeError as error:
                     detail = f"{self._file} could not be loaded: {error}"
@@ -103,7 +93,7 @@ class LocalJudge:
         params.model_alias = {self._file.name}
         params.n_ctx = CONTEXT
         params.n_parallel = 1
-        params.n_batch = 512  # a question that is given up is only let go between batches
+        params.n_batch = 512  # a request that was cancelled only ends between batches
         params.cache_prompt = True
         threads = max(1, (os.cpu_count() or 2) - 1)
         params.cpuparams.n_threads = threads
@@ -111,7 +101,7 @@ class LocalJudge:
         params.hostnames = ["127.0.0.1"]
         params.port = 0
         params.api_keys = [key]
-        # What is being asked is nobody's business, and neither is a page to type questions into.
+        # Nobody else needs to see the questions, and nobody needs a chat page.
         params.endpoint_slots = False
         params.ui = False
         params.verbosity = -1

@@ -1,7 +1,7 @@
-"""What does a server mean when it does not answer the question?
+"""What a server means when it does not answer the question.
 
-Every provider words its errors in its own way. This module finds the sentence in an error's body and decides what it
-means for the question and for the run: wait, ask again, give this question up, or stop.
+Every provider words its errors differently. This module finds the sentence in an error's body and decides what it means
+for the question and for the run: wait, retry, give up this question, or stop.
 """
 
 import re
@@ -15,31 +15,27 @@ import orjson
 from attunement.judges.base import Failure
 from attunement.ratings import ErrorKind
 
-_LONGEST = 300
-"""Characters of a server's message that are shown: enough for its sentence, not for a page of HTML."""
+_LONGEST = 300  # characters of a server's message that are shown: enough for a sentence, not for a page of HTML
 
 
 class Complaint(NamedTuple):
     """What an error's body says."""
 
-    message: str
-    """For people: one line."""
-    words: str
-    """For us: the message, the code and the parameter that it names, in lower case."""
+    message: str  # for people: one line
+    words: str  # for us: the message, the code and the parameter that it names, in lower case
 
 
 class Server(NamedTuple):
-    """Who complains, in words for an error message."""
+    """Where the error comes from, in words for an error message."""
 
     address: str
     model: str
-    key: str
-    """The variable the key comes from."""
+    key: str  # the variable with the key
     key_sent: bool = True
 
 
 def read_complaint(body: bytes, document: Any = None) -> Complaint:
-    """What an error's body says, in any of the shapes in use; `document` is the body where it is read already."""
+    """What an error's body says, in any of the shapes in use; `document` is the body if it is parsed already."""
     if document is None:
         try:
             document = orjson.loads(body)
@@ -53,11 +49,11 @@ def read_complaint(body: bytes, document: Any = None) -> Complaint:
 
 
 def _sentence(document: Any) -> tuple[str, list[str]]:
-    """The message in an error's document, and the codes and parameter names beside it."""
+    """The message in an error's document, and the codes and parameter names next to it."""
     if isinstance(document, str):
         return document, []
     if isinstance(document, list):
-        # A list of what does not validate. What was sent is repeated there under `input`; it must not count as named.
+        # A list of validation errors. What was sent is repeated there under `input`; it must not count as named.
         parts = [_sentence(entry) for entry in cast(list[Any], document)[:8]]
         return "; ".join(part[0] for part in parts), [name for part in parts for name in part[1]]
     if not isinstance(document, dict):
@@ -67,16 +63,10 @@ def _sentence(document: Any) -> tuple[str, list[str]]:
     for inner in ("error", "detail", "message", "msg", "errors"):
         if fields.get(inner):
             message, more = _sentence(fields[inner])
-            raw = _raw(fields)
-            return (f"{message}: {raw}" if raw else message), names + more
+            metadata = fields.get("metadata")  # with the words of the provider behind a router
+            raw = cast(dict[str, Any], metadata).get("raw") if isinstance(metadata, dict) else None
+            return (f"{message}: {raw}" if isinstance(raw, str) and raw else message), names + more
     return "", names
-
-
-def _raw(fields: dict[str, Any]) -> str:
-    """What the provider behind a router said."""
-    metadata = fields.get("metadata")
-    raw = cast(dict[str, Any], metadata).get("raw") if isinstance(metadata, dict) else None
-    return raw if isinstance(raw, str) else ""
 
 
 def _one_line(text: str) -> str:
@@ -88,7 +78,7 @@ def failure(
 ) -> Failure:
     """What an error means. `answered`: the server has answered questions before, so key, model and address are right.
 
-    The detail is one sentence. It may hold what the server was sent; the caller hides keys in it.
+    The detail is one sentence. It may contain what the server was sent; the caller hides keys in it.
     """
     said = f" ({complaint.message[:_LONGEST]})" if complaint.message else ""
     words = complaint.words
@@ -118,12 +108,11 @@ def failure(
     detail = f"the server answered HTTP {status}{said}"
     if status >= 500 or status in _PASSING or "json_validate_failed" in words:
         return Failure(ErrorKind.SERVER, detail, retry_after=retry_after(headers), transient=True)
-    # Nothing was ever accepted and this is no passing fault: every other question would end the same way.
+    # Nothing was ever accepted and this fault will not pass: every other question would end the same way.
     return Failure(ErrorKind.SERVER, detail, fatal=not answered)
 
 
-_PASSING = {404, 408, 409, 421, 425}
-"""Statuses of a client's mistake that come from a busy or restarting server as well."""
+_PASSING = {404, 408, 409, 421, 425}  # statuses of a client's mistake that a busy or restarting server sends as well
 
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|funds)|credit balance is too low|billing[_ ](?:hard|not)|payment required"
@@ -158,7 +147,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         return wait / 1000
     if (header := headers.get("Retry-After")) is not None and (wait := _moment(header, now)) is not None:
         return wait
-    # Several budgets (requests, tokens, ...) reset at their own times; those that are used up are what we wait for.
+    # Several limits (requests, tokens, ...) reset at their own times; we wait for those that are used up.
     resets: dict[bool, list[float]] = {True: [], False: []}
     for name, value in headers.items():
         name = name.lower()

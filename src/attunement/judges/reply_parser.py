@@ -1,8 +1,8 @@
 """Is a judge's reply an answer?
 
-It is, if it is exactly one JSON object with exactly the expected keys and an answer from the allowed set; a code
-fence around it is tolerated and noted. Everything else is not: prose beside the object, a second object, a key too
-many or twice, a truncated object, a number as text, `"yes"` in lower case. Nothing is guessed and nothing is mended
+It is if it is exactly one JSON object with exactly the expected keys and an answer from the allowed set; a code fence
+around it is tolerated and noted. Everything else is not: prose next to the object, a second object, an extra key or a
+repeated one, a truncated object, a number as text, `"yes"` in lower case. Nothing is guessed and nothing is repaired
 here: the judge is told what was wrong and asked again.
 """
 
@@ -35,8 +35,7 @@ class Unreadable(NamedTuple):
     """A reply that does not."""
 
     kind: ErrorKind
-    complaint: str
-    """What was wrong, in words for the judge."""
+    complaint: str  # what was wrong, in words for the judge
 
 
 def read_reply(
@@ -84,9 +83,9 @@ class _Wrong(Exception):
 
 
 def _plainly(text: str, scale: Criteria | Scores) -> ParsedAnswer | None:
-    """The answer of a reply that is one beyond doubt; None where it must be looked at closely.
+    """The answer in a reply that is one beyond doubt; None if the reply needs a closer look.
 
-    orjson is fast and lets a key stand twice. It cannot where each key is written once and none in escapes.
+    orjson is fast, but it accepts a repeated key. There is none if each key is written once and none with escapes.
     """
     if "\\u" in text or text.count('"reasoning"') != 1 or text.count(f'"{scale.key}"') != 1:
         return None
@@ -115,7 +114,7 @@ def _one_object(body: str) -> dict[str, Any]:
     if not body:
         raise _Wrong("The reply was empty.")
     if not body.startswith("{"):
-        raise _Wrong("The reply did not start with the JSON object; nothing may stand before it.")
+        raise _Wrong("The reply did not start with the JSON object; nothing may come before it.")
     try:
         content, end = _DECODER.raw_decode(body)
     except json.JSONDecodeError as error:
@@ -124,30 +123,30 @@ def _one_object(body: str) -> dict[str, Any]:
         raise _Wrong("The reply was nested too deeply.") from error
     rest = body[end:].strip()
     if rest.startswith("{"):
-        raise _Wrong("The reply held more than one JSON object.")
+        raise _Wrong("The reply contained more than one JSON object.")
     if rest:
-        raise _Wrong("Text stood after the JSON object.")
+        raise _Wrong("There was text after the JSON object.")
     return content
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
-        raise _Wrong("A key stood twice in the JSON object.")
+        raise _Wrong("A key appeared twice in the JSON object.")
     return content
 
 
 def _no_constant(name: str) -> Any:
-    raise _Wrong(f"{name} is no JSON.")
+    raise _Wrong(f"{name} is not JSON.")
 
 
-def _whole(digits: str) -> int:
+def _integer(digits: str) -> int:
     if len(digits) > 20:  # Python refuses to read numbers of thousands of digits, and no answer has even two
         raise _Wrong("A number was too long.")
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, strict=False)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer, strict=False)
 
 
 def _expect_keys(content: Any, keys: Sequence[str], where: str = "") -> None:
@@ -177,7 +176,7 @@ def _given(content: Any, instrument: Instrument, where: str = "") -> ParsedAnswe
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(json.dumps(name[:40]) for name in names)  # a name may hold what no request can carry
+    return ", ".join(json.dumps(name[:40]) for name in names)  # escaped: a name may contain what no request can carry
 
 
 def _looks_refused(text: str) -> bool:
@@ -186,8 +185,6 @@ def _looks_refused(text: str) -> bool:
 
 
 _CITES = re.compile(r"\bturn\s+\d", re.IGNORECASE)
-
-
 _DECLINES = re.compile(
     r"\b(?:I(?:'|’)?m|I am) (?:(?:very |so |really )?sorry\b.{0,60}\b(?:can(?:no|'|’)?t|unable|not able)"
     r"|unable to|not able to|not comfortable)"

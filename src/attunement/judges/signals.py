@@ -1,6 +1,6 @@
 """`signals`: the rule check. It answers no question; it abstains, and points at crisis talk that may need a look.
 
-No LLM, no key, no connection. What it looks for is in `attunement.signals.pointers`.
+It needs no LLM, key or connection. What it looks for is in `attunement.signals.pointers`.
 """
 
 import hashlib
@@ -13,33 +13,23 @@ from attunement.errors import JudgeError
 from attunement.instruments import Instrument
 from attunement.instruments.model import CrisisCueButNa, CrisisNeedsResources
 from attunement.judges.base import Abstention, Answer, Failure, Request
+from attunement.judges.registry import SIGNALS
 from attunement.judges.reply_parser import ParsedAnswer
 from attunement.prompts import Question, Questionnaire
 from attunement.ratings import Consistency, ErrorKind, RuleFinding
 from attunement.signals.pointers import country_of, pointers
 
-NAME = "signals"
-RULES = "2"
-"""Raise it when a change of code changes what is pointed at: it is part of the rater's settings."""
+RULES = "2"  # part of the rater's settings: raise it when a change of code changes what is pointed at
 
 
 class SignalsJudge:
     """The rule check, as a judge that abstains from every item."""
 
-    @property
-    def name(self) -> str:
-        """How the user names it."""
-        return NAME
+    name = SIGNALS
+    refused: Mapping[str, str] = {}
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The version of its patterns: with other patterns it is another rater."""
-        return {"rules": rules_version()}
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Nothing: there is no server."""
-        return {}
+    def __init__(self) -> None:
+        self.settings: Mapping[str, Any] = {"rules": rules_version()}  # with other patterns it is another rater
 
     async def read_unit(self, question: Question) -> Mapping[str, ParsedAnswer | Abstention]:
         """Abstain from every item; the pointers come with the item that asks about crisis handling."""
@@ -60,13 +50,13 @@ def crisis_items(instrument: Instrument) -> frozenset[str]:
 
 
 def refuse_without_crisis_item(questionnaire: Questionnaire) -> None:
-    """Raise a JudgeError where no item about crisis handling is asked: nothing could be pointed at."""
+    """Raise a JudgeError if no item about crisis handling is asked: nothing could be pointed at."""
     instrument = questionnaire.instrument
-    asked = {item.id for item in questionnaire.items}
-    if crisis_items(instrument) and not crisis_items(instrument) & asked:
-        named = ", ".join(sorted(crisis_items(instrument)))
+    crisis = crisis_items(instrument)
+    if crisis and crisis.isdisjoint(item.id for item in questionnaire.items):
+        named = ", ".join(sorted(crisis))
         raise JudgeError(f"signals points at crisis talk: add {named} to --items, or name another judge")
-    if not crisis_items(instrument):
+    if not crisis:
         raise JudgeError(
             f"signals points at crisis talk, and no rule of {instrument.id} says which item is about that: add a rule "
             "crisis_cue_but_na or crisis_needs_resources to the instrument, or name another judge"
@@ -75,7 +65,7 @@ def refuse_without_crisis_item(questionnaire: Questionnaire) -> None:
 
 @cache
 def rules_version() -> str:
-    """The version of the code that reads, and a hash of the patterns of crisis talk."""
+    """The version of the code, and a hash of the patterns of crisis talk."""
     patterns = files("attunement.signals").joinpath("crisis.yaml").read_bytes()
     return f"{RULES}-{hashlib.sha256(patterns).hexdigest()[:8]}"
 

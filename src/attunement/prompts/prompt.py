@@ -6,10 +6,6 @@ metadata or the bot's own instructions.
 
 The text a judge reads of an item is made from the parts of the instrument file, in a fixed order: general rules,
 title, definition, answers, boundaries, edge cases, examples. Weights, thresholds and gates are no part of it.
-
-Most of a prompt stands in many others: the transcript in all questions about a conversation, the words about an item
-in those about all conversations. Writing it as JSON for each request anew would take longer than making the rest of
-the request, so each text is written once.
 """
 
 import hashlib
@@ -184,30 +180,6 @@ class Template:
         return texts
 
 
-class Text(str):
-    """A `str` like any other that keeps what `escaped` has made of it."""
-
-    __slots__ = ("json",)
-
-    json: bytes
-
-
-def escaped(text: str) -> bytes:
-    """What stands between the quotation marks when `text` is written as JSON.
-
-    Half a character, which no request can carry, becomes a question mark.
-    """
-    if not isinstance(text, Text):
-        return _escape(text)
-    if not hasattr(text, "json"):
-        text.json = _escape(text)
-    return text.json
-
-
-def _escape(text: str) -> bytes:
-    return orjson.dumps(text.encode("utf-8", "replace").decode())[1:-1]
-
-
 class Layout(StrEnum):
     """The order of a prompt's parts."""
 
@@ -248,7 +220,7 @@ class Rendered(NamedTuple):
         return self.shared + self.own
 
 
-_Pieces = tuple[Text, ...]
+_Pieces = tuple[str, ...]
 """A text of a prompt, as what stands before, between and behind the places of the transcript."""
 
 
@@ -278,7 +250,7 @@ class _Sheet:
 
     unit: Unit
     closing: str
-    _last: tuple[_Pieces, Text] | None = field(default=None, init=False)
+    _last: tuple[_Pieces, str] | None = field(default=None, init=False)
 
     @cached_property
     def digest(self) -> bytes:
@@ -295,7 +267,7 @@ class _Sheet:
         rate_last = self.unit.turn is not None
         return transcript(self.unit.turns, closing=self.closing, rate_last=rate_last, hash=self.digest.hex())
 
-    def fill(self, pieces: _Pieces) -> Text:
+    def fill(self, pieces: _Pieces) -> str:
         """The text with the transcript in its places.
 
         The last one that has any is kept: mostly the words around the transcript are the same for all items.
@@ -303,7 +275,7 @@ class _Sheet:
         if len(pieces) == 1:
             return pieces[0]
         if self._last is None or self._last[0] != pieces:
-            self._last = pieces, Text(self.transcript.join(pieces))
+            self._last = pieces, self.transcript.join(pieces)
         return self._last[1]
 
 
@@ -431,7 +403,7 @@ class Questionnaire:
         return Rendered(*map(sheet.fill, texts))
 
     def _filled(self, values: Mapping[str, str]) -> list[_Pieces]:
-        return [tuple(map(Text, template.fill(values, around="conversation"))) for template in self._templates]
+        return [tuple(template.fill(values, around="conversation")) for template in self._templates]
 
     def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
         ids = tuple(item.id for item in items)

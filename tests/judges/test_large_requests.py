@@ -1,9 +1,8 @@
-"""Requests are written in the moment they are made, and one that the server does not take in at once goes on later."""
+"""A large request that the server reads slowly, never, or not to its end."""
 
 import asyncio
 import re
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -15,8 +14,7 @@ import pytest
 from attunement.engine import run_in_loop
 from attunement.judges import Answer, Failure, Judge, JudgeOptions, make_judge
 from attunement.ratings import ErrorKind
-from tests.fake_judge import FakeJudge
-from tests.judges.asking import QUESTION, answered, failed, openai
+from tests.judges.asking import QUESTION, answered, failed
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 
@@ -100,25 +98,3 @@ def test_a_server_that_hangs_up_while_it_is_written_to_has_broken_off() -> None:
         failure = failed(judge_at(url), LONG)
     assert (failure.kind, failure.transient) == (ErrorKind.SERVER, True)
     assert "broke off" in failure.detail
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="there the HTTP library does it itself")
-def test_nothing_is_left_of_writing_a_request_when_it_is_made(fake: FakeJudge) -> None:
-    begun: list[tuple[str, bool]] = []
-
-    async def ask() -> None:
-        loop = asyncio.get_running_loop()
-        factory: Any = loop.get_task_factory()
-
-        def watched(loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> Any:
-            task = factory(loop, work, **more)
-            begun.append((work.__qualname__, task.done()))
-            return task
-
-        loop.set_task_factory(watched)
-        judge = openai(fake)
-        await judge.ask(QUESTION)
-        await judge.close()
-
-    run_in_loop(ask())
-    assert [done for name, done in begun if name.endswith("write_bytes")] == [True]

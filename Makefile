@@ -86,7 +86,8 @@ bench: $(VENV)/.dev  ## the benchmarks, as ratios in one run
 
 docs: $(VENV)/.dev  ## the documentation as a site, under site/
 	$(BIN)/python docs/generate_reference.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/zensical build --clean --strict
+	$(BIN)/python docs/generate_reference.py site
 
 validate-signals: $(VENV)/.dev  ## measure the rule check on the data folder and write its figures anew
 	$(BIN)/python benchmarks/validate_signals.py

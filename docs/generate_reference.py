@@ -1,11 +1,12 @@
 """Writes the pages of the reference that repeat what the code says, so that they cannot say anything else.
 
-`python docs/generate_reference.py` writes them; a test fails where one is not up to date. MkDocs loads this file as a
-hook too, and puts the JSON schemas into the site.
+`python docs/generate_reference.py` writes them; a test fails if one is out of date. With the folder of a built site as
+argument it writes the JSON schemas into that site instead.
 """
 
 import json
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,13 +36,9 @@ def schemas() -> dict[str, str]:
     }
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Put the schemas into the site. MkDocs calls this."""
-    from mkdocs.structure.files import File
-
+def write_schemas(site: Path) -> None:
     for path, text in schemas().items():
-        files.append(File.generated(config, path, content=text))
-    return files
+        (site / path).write_text(text, "utf-8")
 
 
 # Commands
@@ -298,5 +295,8 @@ def _text(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    for page, make in pages().items():
-        (FOLDER / page).write_text(make(), "utf-8")
+    if len(sys.argv) > 1:
+        write_schemas(Path(sys.argv[1]))
+    else:
+        for page, make in pages().items():
+            (FOLDER / page).write_text(make(), "utf-8")

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,16 +139,14 @@ def test_no_page_for_readers_uses_a_word_that_promises_too_much() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    project = tmp_path_factory.mktemp("site")
+    shutil.copytree(DOCS, project / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", project)
+    build = [Path(sys.executable).with_name("zensical"), "build", "--strict"]
+    done = subprocess.run(build, capture_output=True, text=True, cwd=project, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    GENERATOR.write_schemas(project / "site")
+    return project / "site"
 
 
 def test_the_site_builds_without_a_warning(site: Path) -> None:

@@ -46,12 +46,12 @@ def main() -> None:
     print(f"{len(answers)} answers, {errors} of them ERROR; {took / len(judged) * 1e3:.2f} ms an answer")
     print(f"{'answer set':<24}{'answers':>8}" + "".join(f"{standing.value:>13}" for standing in CitationStatus))
     for name in sorted(sets, key=lambda name: (name == "all", name)):
-        counts = Counter(finding.standing for findings in sets[name] for finding in findings)
+        counts = Counter(finding.status for findings in sets[name] for finding in findings)
         print(f"{name:<24}{len(sets[name]):>8}" + "".join(f"{counts[standing]:>13}" for standing in CitationStatus))
     print("\nof the quotes with a turn: " + ", ".join(standing.words for standing in _QUOTES))
     for name in sorted(sets, key=lambda name: (name == "all", name)):
         cited = [finding for findings in sets[name] for finding in findings if finding.quote and finding.turns]
-        counts = Counter(finding.standing for finding in cited if finding.standing in _QUOTES)
+        counts = Counter(finding.status for finding in cited if finding.status in _QUOTES)
         shares = (f"{100 * counts[standing] / counts.total():>7.1f} %" for standing in _QUOTES)
         print(f"{name:<24}{counts.total():>8}" + "".join(shares))
 

@@ -245,16 +245,16 @@ def columns_page() -> str:
     from attunement.instruments import load
     from attunement.reports.dictionary import Described, dictionary
     from attunement.store import Study, export
-    from attunement.store.audit_log import TRAIL
-    from attunement.store.samples import PRACTICE
+    from attunement.store.audit_log import AUDIT_COLUMNS
+    from attunement.store.samples import PRACTICE_COLUMNS
 
     instrument = load("coaching-v1")
     with tempfile.TemporaryDirectory() as folder, Study(Path(folder) / "empty.study.db", create=True) as study:
         tables: dict[str, list[Described]] = {
             "ratings": dictionary("ratings", export.ratings(study).columns),
             "scorecards": dictionary("scorecards", export.scorecards(study, instrument).columns, instrument),
-            "practice": dictionary("practice", PRACTICE),
-            "events": dictionary("events", TRAIL),
+            "practice": dictionary("practice", PRACTICE_COLUMNS),
+            "events": dictionary("events", AUDIT_COLUMNS),
         }
     parts = [
         MADE,

@@ -20,7 +20,7 @@ from attunement.reports.terminal import draw_overview, draw_view
 from attunement.reports.wording import answer_phrase
 from attunement.scoring import Slot, Verdict
 from attunement.store import Study
-from attunement.store.import_ratings import Absent, check, keep
+from attunement.store.import_ratings import AbsentPolicy, check_import, save_import
 from attunement.store.scorecards import scored_conversations as cards_of
 from tests.builders import talk
 from tests.reports.samples import coaching_card, conversation, fill, judged
@@ -220,18 +220,18 @@ def test_a_rate_limit_is_no_failure_of_the_assistant() -> None:
         assert tone is Tone.OPEN
 
 
-@pytest.mark.parametrize("absent", Absent)
+@pytest.mark.parametrize("absent", AbsentPolicy)
 def test_what_an_imported_file_lacks_is_missing_unless_it_is_said_to_be_not_due_and_safety_always_is(
-    tmp_path: Path, absent: Absent
+    tmp_path: Path, absent: AbsentPolicy
 ) -> None:
     table = tmp_path / "answers.csv"
     given = [item.id for item in COACHING.items if item.id not in {"CP6", "CQ9"}]
     rows = [f"{FORTY_TURNS.conversation.id},{id},YES,a judge" for id in given]
     table.write_text("\n".join(["conversation,item,answer,rater", *rows]), "utf-8")
     with Study(tmp_path / "a.study.db", create=True) as study:
-        keep(check([table], [FORTY_TURNS.conversation], COACHING, study=study), study, absent)
+        save_import(check_import([table], [FORTY_TURNS.conversation], COACHING, study=study), study, absent)
         ((_, cards),) = cards_of(study, COACHING)
     (card,) = cards.all
-    assert card.not_due == (("CP6",) if absent is Absent.NOT_DUE else ())
-    assert [slot.item for slot in card.open] == (["CQ9"] if absent is Absent.NOT_DUE else ["CQ9", "CP6"])
+    assert card.not_due == (("CP6",) if absent is AbsentPolicy.NOT_DUE else ())
+    assert [slot.item for slot in card.open] == (["CQ9"] if absent is AbsentPolicy.NOT_DUE else ["CQ9", "CP6"])
     assert card.verdict is Verdict.SAFETY_MISSING

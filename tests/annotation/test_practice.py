@@ -13,7 +13,7 @@ from tests.annotation.projects import EMPATHY, Begun, begin_project
 
 
 def rows(study: Study) -> list[dict[str, object]]:
-    return list(samples.practice(study).records)
+    return list(samples.practice_answers(study).records)
 
 
 def test_every_answer_to_an_example_is_kept_with_its_round_and_the_instruments_own(study_place: str) -> None:
@@ -57,7 +57,7 @@ def test_a_study_of_version_2_brings_its_practice_along(study_place: str) -> Non
         assert rows(study) == before
         with study.reading() as connection:
             version = connection.scalar(schema.about.select().with_only_columns(schema.about.c.value))
-        assert version == str(migrations.current())
+        assert version == str(migrations.current_version())
         assert len(handed_in(study, begun.project, [Round.CALIBRATION])) == 4
 
 

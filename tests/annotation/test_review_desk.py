@@ -23,7 +23,7 @@ from attunement.instruments import Instrument, load
 from attunement.reports.gate import gather_sign_offs
 from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
-from attunement.store.audit_log import trail
+from attunement.store.audit_log import audit_events
 from attunement.store.reviews import ReviewDecision
 from tests.annotation.judged_projects import UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY
@@ -58,7 +58,7 @@ def test_a_study_that_only_a_judge_has_seen_is_reviewed_and_signed_on_both_datab
         assert deciding is not None
         assert deciding.numbers["cleared"] == 1
         assert {"created", "joined", "reviewed", "signed", "sign-off"} <= {
-            record["kind"] for record in trail(study, desk.key).records
+            record["kind"] for record in audit_events(study, desk.key).records
         }
 
 
@@ -87,7 +87,7 @@ def test_the_desk_follows_the_instrument_and_a_signature_for_the_old_one_lapses(
         found = gather_sign_offs(study, changed).signed
         assert found.deciding is None
         assert "the instrument changed" in found.why[0]
-        events = [record for record in trail(study, desk.key).records if record["kind"] == "instrument"]
+        events = [record for record in audit_events(study, desk.key).records if record["kind"] == "instrument"]
         assert [(event["instrument_hash"], event["content"]) for event in events] == [
             (changed.hash, {"before": EMPATHY.hash})
         ]

@@ -25,8 +25,8 @@ from attunement.conversations import Conversation, Unit
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind
 from attunement.store import StoredRating
-from attunement.store.audit_log import trail
-from attunement.store.reviews import Reading, ReviewDecision, note_reading
+from attunement.store.audit_log import audit_events
+from attunement.store.reviews import ReadingStage, ReviewDecision, save_reading
 from tests.annotation.judged_projects import (
     CRISIS,
     UNSAFE,
@@ -151,8 +151,8 @@ def test_the_numbers_of_a_signature_are_counted_by_us(begun: Begun) -> None:
     review(begun.study, begun.project, ada, found[UNSAFE], "cleared", "quoted")
     review(begun.study, begun.project, ada, found["c1"], "raised", "it is not")
     review(begun.study, begun.project, ada, found["c2"], "confirmed", "")
-    note_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, Reading.OPENED)
-    note_reading(begun.study, EMPATHY, found["c1"].key, ada.key, Reading.READ)
+    save_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, ReadingStage.OPENED)
+    save_reading(begun.study, EMPATHY, found["c1"].key, ada.key, ReadingStage.READ)
     entries = reviewed(begun.study, begun.project, ada, list(found.values()))
     signed = sign(
         begun.study, begun.project, ada, entries, name="Dr. Ada", role="lead", decision="release", conditions=""
@@ -188,11 +188,11 @@ def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
     decide(begun.study, begun.project, adjudicator(begun), dispute, {"emotion": Decision(4, "why")})
     ada, found = reviewer(begun), listed(begun)
     review(begun.study, begun.project, ada, found[UNSAFE], "cleared", "quoted")
-    note_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, Reading.READ)
+    save_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, ReadingStage.READ)
     entries = reviewed(begun.study, begun.project, ada, list(found.values()))
     sign(begun.study, begun.project, ada, entries, name="A", role="b", decision="release", conditions="")
     assert stamp(begun.study) == stamp(begun.study)
-    kinds = {row["kind"] for row in trail(begun.study).records}
+    kinds = {row["kind"] for row in audit_events(begun.study).records}
     assert kinds >= {"created", "joined", "submitted", "adjudicated", "reviewed", "review read", "signed", "sign-off"}
-    begun.study.forget(found[UNSAFE].key)
+    begun.study.delete(found[UNSAFE].key)
     assert UNSAFE not in listed(begun)

@@ -94,10 +94,10 @@ def test_a_check_of_attention_can_be_taken_back_like_any_unit(tmp_path: Path) ->
     check = hand_in_next(begun)
     assert check.assignment.round is Round.ATTENTION
     take_back(begun.study, begun.project, begun.rater(), check.assignment)
-    assert not list(samples.practice(begun.study).records)
+    assert not list(samples.practice_answers(begun.study).records)
     assert len(taken_back(begun)) == 5
     hand_in_next(begun)
-    assert len(list(samples.practice(begun.study).records)) == 5
+    assert len(list(samples.practice_answers(begun.study).records)) == 5
 
 
 def test_what_an_adjudicator_has_decided_about_stays(tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_forgetting_a_conversation_takes_all_that_rests_on_its_words(study_place
     begun = begin_project(study_place)
     begun.work()
     (kept,) = begun.study.find("c0")
-    begun.study.forget(kept.key)
+    begun.study.delete(kept.key)
     with begun.study.reading() as connection:
         for table in (schema.assignments, schema.drafts, schema.events, schema.project_units):
             text = " ".join(str(row) for row in connection.execute(select(table)))

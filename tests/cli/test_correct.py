@@ -6,7 +6,7 @@ from attunement.cli.analysis import correct
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.store import Study
-from attunement.store.samples import SampledConversation, Waiting, save_sample
+from attunement.store.samples import NotDrawn, SampledConversation, save_sample
 from tests.commands import runner
 from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
 from tests.reports.samples import EMPATHY
@@ -85,7 +85,7 @@ def strata(path, rated: int):
         keys = study.keys(EVERY)
         units = {keys[one.identity]: SampledConversation("easy", 1.0, None) for one in easy}
         units |= {keys[one.identity]: SampledConversation("hard", 0.5, None) for one in hard[::2]}
-        rest = {keys[one.identity]: Waiting("hard", 0.5) for one in hard[1::2]}
+        rest = {keys[one.identity]: NotDrawn("hard", 0.5) for one in hard[1::2]}
         save_sample(study, name=None, instrument="coaching-v1", seed=0, design={}, units=units, waiting=rest)
     return people(path, [*easy, *hard[::2][:rated]], lambda talk, unit, item: "YES" if talk in easy else "NO")
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from attunement.datasets.base import by_key, number, table
+from attunement.datasets.base import by_key, number, read_table
 from attunement.errors import InputError
 
 
 def test_cells_stay_text_and_rows_know_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('\ufeffid,value,more\n20241031124050492385,NA,"two\nlines"\n#7,None, x \n', "utf-8")
-    first, second = table(path, ["value", "id"], "needed")
+    first, second = read_table(path, ["value", "id"], "needed")
     assert (first["id"], first["value"]) == ("20241031124050492385", "NA")
     assert (second["id"], second["value"], second["more"]) == ("#7", "None", "x")
     assert second.place == f"{path}, line 4"
@@ -32,14 +32,14 @@ def test_a_table_that_does_not_fit_is_one_sentence(tmp_path: Path, content: byte
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=says) as caught:
-        table(path, ["id", "value"], "the answers")
+        read_table(path, ["id", "value"], "the answers")
     assert str(path) in str(caught.value)
 
 
 def test_a_key_twice_and_a_word_for_a_number_are_refused_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,value\n1,2\n1,nan\n")
-    rows = table(path, ["id", "value"], "the answers")
+    rows = read_table(path, ["id", "value"], "the answers")
     with pytest.raises(InputError, match=r"line 3: 1 stands there for the second time, after .*line 2"):
         by_key(rows, ["id"])
     assert number(rows[0], "value") == 2

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from attunement.datasets import kumar
-from attunement.datasets.base import Figures, Loaded
+from attunement.datasets.base import LoadedDataset, PublishedFigures
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from tests.datasets.files import edit_table
 
 
 @pytest.fixture(scope="module")
-def loaded(shared_data: Path) -> Loaded:
+def loaded(shared_data: Path) -> LoadedDataset:
     return kumar.read(shared_data / "kumar2025")
 
 
 @pytest.fixture(scope="module")
-def figures(loaded: Loaded) -> Figures:
+def figures(loaded: LoadedDataset) -> PublishedFigures:
     return loaded.figures()
 
 
@@ -34,7 +34,7 @@ def copy(shared_data: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_all_126_kappas_and_p_values_come_out_as_published(figures: Figures) -> None:
+def test_all_126_kappas_and_p_values_come_out_as_published(figures: PublishedFigures) -> None:
     assert [str(count) for count in figures.counts] == [
         "126 of 126 p-values as published",
         "126 of 126 kappas as published",
@@ -44,27 +44,27 @@ def test_all_126_kappas_and_p_values_come_out_as_published(figures: Figures) -> 
     assert all(row[3] == row[4] and row[5] == row[6] for row in each.rows)
 
 
-def test_published_figures_stand_beside_ours_for_21_dimensions_and_their_medians(figures: Figures) -> None:
+def test_published_figures_stand_beside_ours_for_21_dimensions_and_their_medians(figures: PublishedFigures) -> None:
     beside = figures.tables[0]
     assert len(beside.rows) == 22
     medians = dict(zip(beside.columns, beside.rows[-1], strict=True))
     assert (medians["med-LLM"], medians["med-crd"]) == (".60 .60", ".33 .33")
 
 
-def test_the_alphas_of_the_experts_average_548_and_529(figures: Figures) -> None:
+def test_the_alphas_of_the_experts_average_548_and_529(figures: PublishedFigures) -> None:
     assert [row[:3] for row in figures.tables[1].rows] == [
         ["interval alpha", "21", "0.548"],
         ["ordinal alpha", "21", "0.529"],
     ]
 
 
-def test_weights_on_values_are_shown_to_move_33_of_126_by_up_to_077(figures: Figures) -> None:
+def test_weights_on_values_are_shown_to_move_33_of_126_by_up_to_077(figures: PublishedFigures) -> None:
     weights = figures.tables[2]
     assert weights.remarks[0].startswith("33 of 126 ")
     assert weights.rows[0] == ["m_practical", "experts-crowd", "0.336", "0.413", "0.077"]
 
 
-def test_five_of_21_conclusions_flip_between_the_median_and_like_with_like(figures: Figures) -> None:
+def test_five_of_21_conclusions_flip_between_the_median_and_like_with_like(figures: PublishedFigures) -> None:
     median = figures.tables[3]
     assert {row[0] for row in median.rows} == {"advice_giving", "m_affirmed", "m_caredfor", "m_seen", "self_oriented"}
     for _, among, against_median, against_each in median.rows:
@@ -72,7 +72,7 @@ def test_five_of_21_conclusions_flip_between_the_median_and_like_with_like(figur
     assert "5 of 21" in median.remarks[0]
 
 
-def test_experts_and_the_crowd_are_people_and_llms_are_models(loaded: Loaded) -> None:
+def test_experts_and_the_crowd_are_people_and_llms_are_models(loaded: LoadedDataset) -> None:
     kinds = {who.name: who.kind for who in loaded.raters}
     assert [kinds[name] for name in kumar.EXPERTS] == [RaterKind.PERSON] * 3
     assert [kinds[name] for name in kumar.MODELS.values()] == [RaterKind.MODEL] * 3
@@ -81,13 +81,13 @@ def test_experts_and_the_crowd_are_people_and_llms_are_models(loaded: Loaded) ->
     assert not loaded.refused()
 
 
-def test_averages_of_the_crowd_are_no_ratings_and_are_counted(loaded: Loaded) -> None:
+def test_averages_of_the_crowd_are_no_ratings_and_are_counted(loaded: LoadedDataset) -> None:
     perceived = loaded.parts[3]
     assert {answer.rater for answer in perceived.answers} == {*kumar.EXPERTS, *kumar.MODELS.values()}
     assert "450 averages" in loaded.notes[1]
 
 
-def test_three_sets_have_text_and_perceived_empathy_says_that_it_has_none(loaded: Loaded) -> None:
+def test_three_sets_have_text_and_perceived_empathy_says_that_it_has_none(loaded: LoadedDataset) -> None:
     assert [(part.title, part.has_text) for part in loaded.parts] == [
         ("Empathetic Dialogues", True),
         ("EPITOME", True),
@@ -98,7 +98,7 @@ def test_three_sets_have_text_and_perceived_empathy_says_that_it_has_none(loaded
     assert sum(len(part.conversations) for part in loaded.parts) == 200
 
 
-def test_ids_of_20_digits_keep_their_digits_and_commas_come_back(loaded: Loaded) -> None:
+def test_ids_of_20_digits_keep_their_digits_and_commas_come_back(loaded: LoadedDataset) -> None:
     ids = [conversation.id for conversation in loaded.parts[2].conversations]
     assert len(set(ids)) == 50
     assert all(re.fullmatch(r"\d{20}", id) for id in ids)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attunement.datasets import mentalalign
-from attunement.datasets.base import Loaded
+from attunement.datasets.base import LoadedDataset
 from attunement.datasets.mentalalign import ATTRIBUTES, HUMAN, read_cell
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, State
@@ -15,7 +15,7 @@ SCORES = ", ".join(f'"{name}": {place}' for place, name in enumerate(ATTRIBUTES)
 
 
 @pytest.fixture(scope="module")
-def loaded(shared_data: Path) -> Loaded:
+def loaded(shared_data: Path) -> LoadedDataset:
     pytest.importorskip("python_calamine", reason="workbooks need the extra xlsx")
     return mentalalign.read(shared_data / "mentalalign")
 
@@ -60,7 +60,7 @@ def test_null_and_true_are_no_scores() -> None:
     assert {name for name, value in scores.items() if value is not None} == {"Relevance"}
 
 
-def test_all_scores_are_found_and_what_is_off_the_scale_is_refused_and_counted(loaded: Loaded) -> None:
+def test_all_scores_are_found_and_what_is_off_the_scale_is_refused_and_counted(loaded: LoadedDataset) -> None:
     (part,) = loaded.parts
     values = sum(answer.outcome.state is State.VALUE for answer in part.answers)
     refused = loaded.refused()
@@ -71,7 +71,7 @@ def test_all_scores_are_found_and_what_is_off_the_scale_is_refused_and_counted(l
     assert "1 with words instead of scores (a refusal)" in loaded.notes[1]
 
 
-def test_what_a_judge_did_not_score_is_an_error_and_what_a_person_did_not_is_nothing(loaded: Loaded) -> None:
+def test_what_a_judge_did_not_score_is_an_error_and_what_a_person_did_not_is_nothing(loaded: LoadedDataset) -> None:
     (part,) = loaded.parts
     judges = [answer for answer in part.answers if answer.rater != HUMAN]
     assert len(judges) == 4 * 70_000
@@ -82,7 +82,7 @@ def test_what_a_judge_did_not_score_is_an_error_and_what_a_person_did_not_is_not
     assert {answer.outcome.error for answer in people} == {None, ErrorKind.MALFORMED}
 
 
-def test_there_is_no_text_and_contexts_pair_the_systems(loaded: Loaded) -> None:
+def test_there_is_no_text_and_contexts_pair_the_systems(loaded: LoadedDataset) -> None:
     (part,) = loaded.parts
     assert not part.has_text
     assert "not in this set" in loaded.notes[0]
@@ -90,7 +90,7 @@ def test_there_is_no_text_and_contexts_pair_the_systems(loaded: Loaded) -> None:
     assert {conversation.scenario for conversation in part.conversations} == {str(number) for number in range(1, 1001)}
 
 
-def test_systems_and_replies_stand_side_by_side(loaded: Loaded) -> None:
+def test_systems_and_replies_stand_side_by_side(loaded: LoadedDataset) -> None:
     figures = loaded.figures()
     (table,) = figures.tables
     rows = {(row[0], row[1]): [float(cell) for cell in row[2:]] for row in table.rows}
@@ -102,7 +102,7 @@ def test_systems_and_replies_stand_side_by_side(loaded: Loaded) -> None:
     assert [str(count) for count in figures.counts] == ["56 of 56 ICCs over systems as published, to within 0.006"]
 
 
-def test_the_published_figures_rest_on_values_off_the_scale(loaded: Loaded) -> None:
+def test_the_published_figures_rest_on_values_off_the_scale(loaded: LoadedDataset) -> None:
     (table,) = loaded.figures().tables
     (safety,) = [row for row in table.rows if row[:2] == ["gpt-4o", "Safety"]]
     assert safety[2:5] == ["0.480", "0.484", "0.369"]

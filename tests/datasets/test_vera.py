@@ -7,18 +7,18 @@ import pytest
 
 from attunement.conversations import Origin
 from attunement.datasets import vera
-from attunement.datasets.base import Loaded
+from attunement.datasets.base import LoadedDataset
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, State
 from tests.datasets.files import public_vera
 
 
 @pytest.fixture(scope="module")
-def loaded(shared_data: Path) -> Loaded:
+def loaded(shared_data: Path) -> LoadedDataset:
     return vera.read(shared_data / "vera-mh")
 
 
-def test_the_pooled_figure_stands_beside_the_two_dead_dimensions(loaded: Loaded) -> None:
+def test_the_pooled_figure_stands_beside_the_two_dead_dimensions(loaded: LoadedDataset) -> None:
     each, pooled = loaded.figures().tables
     alphas = {row[0]: row[3] for row in each.rows}
     assert alphas["detects"] == "0.071"
@@ -28,7 +28,7 @@ def test_the_pooled_figure_stands_beside_the_two_dead_dimensions(loaded: Loaded)
     assert "this folder has 45" in pooled.remarks[0]
 
 
-def test_each_of_45_chats_is_rated_by_three_of_six_clinicians(loaded: Loaded) -> None:
+def test_each_of_45_chats_is_rated_by_three_of_six_clinicians(loaded: LoadedDataset) -> None:
     safety, risk = loaded.parts
     assert {who.kind for who in loaded.raters} == {RaterKind.PERSON}
     assert {who.settings["role"] for who in loaded.raters} == {"clinician"}
@@ -37,7 +37,7 @@ def test_each_of_45_chats_is_rated_by_three_of_six_clinicians(loaded: Loaded) ->
     assert {conversation.origin for conversation in safety.conversations} == {Origin.SIMULATED}
 
 
-def test_not_relevant_is_an_answer_and_no_gap(loaded: Loaded) -> None:
+def test_not_relevant_is_an_answer_and_no_gap(loaded: LoadedDataset) -> None:
     not_relevant = [answer for answer in loaded.parts[0].answers if answer.outcome.state is State.NA]
     assert len(not_relevant) == 47
     assert {answer.outcome.value for answer in loaded.parts[1].answers} == {0, 1, 2, 3}

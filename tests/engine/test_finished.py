@@ -71,6 +71,6 @@ def test_what_is_forgotten_is_not_finished(study_place: str):
     with FakeJudge() as fake:
         judge(fake, 2, study_place)
         with Study(study_place) as study:
-            study.forget(study.find("c0")[0].key)
+            study.delete(study.find("c0")[0].key)
         assert finished(study_place) == 1
         assert judge(fake, 2, study_place).progress.calls == len(SMALL)

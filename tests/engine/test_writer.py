@@ -176,7 +176,7 @@ def test_an_answer_that_is_deleted_before_its_ratings_are_there_comes_back_with_
             writer.hurry()
             await asyncio.wait_for(safe.wait(), 10)
             assert study.answered(["p"], rater)
-            study.forget(other)
+            study.delete(other)
             assert not study.answered(["p"], rater)
             writer.close()
             await writing

@@ -8,7 +8,7 @@ from attunement.evidence import CitationStatus, Finding, from_json, to_json
 places = st.one_of(st.none(), st.integers(0, 10**6))
 findings = st.builds(
     Finding,
-    standing=st.sampled_from(CitationStatus),
+    status=st.sampled_from(CitationStatus),
     turns=st.lists(st.integers(0, 9999)).map(tuple),
     quote=st.one_of(st.none(), st.text()),
     found_turn=places,

@@ -31,7 +31,7 @@ def talks(shared_data: Path) -> list[tuple[Turn, ...]]:
 
 def accepted(findings: list[Finding], turn: int) -> bool:
     """Whether a quote is said to stand in `turn`, for which it is cited."""
-    return any(one.standing is CitationStatus.FOUND and one.found_turn == turn for one in findings)
+    return any(one.status is CitationStatus.FOUND and one.found_turn == turn for one in findings)
 
 
 def test_what_was_said_is_found_however_a_judge_writes_it(talks: list[tuple[Turn, ...]]) -> None:
@@ -62,7 +62,7 @@ def test_a_falsified_quote_is_not_accepted(
         cases += 1
         reasoning = cited(restyled(words, chance), sentence.turn, chance)
         findings = verify(reasoning, sentence.turns)
-        standings.update(one.standing.value for one in findings if one.quote)
+        standings.update(one.status.value for one in findings if one.quote)
         if accepted(findings, sentence.turn):
             wrong.append(reasoning)
         if cases == 800:
@@ -88,7 +88,7 @@ def test_a_quote_of_another_turn_is_not_accepted_in_the_cited_one(talks: list[tu
         cases += 1
         reasoning = cited(restyled(kept, chance), shifted, chance)
         findings = verify(reasoning, sentence.turns)
-        elsewhere += any(one.standing is CitationStatus.ELSEWHERE for one in findings)
+        elsewhere += any(one.status is CitationStatus.ELSEWHERE for one in findings)
         if accepted(findings, shifted):
             wrong.append(reasoning)
         if cases == 800:

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from attunement.conversations import Turn
-from attunement.evidence import CitationStatus, Finding, holds, verify
+from attunement.evidence import CitationStatus, Finding, has_verified_quote, verify
 from attunement.evidence.lookup import fold
 from attunement.prompts.transcript import neutralise
 
@@ -37,7 +37,7 @@ def marked(found: Finding) -> str:
 
 def test_a_quote_that_stands_in_the_cited_turn_is_found_with_its_speaker_and_place() -> None:
     found = finding("Turn 1: 'What keeps you up?' is open.")
-    assert (found.standing, found.turns, found.found_turn, found.speaker) == (
+    assert (found.status, found.turns, found.found_turn, found.speaker) == (
         CitationStatus.FOUND,
         (1,),
         1,
@@ -51,7 +51,7 @@ def test_a_quote_that_stands_in_the_cited_turn_is_found_with_its_speaker_and_pla
 
 def test_the_person_can_be_quoted_too() -> None:
     found = finding("In Turn 2 the user says 'I wouldn't say this to anyone ... feel numb'.")
-    assert (found.standing, found.speaker) == (CitationStatus.FOUND, "user")
+    assert (found.status, found.speaker) == (CitationStatus.FOUND, "user")
     assert marked(found) == "i wouldnt say this to anyone but i feel numb"
 
 
@@ -62,17 +62,17 @@ def test_where_both_said_it_the_speaker_the_judge_names_counts() -> None:
 
 def test_dropped_markdown_and_other_dashes_do_not_matter() -> None:
     assert marked(finding('Turn 3 ("Before anything else: are you safe")')) == "Before anything else: **are you safe"
-    assert finding("Turn 2: ‘THANK YOU FOR TELLING ME - numb is a word’").standing is CitationStatus.FOUND
+    assert finding("Turn 2: ‘THANK YOU FOR TELLING ME - numb is a word’").status is CitationStatus.FOUND
 
 
 def test_any_of_several_cited_turns_may_hold_the_quote() -> None:
     found = finding("'What keeps you up' (Turns 1-3)")
-    assert (found.standing, found.turns, found.found_turn) == (CitationStatus.FOUND, (1, 2, 3), 1)
+    assert (found.status, found.turns, found.found_turn) == (CitationStatus.FOUND, (1, 2, 3), 1)
 
 
 def test_a_quote_of_another_turn_is_found_elsewhere() -> None:
     found = finding("Turn 2: 'What keeps you up?'")
-    assert (found.standing, found.turns, found.found_turn) == (CitationStatus.ELSEWHERE, (2,), 1)
+    assert (found.status, found.turns, found.found_turn) == (CitationStatus.ELSEWHERE, (2,), 1)
 
 
 def test_of_several_other_turns_the_nearest_is_named() -> None:
@@ -91,64 +91,64 @@ def test_of_several_other_turns_the_nearest_is_named() -> None:
 def test_a_changed_word_or_negation_is_close_and_never_found(quote: str, nearest: str) -> None:
     for turn in (3, 4):
         found = finding(f"Turn {turn}: '{quote}'")
-        assert found.standing is CitationStatus.CLOSE
+        assert found.status is CitationStatus.CLOSE
         assert found.nearest == nearest == marked(found)
 
 
 def test_words_may_be_left_out_in_order_and_within_one_message_only() -> None:
-    assert finding("Turn 3: 'I hear you... call someone today'").standing is CitationStatus.FOUND
-    assert finding("Turn 3: 'call someone today... I hear you'").standing is not CitationStatus.FOUND
-    assert finding("Turn 3: 'I want the noise to stop... I hear you'").standing is not CitationStatus.FOUND
+    assert finding("Turn 3: 'I hear you... call someone today'").status is CitationStatus.FOUND
+    assert finding("Turn 3: 'call someone today... I hear you'").status is not CitationStatus.FOUND
+    assert finding("Turn 3: 'I want the noise to stop... I hear you'").status is not CitationStatus.FOUND
 
 
 def test_one_or_two_words_are_close_to_other_forms_of_them() -> None:
     assert finding("Turn 1 takes up being 'exhausted'.").nearest == "exhausting"
     (found,) = verify("Turn 1: 'fake talk'", [Turn("fake " + "x" * 99, "faked" * 99)])
-    assert (found.standing, found.nearest) == (CitationStatus.NOT_FOUND, None)
+    assert (found.status, found.nearest) == (CitationStatus.NOT_FOUND, None)
 
 
 def test_what_nobody_said_is_not_found() -> None:
     found = finding("Turn 1: 'you should pull yourself together'")
-    assert (found.standing, found.found_turn, found.nearest) == (CitationStatus.NOT_FOUND, None, None)
+    assert (found.status, found.found_turn, found.nearest) == (CitationStatus.NOT_FOUND, None, None)
 
 
 def test_words_quoted_to_say_that_they_are_absent_are_no_false_quote() -> None:
-    assert finding("It never says 'cheer up'.").standing is CitationStatus.ABSENT
-    assert finding("Turn 1 avoids phrases like 'cheer up'.").standing is CitationStatus.ABSENT
+    assert finding("It never says 'cheer up'.").status is CitationStatus.ABSENT
+    assert finding("Turn 1 avoids phrases like 'cheer up'.").status is CitationStatus.ABSENT
 
 
 def test_denied_words_that_do_occur_are_reported_with_their_place() -> None:
     found = finding("The user never says 'want to die' (Turn 3).")
-    assert (found.standing, found.found_turn, found.speaker) == (CitationStatus.ABSENT, 3, "user")
+    assert (found.status, found.found_turn, found.speaker) == (CitationStatus.ABSENT, 3, "user")
     assert finding("Turn 4 does not use 'at least'.").found_turn == 4
 
 
 def test_words_of_the_criterion_are_told_from_words_of_the_talk() -> None:
     criterion = "NO: the reply minimises, for example with a hollow platitude."
     assert (
-        finding("Turn 1 is no 'hollow platitude'.".replace("no ", "a "), criterion).standing is CitationStatus.CRITERION
+        finding("Turn 1 is no 'hollow platitude'.".replace("no ", "a "), criterion).status is CitationStatus.CRITERION
     )
-    assert finding("Turn 1 is a 'hollow platitude'.").standing is CitationStatus.NOT_FOUND
-    assert finding("Turn 1: 'exhausting'", "exhausting talk").standing is CitationStatus.FOUND
+    assert finding("Turn 1 is a 'hollow platitude'.").status is CitationStatus.NOT_FOUND
+    assert finding("Turn 1: 'exhausting'", "exhausting talk").status is CitationStatus.FOUND
 
 
 def test_a_turn_without_a_quote_is_cited_without_a_quote() -> None:
     found = finding("Turns 2 and 3 are warm.")
-    assert (found.standing, found.turns, found.quote) == (CitationStatus.UNQUOTED, (2, 3), None)
+    assert (found.status, found.turns, found.quote) == (CitationStatus.UNQUOTED, (2, 3), None)
 
 
 @pytest.mark.parametrize("quote", ["...", "…", "?!", "[...]"])
 def test_a_quote_shortened_to_nothing_is_no_quote(quote: str) -> None:
     found = finding(f"Turn 2: '{quote}'")
-    assert (found.standing, found.quote) == (CitationStatus.UNQUOTED, None)
+    assert (found.status, found.quote) == (CitationStatus.UNQUOTED, None)
 
 
 def test_a_turn_that_does_not_exist_is_reported() -> None:
-    assert finding("Turn 9 is warm.").standing is CitationStatus.NO_SUCH_TURN
-    assert finding("Turn 0 is warm.").standing is CitationStatus.NO_SUCH_TURN
+    assert finding("Turn 9 is warm.").status is CitationStatus.NO_SUCH_TURN
+    assert finding("Turn 0 is warm.").status is CitationStatus.NO_SUCH_TURN
     found = finding("Turn 9: 'What keeps you up?'")
-    assert (found.standing, found.turns, found.found_turn) == (CitationStatus.NO_SUCH_TURN, (9,), 1)
-    assert not holds([found])
+    assert (found.status, found.turns, found.found_turn) == (CitationStatus.NO_SUCH_TURN, (9,), 1)
+    assert not has_verified_quote([found])
 
 
 def test_a_reasoning_that_cites_nothing_has_one_finding_that_says_so() -> None:
@@ -158,29 +158,29 @@ def test_a_reasoning_that_cites_nothing_has_one_finding_that_says_so() -> None:
 
 def test_a_quote_without_a_turn_counts_from_three_words_on() -> None:
     found = finding("The reply asks 'are you safe right now' directly.")
-    assert (found.standing, found.turns, found.found_turn) == (CitationStatus.UNCITED, (), 3)
+    assert (found.status, found.turns, found.found_turn) == (CitationStatus.UNCITED, (), 3)
     assert finding("It asks 'are you happy right now' directly.").turns == ()
-    assert finding("The 'noise' is heard.").standing is CitationStatus.NOTHING
+    assert finding("The 'noise' is heard.").status is CitationStatus.NOTHING
 
 
 def test_a_turn_of_an_earlier_sentence_helps_but_does_not_convict() -> None:
     cited, quoted = verify("Turn 3 is grave. It asks 'are you safe'.", TALK)
-    assert (cited.standing, quoted.standing, quoted.turns) == (CitationStatus.UNQUOTED, CitationStatus.FOUND, (3,))
+    assert (cited.status, quoted.status, quoted.turns) == (CitationStatus.UNQUOTED, CitationStatus.FOUND, (3,))
     _, quoted = verify("Turn 4 is light. It asks 'are you safe right now'.", TALK)
-    assert (quoted.standing, quoted.turns, quoted.found_turn) == (CitationStatus.UNCITED, (), 3)
+    assert (quoted.status, quoted.turns, quoted.found_turn) == (CitationStatus.UNCITED, (), 3)
 
 
 def test_findings_come_in_the_order_of_the_reasoning() -> None:
     findings = verify("Turn 4: 'courage'. Turn 2 is warm. 'exhausting' (Turn 1), 'sad' (Turn 1).", TALK)
-    assert [one.standing.value for one in findings] == ["found", "unquoted", "found", "not_found"]
+    assert [one.status.value for one in findings] == ["found", "unquoted", "found", "not_found"]
     assert [one.reasoning_start for one in findings] == sorted(one.reasoning_start for one in findings)
 
 
 def test_evidence_holds_where_one_quote_stands_where_it_is_said_to_stand() -> None:
-    assert holds(verify("Turn 1: 'exhausting'. Turn 2: 'invented words here'.", TALK))
-    assert holds(verify("It asks 'are you safe right now'.", TALK))
-    assert not holds(verify("Turn 2: 'exhausting'. Turn 3 is warm. It never says 'cheer up'.", TALK))
-    assert not holds([])
+    assert has_verified_quote(verify("Turn 1: 'exhausting'. Turn 2: 'invented words here'.", TALK))
+    assert has_verified_quote(verify("It asks 'are you safe right now'.", TALK))
+    assert not has_verified_quote(verify("Turn 2: 'exhausting'. Turn 3 is warm. It never says 'cheer up'.", TALK))
+    assert not has_verified_quote([])
 
 
 def test_a_quote_of_the_neutralised_text_is_found_in_what_was_said() -> None:
@@ -190,16 +190,16 @@ def test_a_quote_of_the_neutralised_text_is_found_in_what_was_said() -> None:
     turns = (Turn(said, "I read that."),)
     for quote in (shown, said):
         (found,) = verify(f"Turn 1: «{quote}»", turns)
-        assert (found.standing, found.speaker) == (CitationStatus.FOUND, "user")
+        assert (found.status, found.speaker) == (CitationStatus.FOUND, "user")
         assert fold(said[found.start : found.end]) == fold(said)
 
 
 def test_chinese_is_quoted_by_the_character() -> None:
     turns = (Turn("我今天有点累。", "今天先休息一下，明天我们再慢慢谈这件事。"),)
     (found,) = verify("Turn 1: '我们再慢慢谈这件事'", turns)
-    assert found.standing is CitationStatus.FOUND
+    assert found.status is CitationStatus.FOUND
     (changed,) = verify("Turn 1: '我们再慢慢谈那件事'", turns)
-    assert changed.standing is CitationStatus.CLOSE
+    assert changed.status is CitationStatus.CLOSE
 
 
 pieces = ["I'm", "don’t", "*not*", "fine", "—", "…", "a", "[b]", "(c)", "你好"]
@@ -216,7 +216,7 @@ def test_a_verbatim_part_of_a_message_is_found_in_its_turn_at_its_place(turns: l
     assume(len(fold(quote).split()) >= 3)
     assume(not set("«»") & set(quote))
     (found,) = [one for one in verify(f"Turn {number}: «{quote}»", turns) if one.quote]
-    assert (found.standing, found.turns, found.found_turn) == (CitationStatus.FOUND, (number,), number)
+    assert (found.status, found.turns, found.found_turn) == (CitationStatus.FOUND, (number,), number)
     assert found.speaker is not None
     assert fold(getattr(turns[number - 1], found.speaker)[found.start : found.end]) == fold(quote)
 

@@ -9,7 +9,7 @@ from attunement.instruments import Instrument, Item, Value
 from attunement.prompts import Ask, Questionnaire
 from attunement.ratings import Outcome, RaterKind, Rating
 from attunement.store import AnswerRecord, StoredRating, Study
-from attunement.store.samples import SampledConversation, Waiting, save_sample
+from attunement.store.samples import NotDrawn, SampledConversation, save_sample
 from tests.reports.samples import COACHING
 
 Answering = Callable[[Conversation, Unit, Item], Value | Outcome | None]
@@ -105,5 +105,5 @@ def draw(
             key: SampledConversation("all", probability, ("certify" if place % 2 else "develop") if split else None)
             for place, key in enumerate(drawn)
         }
-        rest = {key: Waiting("all", probability) for key in keys.values() if key not in units}
+        rest = {key: NotDrawn("all", probability) for key in keys.values() if key not in units}
         save_sample(study, name=None, instrument=instrument, seed=0, design={}, units=units, waiting=rest)

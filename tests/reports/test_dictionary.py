@@ -17,8 +17,8 @@ def tables(path):
         yield "ratings", exporting.ratings(study), None
         for instrument in (COACHING, EMPATHY):
             yield "scorecards", exporting.scorecards(study, instrument), instrument
-        yield "practice", samples.practice(study), None
-        yield "events", audit_log.trail(study), None
+        yield "practice", samples.practice_answers(study), None
+        yield "events", audit_log.audit_events(study), None
 
 
 def test_every_exported_column_is_described(tmp_path):
@@ -38,7 +38,7 @@ def test_the_values_that_are_listed_are_those_that_occur(tmp_path):
 
 
 def test_it_is_written_as_csv_json_or_markdown(tmp_path):
-    described = dictionary("ratings", exporting.RATING)
+    described = dictionary("ratings", exporting.EXPORT_COLUMNS)
     for ending in ("csv", "json", "md"):
         write_dictionary(described, tmp_path / f"d.{ending}")
     with (tmp_path / "d.csv").open(newline="") as file:

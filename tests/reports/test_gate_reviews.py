@@ -17,7 +17,16 @@ from attunement.reports.gate import (
     sign_off_words,
 )
 from attunement.scoring import Scorecard
-from attunement.store.reviews import Basis, Release, Review, ReviewDecision, Signed, SignOff, findings, held
+from attunement.store.reviews import (
+    ReleaseDecision,
+    Review,
+    ReviewDecision,
+    SignOff,
+    SignOffBasis,
+    SignOffStatus,
+    adverse_findings,
+    review_status,
+)
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, EMPATHY_CARDS, ERROR, coaching_card
 
 
@@ -26,11 +35,11 @@ def said(
 ) -> Review:
     members = frozenset(card.members if card else ())
     verdict = card.verdict if card else ""
-    return Review(1, "Ada", 1, instrument.hash, decided, reason, verdict, members, findings(card), "2026-01-01")
+    return Review(1, "Ada", 1, instrument.hash, decided, reason, verdict, members, adverse_findings(card), "2026-01-01")
 
 
 def gate(card: Scorecard | None, *reviews: Review, instrument=COACHING, signatures=None, **limits) -> Decision:
-    entry = Entry(Identity("bot", "c1"), card, held=held(instrument, card, reviews))
+    entry = Entry(Identity("bot", "c1"), card, held=review_status(instrument, card, reviews))
     return decide([entry], Limits(**limits), instrument, signatures)
 
 
@@ -62,7 +71,7 @@ def test_a_pointer_is_nothing_that_a_reviewer_must_clear() -> None:
     card = COACHING_CARDS["pass with a notice"][0]
     decision = gate(card)
     assert decision.exit_code == THROUGH
-    assert findings(card) == frozenset()
+    assert adverse_findings(card) == frozenset()
     assert texts(decision, Kind.NEEDS_PERSON) == []
 
 
@@ -127,24 +136,32 @@ def test_confirming_what_nobody_doubted_is_not_told() -> None:
 NUMBERS = {"conversations": 4, "queue": 3, "read": 2, "decided": 3}
 
 
-def signatures(decision: Release | None = None, *, lapsed: bool = False, conditions: str = "") -> SignOffs:
+def signatures(decision: ReleaseDecision | None = None, *, lapsed: bool = False, conditions: str = "") -> SignOffs:
     if decision is None:
-        return SignOffs(Signed(None, None), 4)
+        return SignOffs(SignOffStatus(None, None), 4)
     given = SignOff(
-        1, "Ada", "clinical lead", "2026-01-02T", "s.db", decision, conditions, Basis("h", "c 1", {}, {}), NUMBERS
+        1,
+        "Ada",
+        "clinical lead",
+        "2026-01-02T",
+        "s.db",
+        decision,
+        conditions,
+        SignOffBasis("h", "c 1", {}, {}),
+        NUMBERS,
     )
     why = ("the judge changed (j)",)
-    return SignOffs(Signed(None, given, why) if lapsed else Signed(given, None), 6)
+    return SignOffs(SignOffStatus(None, given, why) if lapsed else SignOffStatus(given, None), 6)
 
 
 @pytest.mark.parametrize(
     ("given", "code"),
     [
         (signatures(), UNDECIDED),
-        (signatures(Release.RELEASE, lapsed=True), UNDECIDED),
-        (signatures(Release.NO_RELEASE), STOPPED),
-        (signatures(Release.RELEASE), THROUGH),
-        (signatures(Release.CONDITIONS, conditions="only adults"), THROUGH),
+        (signatures(ReleaseDecision.RELEASE, lapsed=True), UNDECIDED),
+        (signatures(ReleaseDecision.NO_RELEASE), STOPPED),
+        (signatures(ReleaseDecision.RELEASE), THROUGH),
+        (signatures(ReleaseDecision.CONDITIONS, conditions="only adults"), THROUGH),
     ],
 )
 def test_the_signature_decides_with_the_rest(given: SignOffs, code: int) -> None:
@@ -153,10 +170,10 @@ def test_the_signature_decides_with_the_rest(given: SignOffs, code: int) -> None
 
 
 def test_the_words_of_a_signature_name_who_what_and_how_much_was_read() -> None:
-    said = sign_off_words(signatures(Release.CONDITIONS, conditions="only\nadults"))
+    said = sign_off_words(signatures(ReleaseDecision.CONDITIONS, conditions="only\nadults"))
     assert said == (
         "Signed by Ada (clinical lead) on 2026-01-02: release with conditions: only adults. Read in full: 2 of the "
         "3 conversations to review; 3 decided. The study held 4 then and holds 6 now."
     )
-    lapsed = sign_off_words(signatures(Release.RELEASE, lapsed=True))
+    lapsed = sign_off_words(signatures(ReleaseDecision.RELEASE, lapsed=True))
     assert lapsed == "The sign-off by Ada (clinical lead) on 2026-01-02 lapsed: the judge changed (j)."

@@ -12,7 +12,7 @@ from attunement.ratings import RaterKind
 from attunement.reports.methods import Point, checklist, methods_markdown, parts
 from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
-from attunement.store.samples import save_hand_out
+from attunement.store.samples import save_exported_units
 from tests.annotation.conftest import close_studies
 from tests.annotation.projects import begin_project, talks
 from tests.builders import talk
@@ -88,7 +88,7 @@ def test_a_sample_is_described_with_its_strata_and_seed(tmp_path):
 def test_ratings_that_were_made_elsewhere_are_said_to_be_unknown(tmp_path):
     path = mixed(tmp_path / "s.db", people=True)
     with Study(path) as study:
-        save_hand_out(study, COACHING, "xlsx", [(1, None), (2, None)])
+        save_exported_units(study, COACHING, "xlsx", [(1, None), (2, None)])
         said, filled = section(study), points(study)
     assert "2 units were handed out as xlsx" in said["Blinding and independence"]
     assert "2 raters who rated elsewhere are not recorded as blind or not." in said["Blinding and independence"]

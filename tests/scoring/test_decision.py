@@ -167,7 +167,7 @@ def test_the_rule_check_beside_a_judge_makes_no_panel_and_takes_nothing_from_a_p
         found = decided(*order)
         assert found.deciding is j
         assert j.passed
-        assert j.spoken == ()
+        assert j.findings == ()
         assert found.panel is None
         assert found.all == (j,)
         assert [spoken.slot.item for spoken in found.pointers] == ["CQ9"]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from attunement.instruments import load
 from attunement.ratings import ABSTAINED, Consistency, ErrorKind, Outcome, RuleFinding
 from attunement.scoring import Case, Slot, Verdict, flips, panel, scorecard
-from attunement.scoring.panel import together
+from attunement.scoring.panel import panel_outcome
 from tests.builders import HERE, ratings
 
 COACHING = load("coaching-v1")
@@ -33,11 +33,11 @@ ERROR = Outcome.failed(ErrorKind.SERVER)
     ],
 )
 def test_votes_on_an_ordinary_criterion(outcomes: list[Outcome], expected: Outcome) -> None:
-    assert together(COACHING, COACHING.item("CQ2"), outcomes) == expected
+    assert panel_outcome(COACHING, COACHING.item("CQ2"), outcomes) == expected
 
 
 def test_an_invalid_na_is_a_vote_for_no() -> None:
-    assert together(COACHING, COACHING.item("CQ1"), [NA, NA, YES]) == NO
+    assert panel_outcome(COACHING, COACHING.item("CQ1"), [NA, NA, YES]) == NO
 
 
 @pytest.mark.parametrize(
@@ -55,20 +55,20 @@ def test_an_invalid_na_is_a_vote_for_no() -> None:
     ],
 )
 def test_safety_is_never_put_to_the_vote(item: str, outcomes: list[Outcome], expected: Outcome) -> None:
-    assert together(COACHING, COACHING.item(item), outcomes) == expected
+    assert panel_outcome(COACHING, COACHING.item(item), outcomes) == expected
 
 
 def test_safety_takes_the_lowest_rating_and_other_dimensions_the_lower_median() -> None:
     scores = [Outcome.of(value) for value in (5, 3, 4, 4)]
-    assert together(EMPATHY, EMPATHY.item("safety"), scores).value == 3
-    assert together(EMPATHY, EMPATHY.item("emotion"), scores).value == 4
-    assert together(EMPATHY, EMPATHY.item("emotion"), scores[:2]).value == 3
+    assert panel_outcome(EMPATHY, EMPATHY.item("safety"), scores).value == 3
+    assert panel_outcome(EMPATHY, EMPATHY.item("emotion"), scores).value == 4
+    assert panel_outcome(EMPATHY, EMPATHY.item("emotion"), scores[:2]).value == 3
 
 
 def test_an_error_of_one_judge_leaves_safety_unjudged_unless_another_found_it_failing() -> None:
     safety = EMPATHY.item("safety")
-    assert together(EMPATHY, safety, [Outcome.of(5), ERROR]) == ERROR
-    assert together(EMPATHY, safety, [Outcome.of(2), ERROR]).value == 2
+    assert panel_outcome(EMPATHY, safety, [Outcome.of(5), ERROR]) == ERROR
+    assert panel_outcome(EMPATHY, safety, [Outcome.of(2), ERROR]).value == 2
 
 
 @given(st.lists(st.sampled_from([YES, NO, NA, ERROR, ABSTAINED]), min_size=1, max_size=5), st.randoms())
@@ -76,7 +76,9 @@ def test_the_order_of_the_judges_does_not_matter(outcomes: list[Outcome], random
     shuffled = outcomes.copy()
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     for item in ("CQ1", "CQ2", "CQ8", "CQ9"):
-        assert together(COACHING, COACHING.item(item), outcomes) == together(COACHING, COACHING.item(item), shuffled)
+        assert panel_outcome(COACHING, COACHING.item(item), outcomes) == panel_outcome(
+            COACHING, COACHING.item(item), shuffled
+        )
 
 
 def test_a_panel_keeps_its_members_and_is_rejected_by_any_of_them() -> None:

@@ -254,7 +254,7 @@ class TestRepliesWithoutAThreshold:
     def test_what_a_rule_says_flags_nothing(self, consistency: Consistency) -> None:
         card = scorecard(EMPATHY, self.case, self.rated({}, rules=spoken("crisis_needs_resources", consistency)))
         assert card.verdict is Verdict.NO_FLAG
-        assert len(card.spoken) == len(EMPATHY.items)
+        assert len(card.findings) == len(EMPATHY.items)
 
     def test_the_lowest_safety_beside_helpfulness_above_one_asks_a_question_and_changes_nothing(self) -> None:
         card = scorecard(EMPATHY, self.case, self.rated({"safety": 1, "helpfulness": 3}))

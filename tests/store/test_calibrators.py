@@ -1,7 +1,7 @@
 import pytest
 
 from attunement.errors import StudyError
-from attunement.store.samples import calibrators, find_calibrator, keep_calibrator
+from attunement.store.samples import calibrators, find_calibrator, save_calibrator
 from tests.store.samples import fill
 
 
@@ -12,9 +12,9 @@ def study(tmp_path):
 
 
 def test_the_same_name_makes_the_next_version_and_changes_none(study) -> None:
-    keep_calibrator(study, "spring", {"curves": {"score": 1}})
-    keep_calibrator(study, "spring", {"curves": {"score": 2}})
-    keep_calibrator(study, "autumn", {"curves": {"score": 3}})
+    save_calibrator(study, "spring", {"curves": {"score": 1}})
+    save_calibrator(study, "spring", {"curves": {"score": 2}})
+    save_calibrator(study, "autumn", {"curves": {"score": 3}})
     assert [str(kept) for kept in calibrators(study)] == ["spring@1", "spring@2", "autumn@1"]
     assert find_calibrator(study, "spring").content == {"curves": {"score": 2}}
     assert find_calibrator(study, "spring@1").content == {"curves": {"score": 1}}
@@ -23,7 +23,7 @@ def test_the_same_name_makes_the_next_version_and_changes_none(study) -> None:
 def test_a_name_that_is_not_there_is_answered_with_those_that_are(study) -> None:
     with pytest.raises(StudyError, match="has no calibrator 'x'; make one with"):
         find_calibrator(study, "x")
-    keep_calibrator(study, "spring", {})
+    save_calibrator(study, "spring", {})
     with pytest.raises(StudyError, match="it has spring@1"):
         find_calibrator(study, "spring@2")
 
@@ -31,10 +31,10 @@ def test_a_name_that_is_not_there_is_answered_with_those_that_are(study) -> None
 @pytest.mark.parametrize("name", ["", " ", "spring@1"])
 def test_names_that_could_not_be_found_again_are_refused(study, name: str) -> None:
     with pytest.raises(StudyError, match="no name for a calibrator"):
-        keep_calibrator(study, name, {})
+        save_calibrator(study, name, {})
 
 
 def test_a_forgotten_conversation_leaves_the_calibrators_in_place(study) -> None:
-    keep_calibrator(study, "spring", {})
+    save_calibrator(study, "spring", {})
     study.forget(next(study.conversations()).key)
     assert find_calibrator(study, "spring").version == 1

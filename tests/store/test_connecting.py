@@ -105,7 +105,7 @@ def test_a_newer_study_is_refused_and_not_touched(study_place: str) -> None:
         connection.execute(schema.about.update().where(schema.about.c.name == "schema").values(value="99"))
     before = Path(study_place).read_bytes() if "://" not in study_place else b""
     sentence = refusal(study_place)
-    assert f"newer Attunement (study version 99, this one knows {migrations.current()})" in sentence
+    assert f"newer Attunement (study version 99, this one knows {migrations.current_version()})" in sentence
     if before:
         assert Path(study_place).read_bytes() == before
 

@@ -105,7 +105,7 @@ def test_every_format_has_the_same_columns_in_the_same_order(study: Study, tmp_p
     assert export.write(export.ratings(study), path, format) == 2 * len(COACHING.items)
     rows = read_back(path, format)
     assert len(rows) == 2 * len(COACHING.items)
-    assert [list(row) for row in rows] == [[column.name for column in export.RATING]] * len(rows)
+    assert [list(row) for row in rows] == [[column.name for column in export.EXPORT_COLUMNS]] * len(rows)
     assert {row["value"] for row in rows} == {"YES"}
     assert {row["cost"] for row in rows} == ({"0.25"} if format == "csv" else {0.25})
 

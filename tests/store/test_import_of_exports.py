@@ -26,7 +26,7 @@ from attunement.ratings import (
 )
 from attunement.store import AnswerRecord, StoredRating, Study, export
 from attunement.store.export import Format
-from attunement.store.import_ratings import check, keep
+from attunement.store.import_ratings import check_import, save_import
 from tests.builders import talk
 from tests.store.samples import COACHING, EMPATHY, fill, lines, talks
 
@@ -43,7 +43,7 @@ def exported_and_imported(study: Study, path: Path, format: Format, instruments:
     with Study(target, create=True) as empty:
         for instrument in instruments[1:]:
             empty.save_instrument(instrument)
-        keep(check([path], conversations, instruments[0], study=empty), empty)
+        save_import(check_import([path], conversations, instruments[0], study=empty), empty)
         assert sorted(_answers(empty)) == sorted(_answers(study))
         assert {rater[1:4]: None for rater in map(_plain, empty.raters())} == {
             rater[1:4]: None for rater in map(_plain, study.raters())
@@ -161,6 +161,6 @@ def test_an_export_that_does_not_fit_is_refused_by_line(study_place: str, tmp_pa
     ):
         lines(tmp_path / "b.jsonl", [*records[:2], {**records[2], **change}])
         with pytest.raises(InputError, match=f"b.jsonl:3: .*{reason}"):
-            check([tmp_path / "b.jsonl"], talks(1), COACHING)
+            check_import([tmp_path / "b.jsonl"], talks(1), COACHING)
     with pytest.raises(InputError, match="these are scorecards"):
-        check([tmp_path / "cards.jsonl"], talks(1), COACHING)
+        check_import([tmp_path / "cards.jsonl"], talks(1), COACHING)

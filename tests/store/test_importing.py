@@ -23,7 +23,14 @@ from attunement.ratings import (
 from attunement.scoring import Verdict
 from attunement.store import Study, scored_conversations
 from attunement.store.import_files import read_answer
-from attunement.store.import_ratings import Absent, Checked, Columns, ImportOptions, check, keep
+from attunement.store.import_ratings import (
+    AbsentPolicy,
+    CheckedImport,
+    Columns,
+    ImportOptions,
+    check_import,
+    save_import,
+)
 from tests.builders import talk
 from tests.store.samples import COACHING, EMPATHY, lines
 
@@ -45,8 +52,8 @@ def row(item: str = "CQ1", answer: object = "YES", **more: object) -> dict[str, 
     return {"conversation": "c1", "judge": "claude", "criterion": item, "answer": answer, "reasoning": "", **more}
 
 
-def checked(path: Path, instrument: Instrument = COACHING, **wishes: Any) -> Checked:
-    return check([path], [HERE, THERE], instrument, ImportOptions(**wishes))
+def checked(path: Path, instrument: Instrument = COACHING, **wishes: Any) -> CheckedImport:
+    return check_import([path], [HERE, THERE], instrument, ImportOptions(**wishes))
 
 
 def refusal(path: Path, instrument: Instrument = COACHING, **wishes: Any) -> str:
@@ -64,7 +71,7 @@ def outcomes(study: Study) -> dict[str, Outcome]:
 def test_a_long_table_becomes_ratings_with_checked_evidence_and_rules(study: Study, tmp_path: Path) -> None:
     reasoning = "Turn 1: 'That hurts.' shows it, and Turn 2: 'there is a hotline' does too."
     rows = [row("CQ1", "YES", reasoning=reasoning), row("CQ9", "NA", reasoning="No crisis. " + "x" * 400)]
-    report = keep(checked(table(tmp_path / "answers.csv", rows)), study)
+    report = save_import(checked(table(tmp_path / "answers.csv", rows)), study)
     assert (report.new, report.known) == (2, 0)
     by_item = {rating.item: rating for rating in study.ratings()}
     first = by_item["CQ1"]
@@ -83,7 +90,7 @@ def test_a_long_table_becomes_ratings_with_checked_evidence_and_rules(study: Stu
 
 
 def test_an_answer_without_reasoning_has_no_evidence_to_check(study: Study, tmp_path: Path) -> None:
-    keep(checked(table(tmp_path / "a.csv", [row()])), study)
+    save_import(checked(table(tmp_path / "a.csv", [row()])), study)
     assert next(study.ratings()).evidence == ()
 
 
@@ -100,7 +107,7 @@ def test_score_records_become_ratings_of_every_item_they_name(study: Study, tmp_
         "notes": "It says 'Hi'.",
         "confidence": 0.9,
     }
-    keep(checked(lines(tmp_path / "a.jsonl", [record]), EMPATHY), study)
+    save_import(checked(lines(tmp_path / "a.jsonl", [record]), EMPATHY), study)
     made = list(study.ratings())
     assert {rating.item: rating.outcome.value for rating in made} == {
         "emotion": 1,
@@ -117,7 +124,7 @@ def test_score_records_become_ratings_of_every_item_they_name(study: Study, tmp_
 
 def test_a_table_may_have_a_column_for_each_item(study: Study, tmp_path: Path) -> None:
     rows = [{"Conversation ID": "c2", "rater": "Ada", "safety": "4.0", "overall": ""}]
-    report = keep(checked(table(tmp_path / "a.csv", rows), EMPATHY), study)
+    report = save_import(checked(table(tmp_path / "a.csv", rows), EMPATHY), study)
     assert outcomes(study) == {"safety": Outcome.of(4)}
     assert report.absent == {"emotion": 1, "validation": 1, "helpfulness": 1, "overall": 1}
 
@@ -128,7 +135,7 @@ def test_columns_can_be_named(study: Study, tmp_path: Path) -> None:
     columns = Columns(
         conversation="chat", rater="model", item="q", answer="a", reasoning="why", repeat="round", system=None
     )
-    keep(checked(path, columns=columns), study)
+    save_import(checked(path, columns=columns), study)
     (made,) = study.ratings()
     assert (made.outcome, made.rater, made.reasoning, made.repeat) == (Outcome.of("NO"), "gpt", "Because.", 3)
     assert "there is no column 'nothing'" in refusal(path, columns=Columns(conversation="nothing"))
@@ -173,7 +180,7 @@ def test_an_answer_to_a_dimension_is_a_whole_number_on_the_scale(cell: object, o
 
 def test_an_answer_off_the_scale_is_kept_as_an_error_and_told_by_line(study: Study, tmp_path: Path) -> None:
     rows = [row("CQ1"), row("CQ2", "maybe"), row("CQ3", "7", reasoning="lost"), row("CQ6", "ERROR", reasoning="broken")]
-    report = keep(checked(table(tmp_path / "a.csv", rows)), study, Absent.NOT_DUE)
+    report = save_import(checked(table(tmp_path / "a.csv", rows)), study, AbsentPolicy.NOT_DUE)
     assert report.checked.off_scale.named == [
         "a.csv:3: 'maybe' is no answer on the scale",
         "a.csv:4: '7' is no answer on the scale",
@@ -248,13 +255,13 @@ def test_an_answer_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
 def test_ids_of_several_systems_are_told_apart(study: Study, tmp_path: Path) -> None:
     twins = [talk(("Hello", "Hi"), id="c1", system=system) for system in ("a", "b")]
     with pytest.raises(InputError, match="'c1' may be of 'a', 'b'; say which in a column 'system', or with --system"):
-        check([table(tmp_path / "a.csv", [row()])], twins, COACHING)
+        check_import([table(tmp_path / "a.csv", [row()])], twins, COACHING)
     with pytest.raises(InputError, match="there is no conversation 'c1' of the system 'z'"):
-        check([table(tmp_path / "z.csv", [row(model="z")])], twins, COACHING)
+        check_import([table(tmp_path / "z.csv", [row(model="z")])], twins, COACHING)
     path = table(tmp_path / "b.csv", [row(system="a"), row(answer="NO", system="b")])
-    keep(check([path], twins, COACHING), study)
+    save_import(check_import([path], twins, COACHING), study)
     assert {rating.conversation.system: rating.outcome.value for rating in study.ratings()} == {"a": "YES", "b": "NO"}
-    keep(check([table(tmp_path / "c.csv", [row()])], twins, COACHING, ImportOptions(system="b")), study)
+    save_import(check_import([table(tmp_path / "c.csv", [row()])], twins, COACHING, ImportOptions(system="b")), study)
     assert [rating.conversation.system for rating in study.ratings()] == ["a", "b", "b"]
 
 
@@ -262,7 +269,7 @@ def test_a_long_id_in_digits_is_not_rounded(study: Study, tmp_path: Path) -> Non
     long = talk(("Hello", "Hi"), id="12345678901234567891234")
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": 12345678901234567891234, "judge": "j", "item": "CQ1", "answer": "YES"}\n')
-    keep(check([path], [long], COACHING), study)
+    save_import(check_import([path], [long], COACHING), study)
     assert [rating.conversation.id for rating in study.ratings()] == [long.id]
 
 
@@ -276,15 +283,15 @@ def test_a_reply_is_named_by_its_turn_where_there_are_several(study: Study, tmp_
     assert "bot/c1 has 2 replies; say which one" in refusal(table(tmp_path / "a.csv", [plain]), EMPATHY)
     for turn, reason in (("3", "has no turn 3"), ("0", "has no turn 0"), ("x", "turn is 'x'"), ("-1", "turn is '-1'")):
         assert reason in refusal(table(tmp_path / "b.csv", [{**plain, "turn": turn}]), EMPATHY)
-    keep(checked(table(tmp_path / "c.csv", [{**plain, "turn": "2"}]), EMPATHY), study)
+    save_import(checked(table(tmp_path / "c.csv", [{**plain, "turn": "2"}]), EMPATHY), study)
     assert [rating.turn for rating in study.ratings()] == [2]
     assert "rates whole conversations, not turn 2" in refusal(table(tmp_path / "d.csv", [row(turn=2)]))
 
 
 def test_raters_can_be_people_or_simulated_and_named_on_the_command_line(study: Study, tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", [row(judge="Ada"), row(judge="gpt")])
-    keep(checked(path, people=frozenset({"Ada"})), study)
-    keep(checked(table(tmp_path / "b.csv", [row(judge="")]), rater="actor", kind=RaterKind.SIMULATION), study)
+    save_import(checked(path, people=frozenset({"Ada"})), study)
+    save_import(checked(table(tmp_path / "b.csv", [row(judge="")]), rater="actor", kind=RaterKind.SIMULATION), study)
     assert {rater.name: rater.kind for rater in study.raters()} == {
         "Ada": RaterKind.PERSON,
         "gpt": RaterKind.MODEL,
@@ -296,7 +303,7 @@ def test_raters_can_be_people_or_simulated_and_named_on_the_command_line(study: 
 def test_what_is_absent_is_told_by_item_and_conversation_and_stays_missing(study: Study, tmp_path: Path) -> None:
     given_items = [item.id for item in COACHING.items if item.id not in {"CQ1", "CQ8", "CP6"}]
     rows = [row(item) for item in given_items] + [row("CQ1", "")]
-    report = keep(checked(table(tmp_path / "a.csv", rows)), study)
+    report = save_import(checked(table(tmp_path / "a.csv", rows)), study)
     assert report.absent == {"CQ1": 1, "CQ8": 1, "CP6": 1}
     assert report.absent_in.named == ["bot/c1 by claude: CQ1, CQ8, CP6"]
     assert report.absent_safety == 1
@@ -311,7 +318,7 @@ def test_a_judge_that_left_everything_blank_has_judged_nothing(study: Study, tmp
     """A person who did has not come to the conversation."""
     rows = [row(item.id, "", judge=name) for item in COACHING.items for name in ("gpt", "Ada")]
     path = table(tmp_path / "a.csv", [*rows, row(conversation="c2", judge="Ada")])
-    keep(checked(path, people=frozenset({"Ada"})), study)
+    save_import(checked(path, people=frozenset({"Ada"})), study)
     cards = {kept.conversation.identity.id: kept.cards.all for kept in scored_conversations(study, COACHING)}
     assert [(card.rater, card.verdict) for card in cards["c1"]] == [("gpt", Verdict.SAFETY_MISSING)]
 
@@ -319,7 +326,7 @@ def test_a_judge_that_left_everything_blank_has_judged_nothing(study: Study, tmp
 def test_what_is_absent_can_be_said_not_to_be_due_except_for_safety(study: Study, tmp_path: Path) -> None:
     given_items = [item.id for item in COACHING.items if item.id not in {"CQ1", "CQ8"}]
     path = table(tmp_path / "a.csv", [row(item) for item in given_items])
-    report = keep(checked(path), study, Absent.NOT_DUE)
+    report = save_import(checked(path), study, AbsentPolicy.NOT_DUE)
     assert report.absent_safety == 1
     assert outcomes(study)["CQ1"] == NOT_DUE
     assert "CQ8" not in outcomes(study)
@@ -330,35 +337,37 @@ def test_what_is_absent_can_be_said_not_to_be_due_except_for_safety(study: Study
 
 
 def test_an_item_the_conversation_is_too_short_for_is_not_absent(study: Study, tmp_path: Path) -> None:
-    report = keep(checked(table(tmp_path / "a.csv", [row(conversation="c2")])), study)
+    report = save_import(checked(table(tmp_path / "a.csv", [row(conversation="c2")])), study)
     assert not report.absent.keys() & {"CP6", "CP7", "MT4", "MT5", "MT7"}
 
 
 def test_importing_twice_changes_nothing_and_says_so(study: Study, tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", [row(), row("CQ2", "NO")])
-    keep(checked(path), study)
+    save_import(checked(path), study)
     before = list(study.ratings())
-    report = keep(check([path], study=study), study)
+    report = save_import(check_import([path], study=study), study)
     assert (report.new, report.known, report.differing.count) == (0, 2, 0)
     assert list(study.ratings()) == before
     assert len(study.raters()) == 1
 
 
 def test_an_answer_that_differs_from_the_study_does_not_replace_it_and_is_told(study: Study, tmp_path: Path) -> None:
-    keep(checked(table(tmp_path / "a.csv", [row(), row("CQ2", "ERROR")])), study)
-    report = keep(check([table(tmp_path / "a.csv", [row(answer="NO"), row("CQ2", "NO")])], study=study), study)
+    save_import(checked(table(tmp_path / "a.csv", [row(), row("CQ2", "ERROR")])), study)
+    report = save_import(
+        check_import([table(tmp_path / "a.csv", [row(answer="NO"), row("CQ2", "NO")])], study=study), study
+    )
     assert report.differing.named == ["CQ1 of bot/c1 by claude is YES there and NO here"]
     assert outcomes(study) == {"CQ1": Outcome.of("YES"), "CQ2": Outcome.of("NO")}
 
 
 def test_an_import_into_a_study_needs_neither_conversations_nor_instrument_again(study: Study, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--instrument"):
-        check([table(tmp_path / "a.csv", [row()])], study=study)
+        check_import([table(tmp_path / "a.csv", [row()])], study=study)
     with pytest.raises(InputError, match="--conversations"):
-        check([table(tmp_path / "a.csv", [row()])], (), COACHING, study=study)
+        check_import([table(tmp_path / "a.csv", [row()])], (), COACHING, study=study)
     study.save_instrument(COACHING)
     study.save_conversations([HERE])
-    keep(check([table(tmp_path / "a.csv", [row()])], study=study), study)
+    save_import(check_import([table(tmp_path / "a.csv", [row()])], study=study), study)
     assert outcomes(study) == {"CQ1": Outcome.of("YES")}
     with pytest.raises(StudyError, match="with other words"):
-        check([table(tmp_path / "b.csv", [row()])], [talk(("Else", "Where"))], study=study)
+        check_import([table(tmp_path / "b.csv", [row()])], [talk(("Else", "Where"))], study=study)

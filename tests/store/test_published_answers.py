@@ -11,7 +11,7 @@ from attunement.ratings import (
 )
 from attunement.scoring import Scorecard, Verdict
 from attunement.store import Study, scored_conversations
-from attunement.store.import_ratings import Absent, Report, check, keep
+from attunement.store.import_ratings import AbsentPolicy, ImportResult, check_import, save_import
 from tests.store.samples import COACHING, EMPATHY
 
 
@@ -21,9 +21,9 @@ def na_passes() -> Instrument:
     return Instrument.model_validate({**COACHING.model_dump(), "scoring": scoring})
 
 
-def coaching(folder: Path, study: Study, absent: Absent) -> Report:
+def coaching(folder: Path, study: Study, absent: AbsentPolicy) -> ImportResult:
     conversations = read([folder / "conversations.jsonl"], ReadOptions(system="coach"))
-    return keep(check([folder / "answers.csv"], conversations, COACHING), study, absent)
+    return save_import(check_import([folder / "answers.csv"], conversations, COACHING), study, absent)
 
 
 def cards(study: Study, instrument: Instrument) -> dict[str, Scorecard]:
@@ -32,7 +32,7 @@ def cards(study: Study, instrument: Instrument) -> dict[str, Scorecard]:
 
 def test_the_published_scores_come_out_of_the_published_answers(shared_data: Path, study: Study) -> None:
     folder = shared_data / "coaching-judges"
-    report = coaching(folder, study, Absent.NOT_DUE)
+    report = coaching(folder, study, AbsentPolicy.NOT_DUE)
     assert (report.new, report.checked.errors, report.conversations) == (653, 2, 37)
     ours = cards(study, na_passes())
     with (folder / "scores.csv").open(encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def test_the_published_scores_come_out_of_the_published_answers(shared_data: Pat
 
 
 def test_an_absent_answer_is_an_error_unless_it_is_said_not_to_be_due(shared_data: Path, study: Study) -> None:
-    report = coaching(shared_data / "coaching-judges", study, Absent.ERROR)
+    report = coaching(shared_data / "coaching-judges", study, AbsentPolicy.ERROR)
     assert report.absent == {"CP7": 8, "CP6": 1, "MT4": 1, "MT5": 1, "MT7": 1}
     assert report.absent_in.count == 8
     assert report.absent_in.named[0].endswith("base_seed9000_run1 by unnamed-llm: CP6, CP7, MT4, MT5, MT7")
@@ -59,7 +59,7 @@ def test_an_absent_answer_is_an_error_unless_it_is_said_not_to_be_due(shared_dat
 
 
 def test_every_imported_answer_has_its_evidence_looked_up(shared_data: Path, study: Study) -> None:
-    coaching(shared_data / "coaching-judges", study, Absent.ERROR)
+    coaching(shared_data / "coaching-judges", study, AbsentPolicy.ERROR)
     made = list(study.ratings())
     assert Counter(rating.rater for rating in made) == {"unnamed-llm": 517, "claude": 136}
     for rating in made:
@@ -72,7 +72,7 @@ def test_score_records_are_keyed_on_sample_and_system(shared_data: Path, study: 
     folder = shared_data / "empathy-judge"
     replies = [folder / f"{name}.jsonl" for name in ("empathy_chain", "gpt2_finetuned", "gpt2_vanilla")]
     records = [path.with_name(f"{path.stem}_judge.jsonl") for path in replies]
-    report = keep(check(records, read(replies), EMPATHY), study)
+    report = save_import(check_import(records, read(replies), EMPATHY), study)
     assert report.conversations == study.conversation_count() == 600
     assert report.new == 1800 * 5
     assert not report.absent

@@ -8,14 +8,14 @@ from attunement.instruments import Instrument
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
 from attunement.store import Rater, StoredRating, Study
 from attunement.store.samples import (
+    NotDrawn,
     Sample,
     SampledConversation,
-    Waiting,
     latest_sample,
-    runs_on_certify,
+    not_drawn,
     samples,
     save_sample,
-    waiting,
+    versions_tried_on_certify,
 )
 from tests.builders import rating
 from tests.store.samples import COACHING, EMPATHY, keep_rating, talks
@@ -47,7 +47,7 @@ def drawn(study: Study, name: str | None = None, instrument: str = COACHING.id) 
             first: SampledConversation("system=bot", 0.5, "certify"),
             second: SampledConversation("system=bot", 0.5, "develop"),
         },
-        waiting={third: Waiting("system=bot", 0.5)},
+        waiting={third: NotDrawn("system=bot", 0.5)},
     )
 
 
@@ -61,7 +61,7 @@ def rated_with(study: Study, judge: Rater, conversation: Conversation, instrumen
 def test_a_sample_comes_back_as_it_was_kept(study: Study) -> None:
     sample = drawn(study, "first")
     assert samples(study) == [sample]
-    assert waiting(study, sample) == {keys(study)[2]: Waiting("system=bot", 0.5)}
+    assert not_drawn(study, sample) == {keys(study)[2]: NotDrawn("system=bot", 0.5)}
 
 
 def test_a_sample_is_never_overwritten(study: Study) -> None:
@@ -91,11 +91,11 @@ def test_the_latest_sample_is_that_of_the_instrument(study: Study) -> None:
 def test_a_forgotten_conversation_leaves_its_samples_and_the_others_keep_their_probability(study: Study) -> None:
     sample = drawn(study)
     first, second, third, _ = keys(study)
-    study.forget(first)
-    study.forget(third)
+    study.delete(first)
+    study.delete(third)
     (after,) = samples(study)
     assert after.units == {second: sample.units[second]}
-    assert waiting(study, after) == {}
+    assert not_drawn(study, after) == {}
 
 
 def test_a_sample_of_a_conversation_that_is_gone_is_refused(study: Study) -> None:
@@ -122,14 +122,14 @@ def test_every_version_of_a_judge_that_rated_certify_counts(study: Study) -> Non
     warm = study.save_rater("openai:m", RaterKind.MODEL, {"temperature": 1})
     late = study.save_rater("anthropic:n", RaterKind.MODEL, {})
     person = study.save_rater("Ada", RaterKind.PERSON, {})
-    assert runs_on_certify(study, sample) == {}
+    assert versions_tried_on_certify(study, sample) == {}
     keep_rating(study, cold, certify, item, "YES")
     keep_rating(study, cold, certify, other, "YES")
     keep_rating(study, late, develop, item, "YES")
     keep_rating(study, person, certify, item, "YES", rater_kind=RaterKind.PERSON)
     keep_rating(study, late, certify, item, "YES", round=Round.REPEAT)
     rated_with(study, late, certify, EMPATHY)
-    assert runs_on_certify(study, sample) == {"openai:m": 1}
+    assert versions_tried_on_certify(study, sample) == {"openai:m": 1}
     keep_rating(study, warm, certify, item, Outcome.failed(ErrorKind.SERVER))
     rated_with(study, cold, certify, newer)
-    assert runs_on_certify(study, sample) == {"openai:m": 3}
+    assert versions_tried_on_certify(study, sample) == {"openai:m": 3}

@@ -89,16 +89,16 @@ def test_an_unknown_rater_is_not_found(study: Study) -> None:
 
 def test_what_a_server_refused_is_kept_with_the_rater(study: Study) -> None:
     rater = study.save_rater("m", RaterKind.MODEL, {})
-    study.note_refused(rater, {"seed": "unknown parameter"})
+    study.save_refused(rater, {"seed": "unknown parameter"})
     assert study.save_rater("m", RaterKind.MODEL, {}).refused == {"seed": "unknown parameter"}
 
 
 def test_once_all_replies_were_asked_for_the_rest_stays_due(study: Study) -> None:
     assert study.responses("empathy-v2") is Responses.ALL
-    study.note_responses("empathy-v2", Responses.LAST)
+    study.save_responses("empathy-v2", Responses.LAST)
     assert study.responses("empathy-v2") is Responses.LAST
-    study.note_responses("empathy-v2", Responses.ALL)
-    study.note_responses("empathy-v2", Responses.LAST)
+    study.save_responses("empathy-v2", Responses.ALL)
+    study.save_responses("empathy-v2", Responses.LAST)
     assert study.responses("empathy-v2") is Responses.ALL
 
 
@@ -367,8 +367,8 @@ def test_marked_answers_are_counted_by_rater_beside_all_its_answers(study: Study
     for item, outcome in (("CQ6", MISSING), ("CQ8", ABSTAINED), ("CQ9", NOT_DUE)):
         keep_rating(study, judge, HERE, item, outcome)
     keep_rating(study, person, HERE, "CQ1", "YES")
-    assert study.marked(Mark.LONG_REASONING) == {"j": (1, 2), "Ada": (0, 1)}
-    assert study.marked(Mark.REPAIRED) == {"j": (0, 2), "Ada": (0, 1)}
+    assert study.mark_counts(Mark.LONG_REASONING) == {"j": (1, 2), "Ada": (0, 1)}
+    assert study.mark_counts(Mark.REPAIRED) == {"j": (0, 2), "Ada": (0, 1)}
 
 
 # Forgetting
@@ -380,7 +380,7 @@ def test_forgetting_takes_a_conversation_with_everything_derived_from_it(study_p
         judge = study.raters()[0]
         asked = {made.item: made.asked for made in study.ratings(conversations=[kept.key])}
         others = [made for made in study.ratings() if made.conversation.id != "c1"]
-        assert study.forget(kept.key) == len(COACHING.items)
+        assert study.delete(kept.key) == len(COACHING.items)
         assert study.find("c1") == []
         assert list(study.ratings()) == others
         assert study.answered(list(asked.values()), judge) == {}
@@ -392,9 +392,9 @@ def test_forgetting_keeps_an_answer_that_serves_another_conversation_with_the_sa
     with fill(study_place, [talks(1)[0], twin]) as study:
         judge = study.raters()[0]
         asked = [made.asked for made in study.ratings()]
-        study.forget(study.find("twin")[0].key)
+        study.delete(study.find("twin")[0].key)
         assert len(study.answered(asked, judge)) == len(COACHING.items)
-        study.forget(study.find("c0")[0].key)
+        study.delete(study.find("c0")[0].key)
         assert study.answered(asked, judge) == {}
 
 
@@ -405,7 +405,7 @@ def test_forgetting_keeps_the_answer_of_the_rater_it_serves_only(study: Study) -
     keep_rating(study, one, twin, "CQ1", "YES", asked="p")
     keep_rating(study, other, HERE, "CQ1", "YES", asked="p")
     study.write([AnswerRecord("p", one.key, 0), AnswerRecord("p", other.key, 0)], [])
-    study.forget(study.find("c1")[0].key)
+    study.delete(study.find("c1")[0].key)
     assert len(study.answered(["p"], one)) == 1
     assert study.answered(["p"], other) == {}
 
@@ -417,7 +417,7 @@ def test_forgetting_takes_answers_that_a_killed_run_left_without_ratings(study_p
         others = [made.asked for made in study.ratings() if made.conversation.id != "c1"]
         study.write([AnswerRecord("left over", judge.key, 0, "Rumpelstiltskin")], [])
         assert study.answered(["left over"], judge)
-        study.forget(study.find("c1")[0].key)
+        study.delete(study.find("c1")[0].key)
         assert study.answered(["left over"], judge) == {}
         assert len(study.answered(others, judge)) == len(others)
 
@@ -428,7 +428,7 @@ def test_what_was_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
     with fill(place, [*talks(2), secret]) as study:
         keep_rating(study, study.raters()[0], secret, "CQ1", MISSING, asked="q", reasoning="Rumpelstiltskin")
         keep_rating(study, study.raters()[0], secret, "CQ1", "YES", asked="q", reasoning="a name")
-        study.forget(study.find("secret")[0].key)
+        study.delete(study.find("secret")[0].key)
         assert all(b"Rumpelstiltskin" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
@@ -473,7 +473,7 @@ def test_any_text_comes_back_unchanged(study: Study, text: list[str], metadata: 
         instructions=text[4],
     )
     for kept in list(study.conversations()):
-        study.forget(kept.key)
+        study.delete(kept.key)
     (key,) = study.save_conversations([conversation])
     judge = study.save_rater(text[5], RaterKind.MODEL, {text[6]: metadata})
     made = Rating(

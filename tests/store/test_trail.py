@@ -7,7 +7,7 @@ from attunement.annotation.adjudication import Decision, decide, disputes
 from attunement.annotation.changes import give_skipped, invite, reassign
 from attunement.annotation.records import Role
 from attunement.annotation.submission import save, skip
-from attunement.store.audit_log import trail
+from attunement.store.audit_log import audit_events
 from tests.annotation.judged_projects import APART, adjudicator, lively_talks, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project, change, close_studies
 
@@ -15,7 +15,7 @@ __all__ = ["close_studies"]  # a fixture
 
 
 def records(begun: Begun, kind: str) -> list[dict[str, Any]]:
-    return [record for record in trail(begun.study, begun.project.key).records if record["kind"] == kind]
+    return [record for record in audit_events(begun.study, begun.project.key).records if record["kind"] == kind]
 
 
 def test_an_adjudicated_answer_stands_in_it_with_its_reason_until_the_conversation_is_forgotten(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_an_adjudicated_answer_stands_in_it_with_its_reason_until_the_conversati
         "value": "2",
         "reason": "unmistakable reason",
     }
-    begun.study.forget(begun.study.find(APART)[0].key)
-    assert "unmistakable reason" not in str(list(trail(begun.study).records))
+    begun.study.delete(begun.study.find(APART)[0].key)
+    assert "unmistakable reason" not in str(list(audit_events(begun.study).records))
 
 
 def test_it_says_who_invited_whom_and_to_whom_units_went(tmp_path: Path) -> None:

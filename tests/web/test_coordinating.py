@@ -189,7 +189,7 @@ def test_a_reviewer_reads_clears_and_signs(rated: Begun, guest: Visitor) -> None
     assert SCRIPT not in again.text
     assert "Dr. Ada Reviewer" in again.text
     (said,) = reviews(rated.study, EMPATHY)[conversation_key(rated, UNSAFE)]
-    assert (said.decided, said.reason) == (ReviewDecision.CLEARED, SCRIPT)
+    assert (said.decision, said.reason) == (ReviewDecision.CLEARED, SCRIPT)
 
     door = listing.path.rsplit("/", 1)[0]
     fields = {"name": f"Ada {SCRIPT}", "role": "clinical lead", "decision": "release", "conditions": ""}

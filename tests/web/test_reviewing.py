@@ -11,7 +11,7 @@ from attunement.annotation.records import Member
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
 from attunement.reports.gate import review_words
 from attunement.store import Study
-from attunement.store.reviews import ReviewDecision, held, reviews, sign_offs
+from attunement.store.reviews import ReviewDecision, review_status, reviews, sign_offs
 from tests.annotation.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY, Begun
 from tests.web.visitors import Answer, Visitor, serving
@@ -78,7 +78,7 @@ def test_who_reads_what_no_judge_has_seen_confirms_nobody(desk: Begun, ada: Memb
     visitor.post(unseen.path, data={"secret": unseen.secret(), "decided": "confirmed"})
     assert "found nothing unsafe" in visitor.get(listing.path).text
     (entry,) = (each for each in queue(desk.study, desk.project, CrisisSignals()) if each.identity.id == "c8")
-    said = held(EMPATHY, entry.card, reviews(desk.study, EMPATHY)[entry.key])
+    said = review_status(EMPATHY, entry.card, reviews(desk.study, EMPATHY)[entry.key])
     assert review_words(entry.card, said) == "Not judged, read and not held to be unsafe by Ada."
 
 

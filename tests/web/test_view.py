@@ -250,7 +250,7 @@ def test_a_study_that_keeps_changing_is_not_counted_all_the_time(study: Path, mo
         assert len(listed(somebody)) == 6
         monkeypatch.setattr(viewer, "monotonic", lambda: 0.0)
         with Study(study) as other:
-            other.forget(other.find("fine")[0].key)
+            other.delete(other.find("fine")[0].key)
         assert len(listed(somebody)) == 6
         assert "The study has changed since" in texts(somebody.get("/view/").text)
         monkeypatch.setattr(viewer, "monotonic", monotonic)
@@ -261,7 +261,7 @@ def test_what_was_forgotten_is_gone_after_a_reload(study: Path) -> None:
     with reader(study) as somebody:
         key = key_of(study, "fine")
         with Study(study) as other:
-            other.forget(key)
+            other.delete(key)
         assert somebody.get(f"/view/conversation/{key}").status == 404
         assert "fine" not in listed(somebody)
 
@@ -301,7 +301,7 @@ def test_why_a_count_broke_off_is_said_and_earlier_figures_stay(study: Path, mon
 
         monkeypatch.setattr(viewer, "analysed", full)
         with Study(study) as other:
-            other.forget(other.find("fine")[0].key)
+            other.delete(other.find("fine")[0].key)
         said = texts(somebody.get("/view/").text)
         assert "the disk is full" in said
         assert "6 conversations" in said

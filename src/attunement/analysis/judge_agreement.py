@@ -42,7 +42,7 @@ from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined
 from attunement.statistics.tests import fisher
 from attunement.store import Study
 from attunement.store.rows import from_json
-from attunement.store.samples import latest_sample, runs_on_certify
+from attunement.store.samples import latest_sample, versions_tried_on_certify
 from attunement.store.schema import raters, ratings
 
 
@@ -441,7 +441,7 @@ def ratings_of_sample(study: Study, instrument: str, gathered: RatingsTable) -> 
         )
     notes = [f"Figures rest on {what}: people have rated {number:,} of its conversations."]
     if certify:
-        runs = runs_on_certify(study, sample)
+        runs = versions_tried_on_certify(study, sample)
         notes += [
             f"{judge} was run on it in {count} version{'s' if count > 1 else ''}"
             + ("." if count == 1 else ": the more were tried, the less the best figure says about new conversations.")

@@ -32,7 +32,7 @@ from attunement.conversations import Identity
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.statistics.tables import Floats, Ints
-from attunement.store.import_files import rows
+from attunement.store.import_files import read_rows
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _NA = frozenset({"na", "n/a"})
@@ -169,7 +169,7 @@ def read_ratings(path: Path, reading: FileColumns) -> RatingsTable:
 
 
 def _rows(path: Path, left_out: Counter[str]) -> Iterator[Mapping[str, Any]]:
-    for row in rows(path):
+    for row in read_rows(path):
         if row.fields is None:
             left_out[UNREADABLE] += 1
         else:

@@ -16,7 +16,7 @@ from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import RaterKind, Round
 from attunement.store import Rater, StoredConversation, Study, schema
-from attunement.store.study import unmarked
+from attunement.store.study import original_name
 
 UNKNOWN = "prompts that this version of Attunement does not make"
 _PAGE = 200
@@ -119,7 +119,7 @@ def _listed(names: Sequence[str]) -> str:
 def _judge(study: Study, instrument: Instrument, rater: Rater, repeats: int) -> JudgeVersion:
     is_model = rater.kind is RaterKind.MODEL
     return JudgeVersion(
-        name=unmarked(rater.name, rater.kind, rater.settings),
+        name=original_name(rater.name, rater.kind, rater.settings),
         settings=rater.settings,
         refused=rater.refused,
         models=tuple(_models(study, rater)),

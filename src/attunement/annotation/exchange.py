@@ -26,9 +26,9 @@ from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating
 from attunement.store import Rater, StoredConversation, StoredRating, Study, now
-from attunement.store.import_files import Few, read_answer
-from attunement.store.samples import Handed, handed, save_hand_out
-from attunement.store.study import unmarked
+from attunement.store.import_files import CountedExamples, read_answer
+from attunement.store.samples import TokenTarget, exported_units, save_exported_units
+from attunement.store.study import original_name
 
 
 class ExportedUnit(NamedTuple):
@@ -66,7 +66,7 @@ def export_units(
         raise StudyError(f"{study.place} has no conversation to export")
     secrets.SystemRandom().shuffle(conversations)
     flat = [(key, unit) for key, own in conversations for unit in own]
-    tokens = save_hand_out(study, instrument, format, [(key, unit.turn) for key, unit in flat])
+    tokens = save_exported_units(study, instrument, format, [(key, unit.turn) for key, unit in flat])
     return [
         ExportedUnit(token, unit, due_items(instrument, unit)) for token, (_, unit) in zip(tokens, flat, strict=True)
     ]
@@ -232,7 +232,7 @@ class ImportResult:
     units: int = 0
     new: int = 0  # ratings
     known: int = 0  # ratings that the study had already
-    differing: Few = field(default_factory=Few)  # known ratings with another answer in the study, which is kept
+    differing: CountedExamples = field(default_factory=CountedExamples)  # the study has another answer and keeps it
     unrated: int = 0  # units without any answer
     not_asked: int = 0  # answers to items that are not asked of so short a conversation; left out
     unread: dict[str, None] = field(default_factory=dict[str, None])  # names in the files that are not an item's
@@ -266,7 +266,7 @@ _SHOWN = 50
 class _CompleteUnit(NamedTuple):
     """A unit for which one person answered every item that is due."""
 
-    exported: Handed
+    exported: TokenTarget
     instrument: Instrument
     outcomes: dict[str, Outcome]
     given: UnitAnswers
@@ -275,12 +275,12 @@ class _CompleteUnit(NamedTuple):
 class _Import:
     def __init__(self, study: Study, raters: RaterInfo, item_names: ItemNames | None) -> None:
         self._study, self._raters, self._item_names = study, raters, item_names
-        self._exported = handed(study)
+        self._exported = exported_units(study)
         self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
         self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
         self._problems: dict[str, list[Place]] = {}
         self._result = ImportResult()
-        self._complete: dict[tuple[str, Handed], _CompleteUnit] = {}
+        self._complete: dict[tuple[str, TokenTarget], _CompleteUnit] = {}
         """By the name of the person and the unit, which may have been exported more than once."""
         self._rater_ids: set[str | None] = set()
 
@@ -392,7 +392,7 @@ class _Import:
             if rater.kind is RaterKind.PERSON and settings.items() <= rater.settings.items()
         ]
         known = [rater for rater in people if rater.name == name] or [
-            rater for rater in people if unmarked(rater.name, rater.kind, rater.settings) == name
+            rater for rater in people if original_name(rater.name, rater.kind, rater.settings) == name
         ]
         return known[0] if len(known) == 1 else self._study.save_rater(name, RaterKind.PERSON, settings)
 

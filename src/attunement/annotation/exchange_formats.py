@@ -35,7 +35,7 @@ from attunement.conversations.messages import Place, is_list, is_object
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item
-from attunement.store.import_files import rows
+from attunement.store.import_files import read_rows
 from attunement.store.rows import to_json
 
 CONFIG, TASKS = "label-config.xml", "tasks.json"
@@ -407,7 +407,7 @@ def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
         InputError: The file does not exist, is not a table, or has no row.
     """
     empty = True
-    for place, fields, reason in rows(path):
+    for place, fields, reason in read_rows(path):
         if fields is None:
             empty = False
             yield Problem(place, reason)

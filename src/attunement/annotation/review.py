@@ -31,17 +31,17 @@ from attunement.store import ScoredConversation, Study, now, schema, scored_conv
 from attunement.store.reviews import (
     ALARMING,
     UNKNOWN,
-    Held,
-    Release,
+    ReleaseDecision,
     Review,
     ReviewDecision,
+    ReviewStatus,
     SignOff,
-    basis,
-    held,
     read_in_full,
+    review_status,
     reviews,
     save_review,
     save_sign_off,
+    sign_off_basis,
 )
 from attunement.store.schema import projects
 
@@ -92,14 +92,14 @@ class Reviewed(NamedTuple):
 
     queued: Queued
     said: tuple[Review, ...]
-    held: Held
+    held: ReviewStatus
     read: bool
     """Whether this reviewer read it in full."""
 
     @property
     def is_decided(self) -> bool:
         """Whether somebody said something that still holds."""
-        return bool(self.held.alarm or self.held.looked)
+        return bool(self.held.alarm or self.held.reviewed)
 
 
 class CrisisSignals:
@@ -155,7 +155,7 @@ def reviewed(study: Study, project: Project, member: Member, queue: Sequence[Que
 
 def with_reviews(instrument: Instrument, queued: Queued, said: Sequence[Review], read: Iterable[int]) -> Reviewed:
     """One conversation with what was said about it."""
-    return Reviewed(queued, tuple(said), held(instrument, queued.card, said), queued.key in set(read))
+    return Reviewed(queued, tuple(said), review_status(instrument, queued.card, said), queued.key in set(read))
 
 
 def choices(queued: Queued) -> tuple[ReviewDecision, ...]:
@@ -309,16 +309,16 @@ def sign(
     name, role, conditions = name.strip(), role.strip(), conditions.strip()
     if not name or not role or len(name) > _LONGEST or len(role) > _LONGEST:
         raise InputError("who signs gives their name and their role")
-    if decision not in set(Release):
+    if decision not in set(ReleaseDecision):
         raise InputError("choose what you decide: release, release with conditions, or do not release")
-    chosen = Release(decision)
-    if (chosen is Release.CONDITIONS) != bool(conditions):
+    chosen = ReleaseDecision(decision)
+    if (chosen is ReleaseDecision.CONDITIONS) != bool(conditions):
         raise InputError("conditions go with the decision “release with conditions”, and it needs them")
     if len(conditions) > _LONGEST_CONDITIONS:
         raise InputError(f"conditions have at most {_LONGEST_CONDITIONS:,} characters")
     signed = save_sign_off(
         study,
-        basis(study, project.instrument),
+        sign_off_basis(study, project.instrument),
         chosen,
         member=member.key,
         name=name,

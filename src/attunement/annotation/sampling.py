@@ -24,7 +24,7 @@ from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
 from attunement.store import ConversationSummary, Study, scored_conversations
-from attunement.store.samples import Sample, SampledConversation, Split, Waiting, samples, save_sample, waiting
+from attunement.store.samples import NotDrawn, Sample, SampledConversation, Split, not_drawn, samples, save_sample
 
 
 class Candidate(NamedTuple):
@@ -41,7 +41,7 @@ class Draw(NamedTuple):
     """What was drawn, and what could have been and was not, by the key of the conversation."""
 
     drawn: dict[int, SampledConversation]
-    waiting: dict[int, Waiting]
+    waiting: dict[int, NotDrawn]
 
 
 def draw(candidates: Iterable[Candidate], size: int, *, certify: float | None, seed: int) -> Draw:
@@ -109,12 +109,12 @@ def _draw(everybody: list[Candidate], size: int, before: Draw, *, certify: float
         taken[name] += numbers.get(name, len(members))
     probability = {name: taken[name] / there[name] for name in there}
     added: dict[int, SampledConversation] = {}
-    waiting: dict[int, Waiting] = {}
+    waiting: dict[int, NotDrawn] = {}
     for name, members in strata.items():
         number = numbers.get(name, len(members))
         ordered = sorted(members, key=lambda member: _chance(seed, "draw", member.identity))
         added |= {member.key: SampledConversation(name, probability[name], None) for member in ordered[:number]}
-        waiting |= {member.key: Waiting(name, probability[name]) for member in ordered[number:]}
+        waiting |= {member.key: NotDrawn(name, probability[name]) for member in ordered[number:]}
     drawn = {key: entry._replace(probability=probability[entry.stratum]) for key, entry in before.drawn.items()}
     names = {candidate.key: candidate.identity for candidate in everybody}
     return Draw(drawn | _split(added, names, certify, seed), waiting)
@@ -298,7 +298,7 @@ def extend_sample(study: Study, instrument: Instrument, extended: str, more: int
     first = find_sample(study, extended)
     if first.instrument != instrument.id:
         raise StudyError(f"the sample {extended!r} is for {first.instrument}, not for {instrument.id}")
-    before = Draw(first.units, waiting(study, first))
+    before = Draw(first.units, not_drawn(study, first))
     design: dict[str, Any] = first.design
     frame = candidates(study, instrument, design["by"], all_flagged=design["all_flagged"])
     if len(frame) == len(before.drawn):

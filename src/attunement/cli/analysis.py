@@ -432,8 +432,8 @@ def correct(
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from attunement.datasets.base import Figures, Known, Loaded, Part
-    from attunement.datasets.base import Table as FigureTable
+    from attunement.datasets.base import Dataset, LoadedDataset, Part, PublishedFigures
+    from attunement.datasets.base import FigureTable as FigureTable
 
 _STOPPED = (2, 130)
 """Exit codes of a run after which nothing else should follow: it could not run, or it was interrupted."""
@@ -478,16 +478,16 @@ def bench(
 
     Example: attune bench kumar2025 --from replication-data --judge openai:gpt-5.2
     """
-    from attunement.datasets.catalogue import SETS, known
-    from attunement.datasets.save import keep
+    from attunement.datasets.catalogue import DATASETS, find_dataset
+    from attunement.datasets.save import save_dataset
     from attunement.errors import InputError
     from attunement.reports.terminal import line, open_console
     from attunement.store import Study
 
     if name is None:
-        _print_sets(SETS)
+        _print_sets(DATASETS)
         return
-    chosen = known(name)
+    chosen = find_dataset(name)
     if folder is None:
         raise InputError(f"say with --from where the data of {name} lie; they are to be had at: {chosen.where}")
     loaded = chosen.read(folder)
@@ -496,7 +496,7 @@ def bench(
         raise InputError(f"{name} has no text here, so no judge can be asked about it; leave out --judge")
     place = study or f"{name}.study.db"
     with Study(place, create=True) as opened:
-        kept = keep(loaded, opened)
+        kept = save_dataset(loaded, opened)
         said = [_loaded(loaded, kept.conversations, kept.new_ratings, opened.place), *_notes(loaded)]
     console = open_console()
     for sentence in said:
@@ -507,7 +507,7 @@ def bench(
     raise typer.Exit(code)
 
 
-def _loaded(loaded: "Loaded", conversations: int, new: int, place: str) -> str:
+def _loaded(loaded: "LoadedDataset", conversations: int, new: int, place: str) -> str:
     from attunement.ratings import RaterKind
 
     counts = loaded.counts()
@@ -518,7 +518,7 @@ def _loaded(loaded: "Loaded", conversations: int, new: int, place: str) -> str:
     )
 
 
-def _notes(loaded: "Loaded") -> Iterator[str]:
+def _notes(loaded: "LoadedDataset") -> Iterator[str]:
     yield from loaded.notes
     if refused := loaded.refused():
         most = "; ".join(f"{what} ({count:,} times)" for what, count in refused.most_common(5))
@@ -572,7 +572,7 @@ def _ask(
     return worst
 
 
-def _agree(place: str, loaded: "Loaded", *, full: bool) -> None:
+def _agree(place: str, loaded: "LoadedDataset", *, full: bool) -> None:
     """The agreement of everybody who rated, part by part, with the command that gives it again."""
     from attunement.store import shown_place
 
@@ -585,7 +585,7 @@ def _agree(place: str, loaded: "Loaded", *, full: bool) -> None:
         agree(place, part.instrument.id, people=[loaded.people] if loaded.people else None, full=full)
 
 
-def _print_sets(sets: "Sequence[Known]") -> None:
+def _print_sets(sets: "Sequence[Dataset]") -> None:
     from rich.table import Table
 
     from attunement.reports.terminal import line, open_console
@@ -600,7 +600,7 @@ def _print_sets(sets: "Sequence[Known]") -> None:
     console.print(line("\nGet a set yourself, then: attune bench NAME --from FOLDER"))
 
 
-def _print_figures(figures: "Figures", *, full: bool) -> None:
+def _print_figures(figures: "PublishedFigures", *, full: bool) -> None:
     from attunement.reports.terminal import line, open_console
 
     console = open_console()

@@ -208,7 +208,7 @@ def delete(
         if len(found) > 1:
             names = ", ".join(str(kept.conversation.identity) for kept in found)
             raise StudyError(f"{conversation!r} may mean {names}: say which, as system/id; nothing was deleted")
-        gone = opened.forget(found[0].key)
+        gone = opened.delete(found[0].key)
     ratings = "1 rating" if gone == 1 else f"{gone:,} ratings"
     typer.echo(f"Deleted {found[0].conversation.identity} with {ratings}.")
 
@@ -273,9 +273,9 @@ def export(
         if what == "ratings":
             scored, rows = None, export.ratings(opened)
         elif what == "practice":
-            scored, rows = None, samples.practice(opened)
+            scored, rows = None, samples.practice_answers(opened)
         elif what == "events":
-            scored, rows = None, audit_log.trail(opened)
+            scored, rows = None, audit_log.audit_events(opened)
         else:
             scored = chosen_instrument(opened, instrument)
             rows = export.scorecards(opened, scored)
@@ -299,7 +299,7 @@ _ROWS_AT_ONCE = {
 
 
 if TYPE_CHECKING:
-    from attunement.store.import_ratings import Report
+    from attunement.store.import_ratings import ImportResult
 
 
 def import_(
@@ -380,7 +380,7 @@ def import_(
     from attunement.instruments.lint import checked
     from attunement.ratings import RaterKind
     from attunement.store import Study
-    from attunement.store.import_ratings import Absent, Columns, ImportOptions, check, keep
+    from attunement.store.import_ratings import AbsentPolicy, Columns, ImportOptions, check_import, save_import
 
     if blind is not None and kind != "person" and not person:
         raise InputError("--blind is about people: say with --kind person or --person who is one")
@@ -408,17 +408,17 @@ def import_(
     # A study that is not there is made only once everything is known to fit.
     if "://" in study or Path(study).exists():
         with Study(study, create=True) as opened:
-            report = keep(check(files, talk, main, wishes, study=opened), opened, Absent(absent))
+            report = save_import(check_import(files, talk, main, wishes, study=opened), opened, AbsentPolicy(absent))
             place = opened.place
     else:
-        fitting = check(files, talk, main, wishes)
+        fitting = check_import(files, talk, main, wishes)
         with Study(study, create=True) as opened:
-            report = keep(fitting, opened, Absent(absent))
+            report = save_import(fitting, opened, AbsentPolicy(absent))
             place = opened.place
     typer.echo("\n".join(_sentences(report, place, excused=absent == "not-due")))
 
 
-def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
+def _sentences(report: "ImportResult", place: str, *, excused: bool) -> Iterator[str]:
     checked = report.checked
     raters = ", ".join(rater.name for rater in report.raters.values())
     yield (
@@ -439,7 +439,7 @@ def _sentences(report: "Report", place: str, *, excused: bool) -> Iterator[str]:
         yield f"Without any answer: {pluralize(report.unanswered.count, 'conversation')}. {report.unanswered}."
 
 
-def _absent(report: "Report", *, excused: bool) -> Iterator[str]:
+def _absent(report: "ImportResult", *, excused: bool) -> Iterator[str]:
     count = report.absent.total()
     by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
     yield f"Absent: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."

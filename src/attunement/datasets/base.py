@@ -23,11 +23,11 @@ from attunement.instruments import Instrument
 from attunement.instruments.model import Anchor, Criteria, GateItem, Item, Prompt, Scores
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 
-WORDLESS = (Turn("", ""),)
+NO_TEXT = (Turn("", ""),)
 """What stands for a talk whose words are not in the set: one exchange that was rated and cannot be read."""
 
 
-class Who(NamedTuple):
+class DatasetRater(NamedTuple):
     """A rater of the set: a person with what is known of them, or a model whose answers came with the set."""
 
     name: str
@@ -35,7 +35,7 @@ class Who(NamedTuple):
     settings: dict[str, Any]
 
 
-class Answer(NamedTuple):
+class DatasetAnswer(NamedTuple):
     """One rater's outcome for one item of one conversation, or of one turn in it."""
 
     conversation: Identity
@@ -56,7 +56,7 @@ class Part:
     title: str
     instrument: Instrument
     conversations: Sequence[Conversation]
-    answers: Sequence[Answer]
+    answers: Sequence[DatasetAnswer]
 
     @property
     def has_text(self) -> bool:
@@ -64,7 +64,7 @@ class Part:
         return any(turn.assistant for conversation in self.conversations for turn in conversation.turns)
 
 
-class Table(NamedTuple):
+class FigureTable(NamedTuple):
     """Figures to be shown: a title, the names of the columns, rows of text, and what is to be said about them."""
 
     title: str
@@ -73,7 +73,7 @@ class Table(NamedTuple):
     remarks: Sequence[str] = ()
 
 
-class Count(NamedTuple):
+class MatchCount(NamedTuple):
     """How many of the published figures came out."""
 
     what: str
@@ -85,24 +85,24 @@ class Count(NamedTuple):
 
 
 @dataclass
-class Figures:
+class PublishedFigures:
     """The published figures beside ours."""
 
-    tables: list[Table] = field(default_factory=list[Table])
-    details: list[Table] = field(default_factory=list[Table])
+    tables: list[FigureTable] = field(default_factory=list[FigureTable])
+    details: list[FigureTable] = field(default_factory=list[FigureTable])
     """Long tables, shown only on request."""
-    counts: list[Count] = field(default_factory=list[Count])
+    counts: list[MatchCount] = field(default_factory=list[MatchCount])
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedDataset:
     """A data set as it was read."""
 
     parts: Sequence[Part]
-    raters: Sequence[Who]
+    raters: Sequence[DatasetRater]
     notes: Sequence[str]
     """What a user must know of it: what is absent, what was refused and how often."""
-    figures: Callable[[], Figures]
+    figures: Callable[[], PublishedFigures]
     """Computes the published figures again, from what stands in the files."""
     people: str | None = None
     """Whom judges are held against, where not everybody who rated is meant: a word that is known of them."""
@@ -117,7 +117,7 @@ class Loaded:
         return Counter(answer.detail for part in self.parts for answer in part.answers if answer.detail)
 
 
-class Known(NamedTuple):
+class Dataset(NamedTuple):
     """A data set that `attune bench` can read."""
 
     name: str
@@ -128,7 +128,7 @@ class Known(NamedTuple):
     """The public repository, or what the folder must hold."""
     shows: str
     """What it can tell about a judge."""
-    read: Callable[[Path], Loaded]
+    read: Callable[[Path], LoadedDataset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Row:
         return self.cells[column].strip()
 
 
-def needed(path: Path, what: str) -> Path:
+def require_file(path: Path, what: str) -> Path:
     """The path, which must exist.
 
     Raises:
@@ -154,7 +154,7 @@ def needed(path: Path, what: str) -> Path:
     return path
 
 
-def some_folder(path: Path, hint: str) -> Path:
+def require_folder(path: Path, hint: str) -> Path:
     """The folder that the user named.
 
     Raises:
@@ -166,7 +166,7 @@ def some_folder(path: Path, hint: str) -> Path:
     return path
 
 
-def text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a file.
 
     Raises:
@@ -180,13 +180,13 @@ def text(path: Path) -> str:
         raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
 
 
-def table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
+def read_table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
     """The rows of a CSV file that has at least these columns, in any order.
 
     Raises:
         InputError: The file is absent, is no CSV in UTF-8, lacks a column, or has no row.
     """
-    needed(path, what)
+    require_file(path, what)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, strict=True)

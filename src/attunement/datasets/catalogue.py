@@ -1,11 +1,11 @@
 """Which data sets can be read, and where is each to be had?"""
 
 from attunement.datasets import empathy_judge, kumar, long_table, mentalalign, moore, vera
-from attunement.datasets.base import Known
+from attunement.datasets.base import Dataset
 from attunement.errors import InputError
 
-SETS = (
-    Known(
+DATASETS = (
+    Dataset(
         "kumar2025",
         "200 supportive conversations in four sets, 21 dimensions",
         "3 experts; crowd; 3 LLMs",
@@ -14,7 +14,7 @@ SETS = (
         "whether a judge rates empathy as experts do; text for 150 of the 200",
         kumar.read,
     ),
-    Known(
+    Dataset(
         "vera-mh",
         "chats with a simulated person at risk, 5 safety dimensions and the risk level",
         "6 clinicians, 3 a chat",
@@ -23,7 +23,7 @@ SETS = (
         "whether a judge sees what clinicians call harmful; with text",
         vera.read,
     ),
-    Known(
+    Dataset(
         "moore2025",
         "350 replies to probes with mania, delusions, compulsion or suicidal thoughts",
         "2 annotators, 98 replies by both; gpt-4o",
@@ -32,7 +32,7 @@ SETS = (
         "how many inappropriate replies a judge misses; with text",
         moore.read,
     ),
-    Known(
+    Dataset(
         "mentalalign",
         "1,000 contexts x 10 systems x 7 attributes",
         "1 expert score a cell; 4 LLM judges",
@@ -41,7 +41,7 @@ SETS = (
         "how ranking systems differs from rating replies; no text, so no judge can be asked",
         mentalalign.read,
     ),
-    Known(
+    Dataset(
         "empathy-judge",
         "600 replies of 3 systems, scored three times by one LLM on emotion, validation, helpfulness, safety, overall",
         "none",
@@ -50,7 +50,7 @@ SETS = (
         "how constant a judge is; with text",
         empathy_judge.read,
     ),
-    Known(
+    Dataset(
         "table",
         "any long table of ratings: conversation, rater, item, value",
         "yours",
@@ -62,13 +62,13 @@ SETS = (
 )
 
 
-def known(name: str) -> Known:
+def find_dataset(name: str) -> Dataset:
     """The data set with this name.
 
     Raises:
         InputError: There is none; the message names those there are.
     """
-    for entry in SETS:
+    for entry in DATASETS:
         if entry.name == name:
             return entry
-    raise InputError(f"there is no data set {name!r}; there are {', '.join(entry.name for entry in SETS)}")
+    raise InputError(f"there is no data set {name!r}; there are {', '.join(entry.name for entry in DATASETS)}")

@@ -11,7 +11,17 @@ from typing import Any, cast
 
 from attunement.conversations import Conversation, Identity, Turn
 from attunement.datasets import base
-from attunement.datasets.base import Answer, Count, Figures, Loaded, Part, Table, Who, some_folder, text
+from attunement.datasets.base import (
+    DatasetAnswer,
+    DatasetRater,
+    FigureTable,
+    LoadedDataset,
+    MatchCount,
+    Part,
+    PublishedFigures,
+    read_text,
+    require_folder,
+)
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.instruments.loader import load
@@ -26,20 +36,20 @@ _OVERALL = "overall"
 _PUBLISHED = {"emotion": "0.942", "validation": "0.936", "helpfulness": "0.956", "safety": "0.911", _OVERALL: "0.899"}
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read all pairs of files in the folder.
 
     Raises:
         InputError: There is no such pair, or a record is not as expected.
     """
-    some_folder(folder, _HINT)
+    require_folder(folder, _HINT)
     judged = sorted(folder.glob(f"*{_END}"))
     if not judged:
         raise InputError(f"{folder} has no file *{_END}: {_HINT}")
     instrument = load("empathy-v2")
     conversations: dict[Identity, Conversation] = {}
-    raters: dict[str, Who] = {}
-    answers: list[Answer] = []
+    raters: dict[str, DatasetRater] = {}
+    answers: list[DatasetAnswer] = []
     for path in judged:
         replies = path.with_name(path.name.removesuffix(_END) + ".jsonl")
         for place, record in _records(replies, ["id", "model", "user_statement", "response"]):
@@ -57,22 +67,22 @@ def read(folder: Path) -> Loaded:
                 raise InputError(f"{place}: {identity} was scored, but its reply is not in {replies.name}")
             name = str(record["judge_model"])
             settings = {"imported_from": "empathy-judge", "temperature": record.get("judge_temp")}
-            raters.setdefault(name, Who(name, RaterKind.MODEL, settings))
+            raters.setdefault(name, DatasetRater(name, RaterKind.MODEL, settings))
             answers += _answers(identity, name, record, place, instrument=instrument)
     part = Part("Empathy in a single reply", instrument, list(conversations.values()), answers)
     notes = ["No person rated anything in this set: it shows how constant a judge is, not whether it is right."]
-    return Loaded([part], list(raters.values()), notes, lambda: _figures(answers))
+    return LoadedDataset([part], list(raters.values()), notes, lambda: _figures(answers))
 
 
 def _answers(
     identity: Identity, rater: str, record: dict[str, Any], place: str, *, instrument: Instrument
-) -> Iterator[Answer]:
+) -> Iterator[DatasetAnswer]:
     given = {**record["scores"], _OVERALL: record[_OVERALL]}
     if missing := [item for item in (*_ITEMS, _OVERALL) if item not in given]:
         raise InputError(f"{place}: there is no score for {missing[0]!r}")
     for item in (*_ITEMS, _OVERALL):
         outcome, detail = base.on_scale(str(given[item]), instrument)
-        yield Answer(
+        yield DatasetAnswer(
             identity,
             item,
             rater,
@@ -87,7 +97,7 @@ def _answers(
 def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     if not path.exists():
         raise InputError(f"{path} is not there: {_HINT}")
-    for number, line in enumerate(text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         place = f"{path}, line {number}"
         try:
             record: Any = json.loads(line)
@@ -98,7 +108,7 @@ def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, A
         yield place, cast(dict[str, Any], record)
 
 
-def _figures(answers: Sequence[Answer]) -> Figures:
+def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
     body: list[list[str]] = []
     for item, published in _PUBLISHED.items():
         used = [answer for answer in answers if answer.item == item and answer.outcome.state is State.VALUE]
@@ -110,14 +120,14 @@ def _figures(answers: Sequence[Answer]) -> Figures:
         result = alpha(values)
         ours = f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
         body.append([item, str(len(values)), str(values.shape[1]), ours, published])
-    return Figures(
+    return PublishedFigures(
         tables=[
-            Table(
+            FigureTable(
                 "The judge with itself: ordinal alpha over repeats",
                 ["item", "replies", "repeats", "ours", "known"],
                 body,
                 ["A judge that always says the same is constant and may still be wrong."],
             )
         ],
-        counts=[Count("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],
+        counts=[MatchCount("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],
     )

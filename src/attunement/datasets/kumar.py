@@ -20,19 +20,19 @@ from attunement.conversations import Conversation, Identity, Origin
 from attunement.conversations.messages import Side, weave
 from attunement.datasets import base
 from attunement.datasets.base import (
-    WORDLESS,
-    Answer,
-    Count,
-    Figures,
-    Loaded,
+    NO_TEXT,
+    DatasetAnswer,
+    DatasetRater,
+    FigureTable,
+    LoadedDataset,
+    MatchCount,
     Part,
+    PublishedFigures,
     Row,
-    Table,
-    Who,
     by_key,
     number,
-    some_folder,
-    table,
+    read_table,
+    require_folder,
 )
 from attunement.errors import InputError
 from attunement.instruments import Instrument
@@ -85,7 +85,7 @@ class _Cells:
         return float(np.mean([self.value(where, pair) for pair in pairs]))
 
 
-def figures(ratings: Mapping[str, Ratings], published: Sequence[Row]) -> Figures:
+def figures(ratings: Mapping[str, Ratings], published: Sequence[Row]) -> PublishedFigures:
     """All figures of the paper that rest on kappa, beside ours.
 
     Raises:
@@ -93,12 +93,12 @@ def figures(ratings: Mapping[str, Ratings], published: Sequence[Row]) -> Figures
     """
     cells = _Cells(ratings, published)
     rows = [_Published(row, cells) for row in published]
-    return Figures(
+    return PublishedFigures(
         tables=[_beside(rows, cells), _alphas(cells), _weights(rows, cells), _median(cells)],
         details=[_each(rows)],
         counts=[
-            Count("p-values as published", sum(row.same_p for row in rows), len(rows)),
-            Count("kappas as published", sum(row.same_kappa for row in rows), len(rows)),
+            MatchCount("p-values as published", sum(row.same_p for row in rows), len(rows)),
+            MatchCount("kappas as published", sum(row.same_kappa for row in rows), len(rows)),
         ],
     )
 
@@ -127,7 +127,7 @@ class _Published:
         return self.our_p == self.p
 
 
-def _beside(rows: Sequence[_Published], cells: _Cells) -> Table:
+def _beside(rows: Sequence[_Published], cells: _Cells) -> FigureTable:
     found = {(*row.where, row.pair): f"{_short(row.our_kappa)} {_short(row.kappa)}" for row in rows}
     body = [
         [dimension, *(found.get((name, dimension, pair), "") for pair in PAIRS)]
@@ -141,7 +141,7 @@ def _beside(rows: Sequence[_Published], cells: _Cells) -> Table:
         ours = np.median([float(row.our_kappa) for row in here if row.our_kappa != "none"] or [np.nan])
         theirs = np.median([float(row.kappa) for row in here] or [np.nan])
         medians.append(f"{_short(f'{ours:.2f}')} {_short(f'{theirs:.2f}')}")
-    return Table(
+    return FigureTable(
         "Quadratic kappa on ranks: ours, then the published figure",
         ["dimension", "med-LLM", "med-crd", "LLM-crd", "e1-e2", "e2-e3", "e3-e1"],
         [*body, medians],
@@ -153,8 +153,8 @@ def _short(figure: str) -> str:
     return figure.replace("0.", ".", 1) if figure.startswith(("0.", "-0.")) else figure
 
 
-def _each(rows: Sequence[_Published]) -> Table:
-    return Table(
+def _each(rows: Sequence[_Published]) -> FigureTable:
+    return FigureTable(
         "Each published kappa and p-value",
         ["set", "dimension", "pair", "kappa", "published", "p", "published"],
         [[*row.where, "-".join(row.pair), row.our_kappa, row.kappa, row.our_p, row.p] for row in rows],
@@ -162,7 +162,7 @@ def _each(rows: Sequence[_Published]) -> Table:
     )
 
 
-def _alphas(cells: _Cells) -> Table:
+def _alphas(cells: _Cells) -> FigureTable:
     levels = ("interval", "ordinal")
     body: list[list[str]] = []
     for level in levels:
@@ -173,7 +173,7 @@ def _alphas(cells: _Cells) -> Table:
                 values.append(result.value)
         figures = (np.mean(values), min(values), max(values)) if values else (np.nan,) * 3
         body.append([f"{level} alpha", f"{len(values)}", *(f"{figure:.3f}" for figure in figures)])
-    return Table(
+    return FigureTable(
         "The three experts with each other",
         ["", "dimensions", "mean", "lowest", "highest"],
         body,
@@ -181,11 +181,11 @@ def _alphas(cells: _Cells) -> Table:
     )
 
 
-def _weights(rows: Sequence[_Published], cells: _Cells) -> Table:
+def _weights(rows: Sequence[_Published], cells: _Cells) -> FigureTable:
     moves = [(abs(cells.value(row.where, row.pair) - cells.value(row.where, row.pair, "values")), row) for row in rows]
     moved = sum(move > _MOVED for move, _ in moves)
     most = sorted((entry for entry in moves if entry[0] > 0), key=lambda entry: -entry[0])[:3]
-    return Table(
+    return FigureTable(
         "Weights on ranks or on values",
         ["dimension", "pair", "on ranks", "on values", "difference"],
         [
@@ -202,7 +202,7 @@ def _weights(rows: Sequence[_Published], cells: _Cells) -> Table:
     )
 
 
-def _median(cells: _Cells) -> Table:
+def _median(cells: _Cells) -> FigureTable:
     """Where the LLM seems to agree with the experts better than they do with each other, or not, and why."""
     flips: list[list[str]] = []
     closer: list[float] = []
@@ -217,7 +217,7 @@ def _median(cells: _Cells) -> Table:
         # At the two digits that are printed: what a reader of the table would conclude.
         if (float(shown[1]) > float(shown[0])) != (float(shown[2]) > float(shown[0])):
             flips.append([where[1], *shown])
-    return Table(
+    return FigureTable(
         "Held against the median of the experts, or against each of them as they are held against each other",
         ["dimension", "expert-expert", "LLM-median", "LLM-each expert"],
         flips,
@@ -340,18 +340,18 @@ _SETS = (
 )
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read a clone of the repository, or a copy of its folders `annotations` and `original_data`.
 
     Raises:
         InputError: A file or a column is missing, or a conversation is rated in one file and not in another.
     """
-    some_folder(folder, _HINT)
-    some_folder(folder / "annotations", _HINT)
+    require_folder(folder, _HINT)
+    require_folder(folder / "annotations", _HINT)
     parts: list[Part] = []
     ratings: dict[str, Ratings] = {}
-    raters = [Who(expert, RaterKind.PERSON, _known("expert")) for expert in EXPERTS]
-    raters += [Who(name, RaterKind.MODEL, {"imported_from": "kumar2025"}) for name in MODELS.values()]
+    raters = [DatasetRater(expert, RaterKind.PERSON, _known("expert")) for expert in EXPERTS]
+    raters += [DatasetRater(name, RaterKind.MODEL, {"imported_from": "kumar2025"}) for name in MODELS.values()]
     averages = 0
     for chosen in _SETS:
         instrument = base.scores(
@@ -376,7 +376,7 @@ def read(folder: Path) -> Loaded:
         raters += [who for who in people if who.name not in {known.name for known in raters}]
         parts.append(Part(chosen.name, instrument, conversations, [*answers, *crowd]))
         ratings[chosen.name] = _ratings(given, chosen)
-    published = table(
+    published = read_table(
         folder / "annotations" / "table_kappa.csv",
         ["Dataset", "Dimension", "Annotator Pair", "Weighted Cohen's Kappa", "Kappa P-value"],
         "the published kappas stand in it",
@@ -386,7 +386,7 @@ def read(folder: Path) -> Loaded:
         f"{averages:,} averages over the crowd are no answers on the scale: they are not loaded as ratings, and only "
         "enter the published figures. Raters called crowd are single people, or one released label (EPITOME).",
     ]
-    return Loaded(parts, raters, notes, lambda: figures(ratings, published), people="expert")
+    return LoadedDataset(parts, raters, notes, lambda: figures(ratings, published), people="expert")
 
 
 def _known(role: str, **more: str) -> dict[str, str]:
@@ -403,7 +403,7 @@ def _given(folder: Path, chosen: _Set) -> dict[str, dict[tuple[str, ...], Row]]:
     found: dict[str, dict[tuple[str, ...], Row]] = {}
     for file in (*EXPERTS, *MODELS, CROWD):
         path = place / f"{file}_ratings.csv"
-        found[file] = by_key(table(path, [*chosen.keys, *chosen.items], f"ratings of {chosen.name}"), chosen.keys)
+        found[file] = by_key(read_table(path, [*chosen.keys, *chosen.items], f"ratings of {chosen.name}"), chosen.keys)
         if strangers := found[file].keys() ^ found["expert1"].keys():
             raise InputError(f"{path} does not have the same conversations as expert1_ratings.csv: {min(strangers)[0]}")
     return found
@@ -423,20 +423,22 @@ _FIGURE_NAMES = {"gemini": "llm"}
 """In the table of published figures `llm` is Gemini alone."""
 
 
-def _answer(row: Row, item: str, rater: str, conversation: Identity, instrument: Instrument) -> Answer:
+def _answer(row: Row, item: str, rater: str, conversation: Identity, instrument: Instrument) -> DatasetAnswer:
     outcome, detail = base.on_scale(row[item], instrument)
-    return Answer(conversation, item, rater, outcome, detail=detail)
+    return DatasetAnswer(conversation, item, rater, outcome, detail=detail)
 
 
 def _crowd(
     folder: Path, chosen: _Set, released: Mapping[tuple[str, ...], Row], instrument: Instrument
-) -> tuple[list[Who], list[Answer]]:
+) -> tuple[list[DatasetRater], list[DatasetAnswer]]:
     """What single people of the crowd said, where the folder has it."""
     original = folder / "original_data"
     match chosen.system:
         case "lend_an_ear":
             path = original / "sample_lend_an_ear_annotations.csv"
-            rows = table(path, ["user_id", "conversation_id", *chosen.items], "what the crowd said about Lend an Ear")
+            rows = read_table(
+                path, ["user_id", "conversation_id", *chosen.items], "what the crowd said about Lend an Ear"
+            )
             names = {row["user_id"]: f"crowd {row['user_id'][:8]}" for row in rows}
             answers = [
                 _answer(row, item, names[row["user_id"]], Identity(chosen.system, row["conversation_id"]), instrument)
@@ -445,11 +447,11 @@ def _crowd(
                 for item in chosen.items
                 if row[item]
             ]
-            return [Who(name, RaterKind.PERSON, _known("crowd")) for name in names.values()], answers
+            return [DatasetRater(name, RaterKind.PERSON, _known("crowd")) for name in names.values()], answers
         case "empathetic_dialogues":
             rows = _first_rows(folder, chosen, [f"{item}{side}" for item in chosen.items for side in (1, 2)])
             answers = [
-                Answer(
+                DatasetAnswer(
                     Identity(chosen.system, row["conv_id"]),
                     item,
                     f"crowd, side {side}",
@@ -461,7 +463,7 @@ def _crowd(
             ]
             note = "one of the two who talked, another person in each conversation"
             return [
-                Who(f"crowd, side {side}", RaterKind.PERSON, _known("crowd", note=note)) for side in (1, 2)
+                DatasetRater(f"crowd, side {side}", RaterKind.PERSON, _known("crowd", note=note)) for side in (1, 2)
             ], answers
         case "epitome":
             answers = [
@@ -470,7 +472,7 @@ def _crowd(
                 for item in chosen.items
             ]
             note = "the one label that was released; who gave it is not told"
-            return [Who("crowd, one label", RaterKind.PERSON, _known("crowd", note=note))], answers
+            return [DatasetRater("crowd, one label", RaterKind.PERSON, _known("crowd", note=note))], answers
         case _:
             return [], []
 
@@ -479,7 +481,7 @@ def _first_rows(folder: Path, chosen: _Set, more: Sequence[str] = ()) -> dict[st
     """For Empathetic Dialogues, where each utterance has a row: the first one of each conversation."""
     path = folder / "original_data" / "sample_empatheticdialogues.csv"
     found: dict[str, Row] = {}
-    for row in table(path, ["conv_id", "context", "full_conversation", *more], f"the text of {chosen.name}"):
+    for row in read_table(path, ["conv_id", "context", "full_conversation", *more], f"the text of {chosen.name}"):
         found.setdefault(row["conv_id"], row)
     return found
 
@@ -507,7 +509,7 @@ def _empathetic_dialogues(folder: Path, chosen: _Set, rated: Mapping[tuple[str, 
 
 def _epitome(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
     path = folder / "original_data" / "sample_epitome.csv"
-    rows = table(path, ["sp_id", "seeker_post", "response_post"], "the text of EPITOME")
+    rows = read_table(path, ["sp_id", "seeker_post", "response_post"], "the text of EPITOME")
     found = {
         row["sp_id"]: Conversation(
             id=row["sp_id"],
@@ -522,7 +524,7 @@ def _epitome(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -
 
 def _lend_an_ear(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
     path = folder / "original_data" / "sample_lend_an_ear_conversations.csv"
-    rows = table(path, ["conversation_id", "full_conversation"], "the text of Lend an Ear")
+    rows = read_table(path, ["conversation_id", "full_conversation"], "the text of Lend an Ear")
     found = {
         row["conversation_id"]: _conversation(chosen, row["conversation_id"], row["full_conversation"], row)
         for row in rows
@@ -531,7 +533,7 @@ def _lend_an_ear(folder: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row
 
 
 def _perceived_empathy(_: Path, chosen: _Set, rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:
-    return [Conversation(id=id, system=chosen.system, turns=WORDLESS) for (id,) in rated]
+    return [Conversation(id=id, system=chosen.system, turns=NO_TEXT) for (id,) in rated]
 
 
 def _those_rated(found: Mapping[str, Conversation], rated: Mapping[tuple[str, ...], Row]) -> list[Conversation]:

@@ -14,11 +14,11 @@ from attunement.conversations.messages import BadRecord
 from attunement.conversations.reader import ReadOptions
 from attunement.conversations.reader import read as read_conversations
 from attunement.datasets import base
-from attunement.datasets.base import WORDLESS, Answer, Figures, Loaded, Part, Who
+from attunement.datasets.base import NO_TEXT, DatasetAnswer, DatasetRater, LoadedDataset, Part, PublishedFigures
 from attunement.errors import InputError
 from attunement.instruments.model import Criteria, Scores
 from attunement.ratings import Outcome, RaterKind
-from attunement.store.import_files import Columns, find, rows
+from attunement.store.import_files import Columns, find_columns, read_rows
 
 _KINDS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _HINT = (
@@ -44,7 +44,7 @@ class _Cell(NamedTuple):
     repeat: int
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read a table of ratings, and the conversations beside it if there are any.
 
     Raises:
@@ -70,13 +70,13 @@ def read(folder: Path) -> Loaded:
             parts.append(_part(path, items, chosen, conversations, unit, numeric=numeric))
     raters = _raters(cells, path)
     notes = [] if talk else ["There is no text beside the table: ratings are loaded, and no judge can be asked."]
-    return Loaded(parts, list(raters.values()), notes, Figures)
+    return LoadedDataset(parts, list(raters.values()), notes, PublishedFigures)
 
 
-def _raters(cells: Sequence[_Cell], path: Path) -> dict[str, Who]:
-    found: dict[str, Who] = {}
+def _raters(cells: Sequence[_Cell], path: Path) -> dict[str, DatasetRater]:
+    found: dict[str, DatasetRater] = {}
     for cell in cells:
-        who = found.setdefault(cell.rater, Who(cell.rater, cell.kind, {"imported_from": path.name}))
+        who = found.setdefault(cell.rater, DatasetRater(cell.rater, cell.kind, {"imported_from": path.name}))
         if who.kind is not cell.kind:
             raise InputError(
                 f"{cell.place}: {cell.rater} is a {cell.kind} here and a {who.kind} before; give them two names"
@@ -109,7 +109,9 @@ def _part(
     name = f"table-{'scores' if numeric else 'criteria'}"
     instrument = base.generated(name, f"{path.stem}: {title}", items, scale, unit)
     answers = [
-        Answer(cell.identity, cell.item, cell.rater, _outcome(cell.value, numeric=numeric), cell.repeat, cell.turn)
+        DatasetAnswer(
+            cell.identity, cell.item, cell.rater, _outcome(cell.value, numeric=numeric), cell.repeat, cell.turn
+        )
         for cell in cells
     ]
     return Part(title, instrument, [conversations[identity] for identity in _identities(cells)], answers)
@@ -164,7 +166,7 @@ def _conversations(cells: Sequence[_Cell], talk: Mapping[Identity, Conversation]
             if (cell.turn or 0) > len(talk[cell.identity].turns):
                 raise InputError(f"{cell.place}: {cell.identity} has no turn {cell.turn}")
         return {identity: talk[identity] for identity in _identities(cells)}
-    turns = WORDLESS * max(cell.turn or 1 for cell in cells)
+    turns = NO_TEXT * max(cell.turn or 1 for cell in cells)
     return {
         identity: Conversation(id=identity.id, system=identity.system, turns=turns) for identity in _identities(cells)
     }
@@ -176,7 +178,7 @@ def _cells(path: Path, talk: Mapping[Identity, Conversation]) -> list[_Cell]:
         by_id.setdefault(identity.id, []).append(identity)
     cells: list[_Cell] = []
     seen: dict[tuple[object, ...], str] = {}
-    for row in rows(path):
+    for row in read_rows(path):
         place = f"{path}, line {row.place.line}"
         if row.fields is None:
             raise InputError(f"{place}: {row.reason}")
@@ -199,7 +201,7 @@ def _cells(path: Path, talk: Mapping[Identity, Conversation]) -> list[_Cell]:
 def _cell(fields: Mapping[str, Any], place: str, stem: str, by_id: Mapping[str, Sequence[Identity]]) -> _Cell | None:
     """The rating in a row; None where its value is left empty."""
     try:
-        columns = find(Columns(), tuple(fields))
+        columns = find_columns(Columns(), tuple(fields))
     except BadRecord as bad:
         raise InputError(f"{place}: {bad.reason}") from bad
     said = {what: "" if column is None else _text(fields[column]) for what, column in columns.items()}

@@ -21,7 +21,17 @@ import numpy as np
 
 from attunement.conversations import Conversation, Identity
 from attunement.datasets import base
-from attunement.datasets.base import WORDLESS, Answer, Count, Figures, Loaded, Part, Table, Who, some_folder
+from attunement.datasets.base import (
+    NO_TEXT,
+    DatasetAnswer,
+    DatasetRater,
+    FigureTable,
+    LoadedDataset,
+    MatchCount,
+    Part,
+    PublishedFigures,
+    require_folder,
+)
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind, State
 from attunement.statistics.correlation import ICC, Correlation, Model, icc, spearman
@@ -77,7 +87,9 @@ class _Line(NamedTuple):
     """ICC(C,1) and Spearman's correlation over replies."""
 
 
-def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[str], systems: Sequence[str]) -> Figures:
+def figures(
+    answers: Sequence[DatasetAnswer], refused: Refused, attributes: Sequence[str], systems: Sequence[str]
+) -> PublishedFigures:
     """The published ICCs, ours with and without what is off the scale, and both figures reply by reply."""
     scores = _scores(answers, refused, attributes, systems)
     lines = [
@@ -86,9 +98,9 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
     consistency = [abs(line.published[0] - line.with_all[0]) for line in lines]
     agreement = [abs(line.published[1] - line.with_all[1]) for line in lines]
     moved = max(lines, key=lambda line: abs(line.with_all[0] - line.on_scale[0]))
-    return Figures(
+    return PublishedFigures(
         tables=[
-            Table(
+            FigureTable(
                 "Systems and replies: the same scores give two answers",
                 ["judge", "attribute", "published", "all", "1-5", "ICC", "rho"],
                 [
@@ -113,7 +125,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
             )
         ],
         details=[
-            Table(
+            FigureTable(
                 "Absolute agreement ICC(A,1) over the means of systems",
                 ["judge", "attribute", "published", "all", "1-5"],
                 [
@@ -127,7 +139,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
             )
         ],
         counts=[
-            Count(
+            MatchCount(
                 f"ICCs over systems as published, to within {_NEAR}",
                 sum(difference < _NEAR for difference in consistency + agreement),
                 len(consistency + agreement),
@@ -137,7 +149,7 @@ def figures(answers: Sequence[Answer], refused: Refused, attributes: Sequence[st
 
 
 def _scores(
-    answers: Sequence[Answer], refused: Refused, attributes: Sequence[str], systems: Sequence[str]
+    answers: Sequence[DatasetAnswer], refused: Refused, attributes: Sequence[str], systems: Sequence[str]
 ) -> dict[str, _Scores]:
     contexts = {name: place for place, name in enumerate(dict.fromkeys(answer.conversation.id for answer in answers))}
     columns = {system: place for place, system in enumerate(systems)}
@@ -223,16 +235,16 @@ class _Cell(NamedTuple):
     """`json`, `fenced`, `mended`, or, where it holds no score, `blank` or `prose`."""
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read the five workbooks, wherever they lie below `folder`.
 
     Raises:
         InputError: A workbook or a column is missing, the rows differ between workbooks, or the package that reads
             workbooks is not installed.
     """
-    some_folder(folder, _HINT)
+    require_folder(folder, _HINT)
     conversations: dict[Identity, Conversation] = {}
-    answers: list[Answer] = []
+    answers: list[DatasetAnswer] = []
     hows: Counter[str] = Counter()
     refused: dict[tuple[Identity, str, str], float] = {}
     for rater, (file, prefix) in _FILES.items():
@@ -241,7 +253,7 @@ def read(folder: Path) -> Loaded:
             identity = Identity(system, context)
             if rater == HUMAN:
                 conversations[identity] = Conversation(
-                    id=context, system=system, turns=WORDLESS, metadata={"scenario": context}
+                    id=context, system=system, turns=NO_TEXT, metadata={"scenario": context}
                 )
             elif identity not in conversations:
                 raise InputError(f"{path}: ConvID {context} is not in {_FILES[HUMAN][0]}")
@@ -254,13 +266,13 @@ def read(folder: Path) -> Loaded:
             answers += given
     settings = {"imported_from": "mentalalign"}
     note = "one score a cell; which of the experts gave it is not told"
-    raters = [Who(HUMAN, RaterKind.PERSON, {**settings, "role": "expert", "note": note})]
-    raters += [Who(rater, RaterKind.MODEL, settings) for rater in _FILES if rater != HUMAN]
+    raters = [DatasetRater(HUMAN, RaterKind.PERSON, {**settings, "role": "expert", "note": note})]
+    raters += [DatasetRater(rater, RaterKind.MODEL, settings) for rater in _FILES if rater != HUMAN]
     part = Part("Seven attributes", INSTRUMENT, list(conversations.values()), answers)
-    return Loaded([part], raters, _notes(hows, answers), lambda: figures(answers, refused, ATTRIBUTES, SYSTEMS))
+    return LoadedDataset([part], raters, _notes(hows, answers), lambda: figures(answers, refused, ATTRIBUTES, SYSTEMS))
 
 
-def _notes(hows: Counter[str], answers: Sequence[Answer]) -> list[str]:
+def _notes(hows: Counter[str], answers: Sequence[DatasetAnswer]) -> list[str]:
     numbers = sum(answer.outcome.value is not None or bool(answer.detail) for answer in answers)
     return [
         "The replies are not in this set: ratings are loaded, and no judge can be asked.",
@@ -270,15 +282,15 @@ def _notes(hows: Counter[str], answers: Sequence[Answer]) -> list[str]:
     ]
 
 
-def _answers(identity: Identity, rater: str, cell: _Cell) -> Iterator[Answer]:
+def _answers(identity: Identity, rater: str, cell: _Cell) -> Iterator[DatasetAnswer]:
     for attribute in ATTRIBUTES:
         value = cell.scores.get(attribute)
         if value is not None:
             outcome, detail = _on_scale(value)
-            yield Answer(identity, attribute, rater, outcome, detail=detail)
+            yield DatasetAnswer(identity, attribute, rater, outcome, detail=detail)
         elif rater != HUMAN:
             # A judge was asked, so what it did not say is an ERROR; a person's blank is no answer, and no error.
-            yield Answer(identity, attribute, rater, _REFUSED if cell.how == "prose" else _MISSING)
+            yield DatasetAnswer(identity, attribute, rater, _REFUSED if cell.how == "prose" else _MISSING)
 
 
 _REFUSED, _MISSING = Outcome.failed(ErrorKind.REFUSED), Outcome.failed(ErrorKind.MISSING)

@@ -15,7 +15,19 @@ import numpy as np
 from attunement.conversations import Conversation, Identity
 from attunement.conversations.messages import Side, weave
 from attunement.datasets import base
-from attunement.datasets.base import Answer, Count, Figures, Loaded, Part, Row, Table, Who, by_key, some_folder, table
+from attunement.datasets.base import (
+    DatasetAnswer,
+    DatasetRater,
+    FigureTable,
+    LoadedDataset,
+    MatchCount,
+    Part,
+    PublishedFigures,
+    Row,
+    by_key,
+    read_table,
+    require_folder,
+)
 from attunement.instruments.model import Item
 from attunement.ratings import Outcome, RaterKind
 from attunement.statistics.kappa import Kappa, PercentAgreement, kappa, percent_agreement
@@ -61,27 +73,27 @@ INSTRUMENT = base.criteria(
 )
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read `classification_validation.csv` in a clone of the repository, or in a folder with that file alone.
 
     Raises:
         InputError: The file or a column is missing, a key stands twice, or a talk cannot be read.
     """
-    some_folder(folder, f"it should hold {FILE}")
+    require_folder(folder, f"it should hold {FILE}")
     labels = [f"{rater}{_SUFFIX}" for rater in (*_PEOPLE, _MODEL)]
     needs = ["key", "condition", "interjection", "model_response", "verification_prompt", "verification_correct"]
-    rows = table(folder / FILE, [*needs, *labels], "the labels of Moore et al. stand in it")
+    rows = read_table(folder / FILE, [*needs, *labels], "the labels of Moore et al. stand in it")
     by_key(rows, ["key"])
     settings = {"imported_from": "moore2025"}
-    raters = [Who(name, RaterKind.PERSON, {**settings, "role": "annotator"}) for name in _PEOPLE]
-    raters.append(Who(_MODEL, RaterKind.MODEL, settings))
+    raters = [DatasetRater(name, RaterKind.PERSON, {**settings, "role": "annotator"}) for name in _PEOPLE]
+    raters.append(DatasetRater(_MODEL, RaterKind.MODEL, settings))
     answers = [_answer(row, rater) for row in rows for rater in (*_PEOPLE, _MODEL) if row[f"{rater}{_SUFFIX}"]]
     part = Part("Appropriate replies", INSTRUMENT, [_conversation(row) for row in rows], answers)
     notes = [
         "The talk before a probe is not in this file: a judge reads the probe and the reply.",
         "YES means that the label is the one the file calls correct, whatever the question was.",
     ]
-    return Loaded([part], raters, notes, lambda: _figures(rows))
+    return LoadedDataset([part], raters, notes, lambda: _figures(rows))
 
 
 def _conversation(row: Row) -> Conversation:
@@ -104,17 +116,17 @@ def _probe(text: str) -> list[tuple[Side, str]]:
     return [(Side.ASSISTANT if at % 2 else Side.USER, message) for at, message in enumerate(messages)]
 
 
-def _answer(row: Row, rater: str) -> Answer:
+def _answer(row: Row, rater: str) -> DatasetAnswer:
     label = row[f"{rater}{_SUFFIX}"].lower()  # one annotator wrote 'Yes', the other 'yes'
     where = Identity(SYSTEM, row["key"])
     if label not in {"yes", "no"}:
         outcome, detail = base.refused(label)
-        return Answer(where, APPROPRIATE, rater, outcome, detail=detail)
+        return DatasetAnswer(where, APPROPRIATE, rater, outcome, detail=detail)
     right = label == row["verification_correct"].lower()
-    return Answer(where, APPROPRIATE, rater, Outcome.of("YES" if right else "NO"))
+    return DatasetAnswer(where, APPROPRIATE, rater, Outcome.of("YES" if right else "NO"))
 
 
-def _figures(rows: Sequence[Row]) -> Figures:
+def _figures(rows: Sequence[Row]) -> PublishedFigures:
     body: list[list[str]] = []
     same = 0
     for pair, published in _PUBLISHED.items():
@@ -128,20 +140,20 @@ def _figures(rows: Sequence[Row]) -> Figures:
         same += sum(mine == theirs for mine, theirs in zip(ours, published, strict=True))
         units = str(agreed.units) if isinstance(agreed, Kappa) else "0"
         body.append([" - ".join(pair), units, ours[0], published[0], ours[1], published[1]])
-    return Figures(
+    return PublishedFigures(
         tables=[
-            Table(
+            FigureTable(
                 "Labels as they stand in the file",
                 ["pair", "replies", "agree", "published", "kappa", "published"],
                 body,
             ),
             _missed(rows),
         ],
-        counts=[Count("figures as published", same, 2 * len(_PUBLISHED))],
+        counts=[MatchCount("figures as published", same, 2 * len(_PUBLISHED))],
     )
 
 
-def _missed(rows: Sequence[Row]) -> Table:
+def _missed(rows: Sequence[Row]) -> FigureTable:
     """The inappropriate replies, which is what a judge is for."""
     kept = [
         (
@@ -153,7 +165,7 @@ def _missed(rows: Sequence[Row]) -> Table:
     ]
     found = np.array(kept, dtype=bool).reshape(-1, 2)
     bad, called = ~found[:, 0], ~found[:, 1]
-    return Table(
+    return FigureTable(
         "Inappropriate replies, as annotator_1 saw them",
         ["", "replies", f"missed by {_MODEL}", "false alarms"],
         [["inappropriate", str(bad.sum()), str((bad & ~called).sum()), str((called & ~bad).sum())]],

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection, Table, bindparam, select
 
 from attunement.conversations import Conversation, Identity, Responses, UnitKind
-from attunement.datasets.base import Answer, Loaded, Part
+from attunement.datasets.base import DatasetAnswer, LoadedDataset, Part
 from attunement.ratings import Rating
 from attunement.store import Rater, Study, schema
 from attunement.store.rows import conversation_row, identity_hash, insert_into, rating_row
@@ -24,7 +24,7 @@ _BATCH = 2000
 _MANY = 500
 
 
-class Kept(NamedTuple):
+class SavedDataset(NamedTuple):
     """What loading did."""
 
     conversations: int
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     new_ratings: int
 
 
-def keep(loaded: Loaded, study: Study) -> Kept:
+def save_dataset(loaded: LoadedDataset, study: Study) -> SavedDataset:
     """Keep the whole set in `study`.
 
     Raises:
@@ -44,11 +44,11 @@ def keep(loaded: Loaded, study: Study) -> Kept:
     for part in loaded.parts:
         study.save_instrument(part.instrument)
         if part.instrument.unit is UnitKind.RESPONSE:
-            study.note_responses(part.instrument.id, Responses.ALL)
+            study.save_responses(part.instrument.id, Responses.ALL)
     with study.writing() as connection:
         keys = _keep_conversations(connection, conversations)
         new = sum(_keep_ratings(connection, part, keys, raters) for part in loaded.parts)
-    return Kept(len(keys), sum(len(part.answers) for part in loaded.parts), new)
+    return SavedDataset(len(keys), sum(len(part.answers) for part in loaded.parts), new)
 
 
 def _keep_conversations(connection: Connection, conversations: Sequence[Conversation]) -> dict[Identity, int]:
@@ -76,7 +76,7 @@ def _keep_ratings(connection: Connection, part: Part, keys: dict[Identity, int],
     return new
 
 
-def _rating(answer: Answer, part: Part, raters: dict[str, Rater]) -> Rating:
+def _rating(answer: DatasetAnswer, part: Part, raters: dict[str, Rater]) -> Rating:
     rater = raters[answer.rater]
     item_hash = part.instrument.item_hashes[answer.item]
     return Rating(

@@ -19,8 +19,19 @@ import numpy as np
 from attunement.conversations import Conversation, Origin
 from attunement.conversations.messages import Side, weave
 from attunement.datasets import base
-from attunement.datasets.base import Answer, Count, Figures, Loaded, Part, Table, Who, needed, some_folder, text
-from attunement.datasets.base import table as table_of_base
+from attunement.datasets.base import (
+    DatasetAnswer,
+    DatasetRater,
+    FigureTable,
+    LoadedDataset,
+    MatchCount,
+    Part,
+    PublishedFigures,
+    read_text,
+    require_file,
+    require_folder,
+)
+from attunement.datasets.base import read_table as table_of_base
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind, State
 from attunement.statistics.alpha import Alpha, Level, alpha
@@ -35,7 +46,7 @@ _DEAD = 0.1
 """An ordinal alpha below this is next to nothing: chance gives 0."""
 
 
-def figures(answers: Sequence[Answer]) -> Figures:
+def figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
     """Agreement of the clinicians, dimension by dimension and pooled."""
     chats = len({answer.conversation for answer in answers})
     dimensions = list(dict.fromkeys(answer.item for answer in answers))
@@ -49,9 +60,9 @@ def figures(answers: Sequence[Answer]) -> Figures:
     compared = chats == _PUBLISHED_CHATS
     published = f"The published figure is that of {_PUBLISHED_CHATS} chats"
     ours = f"; this folder has {chats}, so the two cannot be held against each other" if not compared else ""
-    found = Figures(
+    found = PublishedFigures(
         tables=[
-            Table(
+            FigureTable(
                 "The clinicians with each other, Not Relevant left out",
                 ["dimension", "chats", "most common answer", "ordinal alpha", "AC1"],
                 rows,
@@ -61,14 +72,14 @@ def figures(answers: Sequence[Answer]) -> Figures:
                     "high whatever happens."
                 ],
             ),
-            Table(
+            FigureTable(
                 "The same pooled over all dimensions", ["alpha", "ours", "published"], pooled, [f"{published}{ours}."]
             ),
         ]
     )
     if compared:
         found.counts.append(
-            Count(
+            MatchCount(
                 "pooled figures as published",
                 int(pooled[0][1] != "none" and f"{float(pooled[0][1]):.2f}" == _PUBLISHED),
                 1,
@@ -77,7 +88,7 @@ def figures(answers: Sequence[Answer]) -> Figures:
     return found
 
 
-def _row(dimension: str, answers: Sequence[Answer]) -> list[str]:
+def _row(dimension: str, answers: Sequence[DatasetAnswer]) -> list[str]:
     graded = [answer for answer in answers if answer.outcome.state is State.VALUE]
     if not graded:
         return [dimension, "0", "", "none", "none"]
@@ -93,12 +104,12 @@ def _row(dimension: str, answers: Sequence[Answer]) -> list[str]:
     ]
 
 
-def _pooled(answers: Sequence[Answer], level: Level, *, na: bool) -> str:
+def _pooled(answers: Sequence[DatasetAnswer], level: Level, *, na: bool) -> str:
     result = alpha(_values(answers, na=na), level)
     return f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
 
 
-def _values(answers: Sequence[Answer], *, na: bool) -> Floats:
+def _values(answers: Sequence[DatasetAnswer], *, na: bool) -> Floats:
     """One row a chat and dimension, one column a clinician; NA is 0 where it counts as an answer."""
     used = [
         answer for answer in answers if answer.outcome.state is State.VALUE or (na and answer.outcome.state is State.NA)
@@ -157,13 +168,13 @@ class _Said(NamedTuple):
     place: str
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedDataset:
     """Read either layout.
 
     Raises:
         InputError: It is neither, a file or column is missing, or a rated chat has no text.
     """
-    some_folder(folder, _HINT)
+    require_folder(folder, _HINT)
     if (folder / "ratings.csv").exists():
         return _loaded(_converted_talk(folder / "conversations.jsonl"), _converted_ratings(folder / "ratings.csv"))
     for root in (folder / _PUBLIC, folder / "human_validation", folder):
@@ -173,14 +184,14 @@ def read(folder: Path) -> Loaded:
     raise InputError(f"{folder} has neither ratings.csv nor {_PUBLIC / 'clinician_judging'}: {_HINT}")
 
 
-def _loaded(talk: Mapping[str, Conversation], said: Sequence[_Said]) -> Loaded:
+def _loaded(talk: Mapping[str, Conversation], said: Sequence[_Said]) -> LoadedDataset:
     rated = list(dict.fromkeys(entry.chat for entry in said))
     if missing := [entry for entry in said if entry.chat not in talk]:
         raise InputError(f"{missing[0].place}: the chat {missing[0].chat} was rated, but its text is not there")
     conversations = [talk[chat] for chat in rated]
     seen: dict[tuple[str, str, str], str] = {}
-    safety: list[Answer] = []
-    risk: list[Answer] = []
+    safety: list[DatasetAnswer] = []
+    risk: list[DatasetAnswer] = []
     for entry in said:
         key = (entry.chat, entry.rater, entry.dimension)
         if key in seen:
@@ -194,9 +205,9 @@ def _loaded(talk: Mapping[str, Conversation], said: Sequence[_Said]) -> Loaded:
             safety.append(_answer(entry, talk, _GRADED))
     clinicians = dict.fromkeys(entry.rater for entry in said)
     settings = {"imported_from": "vera-mh", "role": "clinician"}
-    return Loaded(
+    return LoadedDataset(
         [Part("Safety", SAFETY, conversations, safety), Part("Risk level", RISK, conversations, risk)],
-        [Who(name, RaterKind.PERSON, settings) for name in clinicians],
+        [DatasetRater(name, RaterKind.PERSON, settings) for name in clinicians],
         ["The person in these chats is simulated; the clinicians are real. 'Not Relevant' is kept as NA."],
         lambda: figures(safety),
     )
@@ -205,9 +216,9 @@ def _loaded(talk: Mapping[str, Conversation], said: Sequence[_Said]) -> Loaded:
 _GRADED = {**{grade: Outcome.of(at) for at, grade in enumerate(GRADES, start=1)}, NOT_RELEVANT: Outcome.of("NA")}
 
 
-def _answer(entry: _Said, talk: Mapping[str, Conversation], known: Mapping[str, Outcome]) -> Answer:
+def _answer(entry: _Said, talk: Mapping[str, Conversation], known: Mapping[str, Outcome]) -> DatasetAnswer:
     outcome, detail = (known[entry.value], "") if entry.value in known else base.refused(entry.value)
-    return Answer(talk[entry.chat].identity, entry.dimension, entry.rater, outcome, detail=detail)
+    return DatasetAnswer(talk[entry.chat].identity, entry.dimension, entry.rater, outcome, detail=detail)
 
 
 def _converted_ratings(path: Path) -> list[_Said]:
@@ -245,9 +256,9 @@ def _id(text: str) -> str:
 
 
 def _converted_talk(path: Path) -> dict[str, Conversation]:
-    needed(path, "the talk that was rated")
+    require_file(path, "the talk that was rated")
     found: dict[str, Conversation] = {}
-    for number, line in enumerate(text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
             record = cast(dict[str, Any], json.loads(line))
             roles = {"user": Side.USER, "assistant": Side.ASSISTANT}
@@ -265,13 +276,13 @@ _SPEAKER = re.compile(r"^(user|chatbot):", re.MULTILINE)
 
 
 def _public_talk(folder: Path, chats: Mapping[str, tuple[str, str]]) -> dict[str, Conversation]:
-    some_folder(folder, "the talk that was rated should be in it, in files ID_PROFILE_*.txt")
+    require_folder(folder, "the talk that was rated should be in it, in files ID_PROFILE_*.txt")
     paths = {path.name.partition("_")[0]: path for path in sorted(folder.rglob("*_*.txt"))}
     found: dict[str, Conversation] = {}
     for chat, (system, persona) in chats.items():
         if chat not in paths:
             raise InputError(f"{folder} has no file {chat}_*.txt, and clinicians rated this chat")
-        pieces = _SPEAKER.split(text(paths[chat]))
+        pieces = _SPEAKER.split(read_text(paths[chat]))
         if pieces[0].strip() or len(pieces) < 3:
             raise InputError(f"{paths[chat]}, line 1: a line that begins with 'user:' or 'chatbot:' is expected")
         sides = {"user": Side.USER, "chatbot": Side.ASSISTANT}

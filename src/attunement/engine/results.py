@@ -84,7 +84,7 @@ def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> l
 
 def evidence_holds(question: Question, given: ParsedAnswer) -> bool:
     """Whether at least one citation of the reasoning stands where it says."""
-    return evidence.holds(evidence.verify(given.reasoning, question.unit.turns))
+    return evidence.has_verified_quote(evidence.verify(given.reasoning, question.unit.turns))
 
 
 def _answered(

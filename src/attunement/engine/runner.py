@@ -144,7 +144,7 @@ def announce(study: Study, scope: Scope) -> None:
     """Note in the study what a run asks."""
     instrument = scope.questionnaire.instrument
     study.save_instrument(instrument, judged_with=True)
-    study.note_responses(instrument.id, scope.responses)
+    study.save_responses(instrument.id, scope.responses)
 
 
 class Run:
@@ -202,7 +202,7 @@ class Run:
         for lane in self._lanes:
             if refused := dict(lane.channel.judge.refused):
                 self.ending.refused[lane.rater.name] = refused
-                self._study.note_refused(lane.rater, refused)
+                self._study.save_refused(lane.rater, refused)
 
     def interrupt(self) -> None:
         """Ask nothing more. What is with a server comes back and is kept."""

@@ -192,7 +192,7 @@ class Writer:
             if len(questions) >= least:
                 del self._finished[rater, scope]
                 try:
-                    await loop.run_in_executor(self._database, self._study.note_finished, rater, scope, questions)
+                    await loop.run_in_executor(self._database, self._study.save_finished, rater, scope, questions)
                 except Exception as error:
                     self._on_failure(error)
 

@@ -4,8 +4,8 @@ A judge must cite turns and quote them. `verify` reads its reasoning, finds each
 that turn. It never guesses: a quote that is not found is reported as such, with the nearest text.
 """
 
-from attunement.evidence.findings import CitationStatus, Finding, from_json, holds, to_json
+from attunement.evidence.findings import CitationStatus, Finding, from_json, has_verified_quote, to_json
 from attunement.evidence.lookup import Speaker
 from attunement.evidence.verify import verify
 
-__all__ = ["CitationStatus", "Finding", "Speaker", "from_json", "holds", "to_json", "verify"]
+__all__ = ["CitationStatus", "Finding", "Speaker", "from_json", "has_verified_quote", "to_json", "verify"]

@@ -58,7 +58,7 @@ class Finding(NamedTuple):
     ones; they are all set or all None. An ABSENT finding that has them is a denial of words that do occur.
     """
 
-    standing: CitationStatus
+    status: CitationStatus
     turns: tuple[int, ...] = ()
     """The turns cited, counted from 1; empty for a quote that comes without a turn."""
     quote: str | None = None
@@ -74,12 +74,12 @@ class Finding(NamedTuple):
     reasoning_end: int = 0
 
 
-def holds(findings: Iterable[Finding]) -> bool:
+def has_verified_quote(findings: Iterable[Finding]) -> bool:
     """Whether at least one quote really stands where it is said to stand.
 
     A quote that comes without a turn says only that it stands somewhere.
     """
-    return any(finding.standing in {CitationStatus.FOUND, CitationStatus.UNCITED} for finding in findings)
+    return any(finding.status in {CitationStatus.FOUND, CitationStatus.UNCITED} for finding in findings)
 
 
 def to_json(finding: Finding) -> dict[str, Any]:
@@ -87,11 +87,11 @@ def to_json(finding: Finding) -> dict[str, Any]:
     plain: dict[str, Any] = {
         name: value for name, value in zip(Finding._fields, finding, strict=True) if value is not None
     }
-    plain["standing"], plain["turns"] = finding.standing.value, list(finding.turns)
-    return plain
+    del plain["status"]
+    return {"standing": finding.status.value, **plain, "turns": list(finding.turns)}
 
 
 def from_json(plain: Mapping[str, Any]) -> Finding:
     """The finding that `to_json` wrote down."""
-    values: dict[str, Any] = {**plain, "standing": CitationStatus(plain["standing"]), "turns": tuple(plain["turns"])}
-    return Finding(**values)
+    values = {name: value for name, value in plain.items() if name not in {"standing", "turns"}}
+    return Finding(CitationStatus(plain["standing"]), tuple(plain["turns"]), **values)

@@ -145,7 +145,7 @@ def _questions(
 
 def _said(card: Scorecard, slot: Slot, rating: Rating | None) -> Said:
     findings = tuple(from_json(plain) for plain in rating.evidence) if rating else ()
-    rules = tuple(spoken.finding for spoken in card.spoken if spoken.slot == slot)
+    rules = tuple(spoken.finding for spoken in card.findings if spoken.slot == slot)
     return Said(card, card.outcomes.get(slot, MISSING), rating, findings, rules)
 
 
@@ -170,8 +170,8 @@ def regions(
 def _add_finding(found: dict[Place, list[Region]], item: str, finding: Finding) -> None:
     if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
         return
-    if finding.standing in _MARKED or finding.standing is CitationStatus.CLOSE:
-        region = Region(finding.start, finding.end, (item,), finding.standing in _MARKED)
+    if finding.status in _MARKED or finding.status is CitationStatus.CLOSE:
+        region = Region(finding.start, finding.end, (item,), finding.status in _MARKED)
         found.setdefault(Place(finding.found_turn, finding.speaker), []).append(region)
 
 
@@ -313,7 +313,7 @@ def _standing(finding: Finding, hiding: Privacy) -> str:
 
 
 def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Privacy) -> Iterator[Objection]:
-    for spoken in card.spoken:
+    for spoken in card.findings:
         finding = spoken.finding
         if spoken.slot != question.slot or finding.consistency is Consistency.NOTICE:
             continue

@@ -41,7 +41,8 @@ from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered
 from attunement.statistics.results import Interval, Undefined
 from attunement.store import Study, scored_conversations
-from attunement.store.samples import Kept, Sample, SampledConversation, keep_calibrator, latest_sample, waiting
+from attunement.store.samples import Sample, SampledConversation, StoredCalibrator, latest_sample, not_drawn
+from attunement.store.samples import save_calibrator as store_calibrator
 
 _SILENT = 0.1
 """Strata without a rating that stand for more than this share of all leave too much unknown."""
@@ -72,7 +73,7 @@ class Calibration(NamedTuple):
 
     instrument: Instrument
     judges: tuple[str, ...]
-    calibrator: Kept
+    calibrator: StoredCalibrator
     rows: list[Calibrated]
 
 
@@ -113,7 +114,7 @@ def correct_study(study: Study, instrument: str | None = None, rater: str | None
     return Correction(sheet, judges, people, sample, correct(sheet.instrument, cases), cases, notes)
 
 
-def save_calibrator(study: Study, found: Correction, name: str) -> Kept:
+def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibrator:
     """Fit a calibrator for each measure on all systems together, and keep it as the next version of `name`.
 
     Raises:
@@ -132,15 +133,17 @@ def save_calibrator(study: Study, found: Correction, name: str) -> Kept:
         "people": list(found.people),
         "curves": {measure: curve.record() for measure, curve in curves.items()},
     }
-    return keep_calibrator(study, name, content)
+    return store_calibrator(study, name, content)
 
 
-def curves_of(kept: Kept) -> dict[str, CalibrationCurve]:
+def curves_of(kept: StoredCalibrator) -> dict[str, CalibrationCurve]:
     """The curves of a calibrator, by the name of their measure."""
     return {measure: CalibrationCurve.of_record(record) for measure, record in kept.content["curves"].items()}
 
 
-def apply_calibrator(study: Study, kept: Kept, instrument: str | None = None, rater: str | None = None) -> Calibration:
+def apply_calibrator(
+    study: Study, kept: StoredCalibrator, instrument: str | None = None, rater: str | None = None
+) -> Calibration:
     """Put a judge's scores on people's scale in a study that people did not rate.
 
     Raises:
@@ -204,7 +207,7 @@ def _answered(name: str, used: Mapping[int, SampledConversation], rated: Collect
 
 def _frame(study: Study, sample: Sample) -> set[int] | None:
     """Everybody who could have been drawn; None where the sample does not say, so that it was everybody."""
-    others = waiting(study, sample)
+    others = not_drawn(study, sample)
     if not others and any(drawn.probability < 1 for drawn in sample.units.values()):
         return None
     return {*sample.units, *others}
@@ -251,7 +254,7 @@ class Page(NamedTuple):
     """The same as plain data, for `--json`."""
 
 
-def correction_page(found: Correction, saved: Kept | None = None) -> Page:
+def correction_page(found: Correction, saved: StoredCalibrator | None = None) -> Page:
     """A correction, with the calibrator that was kept of it."""
     notes = [*_correction_notes(found), *(_saved(saved) if saved else ())]
     return Page(_correction_sentences(found), list(_correction_grids(found)), notes, _correction_record(found, saved))
@@ -382,7 +385,7 @@ def _calibration_notes(found: Calibration) -> Iterator[str]:
             yield f"{name}: {share} of the scores lie outside those that the calibrator has seen."
 
 
-def _saved(kept: Kept) -> Iterator[str]:
+def _saved(kept: StoredCalibrator) -> Iterator[str]:
     """That a calibrator was kept, and how good it is out of fold."""
     yield f"Kept as calibrator {kept}."
     for measure, curve in curves_of(kept).items():
@@ -422,7 +425,7 @@ def markdown(page: Page) -> str:
     return "\n\n".join([f"## {plain(title)}", " ".join(map(plain, rest)), *tables, bullets(page.notes)]) + "\n"
 
 
-def _correction_record(found: Correction, saved: Kept | None) -> dict[str, Any]:
+def _correction_record(found: Correction, saved: StoredCalibrator | None) -> dict[str, Any]:
     return {
         "instrument": instrument_record(found.sheet.instrument),
         "judges": list(found.judges),
@@ -434,7 +437,7 @@ def _correction_record(found: Correction, saved: Kept | None) -> dict[str, Any]:
     }
 
 
-def _calibrator_record(kept: Kept) -> dict[str, Any]:
+def _calibrator_record(kept: StoredCalibrator) -> dict[str, Any]:
     return {"name": kept.name, "version": kept.version, "at": kept.at}
 
 

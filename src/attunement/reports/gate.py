@@ -26,35 +26,35 @@ from attunement.reports.records import identity_record, tally_record
 from attunement.reports.rule_check import RuleCheck
 from attunement.reports.wording import Answer
 from attunement.scoring import Cards, Case, Scorecard, Verdict
-from attunement.scoring.scorecard import build
+from attunement.scoring.scorecard import score_outcomes
 from attunement.signals.crisis import crisis_cues
 from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.reviews import (
     UNKNOWN,
-    Held,
-    Release,
+    ReleaseDecision,
     Review,
     ReviewDecision,
-    Signed,
+    ReviewStatus,
     SignOff,
-    basis,
-    held,
+    SignOffStatus,
+    review_status,
     reviews,
+    sign_off_basis,
+    sign_off_status,
     sign_offs,
-    signed,
 )
 
 
 class SignOffs(NamedTuple):
     """What the signatures come to, and how many conversations the study holds by now."""
 
-    signed: Signed
+    signed: SignOffStatus
     conversations: int
 
 
 def gather_sign_offs(study: Study, instrument: Instrument) -> SignOffs:
     """The signatures of a study as they count now."""
-    found = signed(sign_offs(study, instrument), basis(study, instrument))
+    found = sign_off_status(sign_offs(study, instrument), sign_off_basis(study, instrument))
     return SignOffs(found, study.conversation_count())
 
 
@@ -73,7 +73,7 @@ def sign_off_words(found: SignOffs) -> str:
         return f"The sign-off by {_who(lapsed)} lapsed: {' and '.join(why)}."
     assert deciding is not None  # noqa: S101 - one of the two is there
     said = f"Signed by {_who(deciding)}: {deciding.decision}"
-    if deciding.decision is Release.CONDITIONS:
+    if deciding.decision is ReleaseDecision.CONDITIONS:
         said += f": {' '.join(deciding.conditions.split())}"
     numbers = deciding.numbers
     queue = pluralize(numbers["queue"], "conversation")
@@ -86,25 +86,25 @@ def sign_off_words(found: SignOffs) -> str:
 def as_cleared(instrument: Instrument, card: Scorecard) -> Scorecard:
     """The card as it would be if the judges held nothing against safety, to see what else stands in the way."""
     good = instrument.scale.highest if isinstance(instrument.scale, Scores) else "YES"
-    return build(
+    return score_outcomes(
         instrument,
         Case(card.conversation, 0),
         {**card.outcomes, **{slot: Outcome.of(good) for slot in card.unsafe}},
-        [entry for entry in card.spoken if entry.finding.consistency is Consistency.NOTICE],
+        [entry for entry in card.findings if entry.finding.consistency is Consistency.NOTICE],
         rater=card.rater,
         repeat=card.repeat,
         members=card.members,
     )
 
 
-def review_words(card: Scorecard | None, held: Held) -> str:
+def review_words(card: Scorecard | None, held: ReviewStatus) -> str:
     """What a reviewer said beside the judge's verdict, in one sentence; empty where there is nothing to say."""
-    said = held.alarm or held.cleared or held.looked
+    said = held.alarm or held.cleared or held.reviewed
     if said is None:
         return ""
     reason = f": {' '.join(said.reason.split())}" if said.reason.strip() else ""
     confirmed = "confirmed" if card is not None and card.verdict not in UNKNOWN else "read and not held to be unsafe"
-    word = confirmed if said.decided is ReviewDecision.CONFIRMED else _SAID[said.decided]
+    word = confirmed if said.decision is ReviewDecision.CONFIRMED else _SAID[said.decision]
     return _ended(f"{_by_judge(card)}, {word} by {said.name}{reason}")
 
 
@@ -161,7 +161,7 @@ class Entry(NamedTuple):
     card: Scorecard | None
     by: By = frozenset()
     """Which judges, and which repeats of theirs, the card rests on."""
-    held: Held = Held()
+    held: ReviewStatus = ReviewStatus()
     """What reviewers said about it, where reviews count."""
     silent: frozenset[str] = frozenset()
     """Those of its judges of whom there is nothing but errors."""
@@ -246,7 +246,7 @@ class _Found:
         if entry.cards:
             self.rule_check.add(entry.conversation, entry.cards)
         card, held = entry.card, entry.held
-        if held.alarm or held.cleared or (held.looked and card and card.needs_person):
+        if held.alarm or held.cleared or (held.reviewed and card and card.needs_person):
             self.reviewed.append((entry.conversation, review_words(card, held)))
         left = as_cleared(instrument, card) if card and held.cleared else card
         for kind in _kinds(left, held):
@@ -314,7 +314,7 @@ def _answered(card: Scorecard) -> bool:
     return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
 
 
-def _kinds(card: Scorecard | None, held: Held) -> Iterator[Kind]:
+def _kinds(card: Scorecard | None, held: ReviewStatus) -> Iterator[Kind]:
     if card is None:
         yield from (Kind.NOT_JUDGED, *([Kind.UNSAFE] if held.alarm else []))
         return
@@ -326,7 +326,7 @@ def _kinds(card: Scorecard | None, held: Held) -> Iterator[Kind]:
         yield Kind.NOT_JUDGED  # an instrument without safety items calls this NO FLAG
     elif card.verdict in _BY_VERDICT:
         yield _BY_VERDICT[card.verdict]
-    if card.needs_person and not held.looked:
+    if card.needs_person and not held.reviewed:
         yield Kind.NEEDS_PERSON
 
 
@@ -364,7 +364,7 @@ def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[
 
 def _sign_off(signatures: SignOffs) -> Reason:
     deciding = signatures.signed.deciding
-    against = deciding is not None and deciding.decision is Release.NO_RELEASE
+    against = deciding is not None and deciding.decision is ReleaseDecision.NO_RELEASE
     code = UNDECIDED if deciding is None else STOPPED if against else THROUGH
     return Reason(Kind.SIGN_OFF, code, sign_off_words(signatures))
 
@@ -498,7 +498,7 @@ def _entry(found: ScoredConversation, instrument: Instrument, said: Sequence[Rev
     spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
     silent = frozenset(card.rater for card in cards) - spoke
     card = found.deciding
-    return Entry(found.conversation.identity, card, by, held(instrument, card, said), silent, found.cards)
+    return Entry(found.conversation.identity, card, by, review_status(instrument, card, said), silent, found.cards)
 
 
 class CrisisTalk(NamedTuple):

@@ -123,7 +123,7 @@ def about_judge(name: str, address: str | None, systems: Iterable[str]) -> Itera
 def about_raters(study: Study, raters: Iterable[Rater], systems: Iterable[str]) -> Iterator[str]:
     """Sentences about the judges of a study."""
     systems = list(systems)
-    long = study.marked(Mark.LONG_REASONING)
+    long = study.mark_counts(Mark.LONG_REASONING)
     for rater in raters:
         if rater.kind is not RaterKind.MODEL:
             continue

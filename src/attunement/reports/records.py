@@ -42,7 +42,7 @@ def card_record(card: Scorecard) -> dict[str, Any]:
         "open": [_slot(slot) for slot in card.open],
         "not_due": list(card.not_due),
         "needs_person": bool(card.needs_person),
-        "rules": [_spoken(spoken) for spoken in card.spoken],
+        "rules": [_spoken(spoken) for spoken in card.findings],
         "outcomes": [_slot(slot) | outcome_record(outcome) for slot, outcome in card.outcomes.items()],
     }
 

@@ -574,7 +574,7 @@ def _finding(finding: Finding) -> Text:
     text = Text(overflow="fold")
     if finding.quote:
         text.append(f"“{in_a_line(finding.quote)}”: ")
-    held = finding.standing in _HELD
+    held = finding.status in _HELD
     text.append(legible(wording.finding_words(finding)), QUIET if held else STYLES[Tone.NOT_MET])
     if finding.nearest:
         text.append(f" “{in_a_line(finding.nearest)}”")

@@ -171,7 +171,7 @@ def finding_words(finding: Finding) -> str:
     """What became of a citation, in words, with the turn and who said it."""
     here = f"turn {finding.found_turn}" + (f", {_SPEAKERS[finding.speaker]}" if finding.speaker else "")
     cited = f"turn{'s' if len(finding.turns) > 1 else ''} {_listed(finding.turns)}"
-    match finding.standing:
+    match finding.status:
         case CitationStatus.FOUND:
             return f"found in {here}"
         case CitationStatus.UNCITED:
@@ -192,7 +192,7 @@ def finding_words(finding: Finding) -> str:
             missing = f"there is no {cited}" if len(finding.turns) == 1 else f"of {cited} not all exist"
             return f"{missing}; found in {here}" if finding.found_turn else missing
         case _:
-            return finding.standing.words
+            return finding.status.words
 
 
 _SPEAKERS = {"user": "the person", "assistant": "the assistant"}

@@ -46,7 +46,7 @@ class Cards(NamedTuple):
     def pointers(self) -> tuple[SlotFinding, ...]:
         """What the rule check points to."""
         # Earlier versions left other findings; how often those are right was never measured.
-        found = self.rule_check.spoken if self.rule_check else ()
+        found = self.rule_check.findings if self.rule_check else ()
         return tuple(spoken for spoken in found if spoken.finding.rule in frozenset(PointerKind))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from attunement.instruments import Instrument, Item
 from attunement.ratings import ABSTAINED, MISSING, Outcome, State
-from attunement.scoring.scorecard import Case, Scorecard, SlotFinding, build, is_failure
+from attunement.scoring.scorecard import Case, Scorecard, SlotFinding, is_failure, score_outcomes
 
 PANEL = "panel"
 
@@ -20,15 +20,19 @@ def panel(instrument: Instrument, case: Case, cards: Sequence[Scorecard]) -> Sco
     """The scorecard of all raters together."""
     slots = list(dict.fromkeys(slot for card in cards for slot in card.outcomes))
     outcomes = {
-        slot: together(instrument, instrument.item(slot.item), [card.outcomes.get(slot, MISSING) for card in cards])
+        slot: panel_outcome(
+            instrument, instrument.item(slot.item), [card.outcomes.get(slot, MISSING) for card in cards]
+        )
         for slot in slots
     }
-    spoken = list(dict.fromkeys(SlotFinding(*entry) for card in cards for entry in card.spoken))
+    spoken = list(dict.fromkeys(SlotFinding(*entry) for card in cards for entry in card.findings))
     members = tuple(dict.fromkeys(member for card in cards for member in card.members))
-    return build(instrument, case, outcomes, spoken, rater=PANEL, repeat=None, members=members, kind=cards[0].kind)
+    return score_outcomes(
+        instrument, case, outcomes, spoken, rater=PANEL, repeat=None, members=members, kind=cards[0].kind
+    )
 
 
-def together(instrument: Instrument, item: Item, outcomes: Sequence[Outcome]) -> Outcome:
+def panel_outcome(instrument: Instrument, item: Item, outcomes: Sequence[Outcome]) -> Outcome:
     """What a panel's outcomes for one item come to."""
     if item.id in instrument.gate_ids:
         for outcome in sorted(outcomes, key=_severity):

@@ -108,7 +108,7 @@ class Scorecard:
     """Safety items that failed."""
     unjudged: tuple[Slot, ...]
     """Safety items without an answer."""
-    spoken: tuple[SlotFinding, ...]
+    findings: tuple[SlotFinding, ...]
     verdict: Verdict
     kind: RaterKind = RaterKind.MODEL
     """Who the rater is; for a panel, who its members are."""
@@ -116,12 +116,12 @@ class Scorecard:
     @property
     def needs_person(self) -> tuple[SlotFinding, ...]:
         """Why a person must look before the conversation counts as good."""
-        return tuple(spoken for spoken in self.spoken if spoken.finding.consistency is Consistency.VIOLATED)
+        return tuple(spoken for spoken in self.findings if spoken.finding.consistency is Consistency.VIOLATED)
 
     @property
     def pointers(self) -> tuple[SlotFinding, ...]:
         """What the instrument's rules and the rule check point to; it changes nothing."""
-        return tuple(spoken for spoken in self.spoken if spoken.finding.consistency is Consistency.NOTICE)
+        return tuple(spoken for spoken in self.findings if spoken.finding.consistency is Consistency.NOTICE)
 
     @property
     def passed(self) -> bool:
@@ -154,7 +154,7 @@ def scorecard(instrument: Instrument, case: Case, ratings: Iterable[Rating]) -> 
     outcomes = {slot: outcome for slot, outcome in outcomes.items() if outcome.state is not State.NOT_DUE}
     spoken = [SlotFinding(slot, finding) for slot in outcomes if slot in latest for finding in latest[slot].rules]
     spoken += _notices(instrument, outcomes)
-    return build(instrument, case, outcomes, spoken, rater=rater, repeat=repeat, members=(rater,), kind=kind)
+    return score_outcomes(instrument, case, outcomes, spoken, rater=rater, repeat=repeat, members=(rater,), kind=kind)
 
 
 def _notices(instrument: Instrument, outcomes: Mapping[Slot, Outcome]) -> Iterator[SlotFinding]:
@@ -189,7 +189,7 @@ def due(instrument: Instrument, case: Case) -> list[Slot]:
     ]
 
 
-def build(
+def score_outcomes(
     instrument: Instrument,
     case: Case,
     outcomes: Mapping[Slot, Outcome],
@@ -229,7 +229,7 @@ def build(
         open=open_,
         unsafe=unsafe,
         unjudged=unjudged,
-        spoken=tuple(spoken),
+        findings=tuple(spoken),
         verdict=_verdict(instrument, outcomes, unsafe, unjudged, range_),
         kind=kind,
     )

@@ -17,7 +17,7 @@ from attunement.store.export import Column, Export, Record
 from attunement.store.rows import from_json
 from attunement.store.study import Study
 
-TRAIL = (
+AUDIT_COLUMNS = (
     *(Column("at"), Column("project"), Column("project_number", "integer"), Column("who"), Column("role")),
     *(Column("kind"), Column("instrument_hash"), Column("system"), Column("conversation")),
     *(Column("turn", "integer"), Column("round"), Column("content", "json")),
@@ -25,10 +25,10 @@ TRAIL = (
 """The columns of the trail. `who` is empty for what was done on the command line."""
 
 
-def trail(study: Study, project: int | None = None) -> Export:
+def audit_events(study: Study, project: int | None = None) -> Export:
     """Everything that was done, or what was done in one project."""
     makers = (_events, _adjudicating, _reviewing, _readings, _signing)
-    return Export(TRAIL, merge(*(make(study, project) for make in makers), key=lambda record: record["at"]))
+    return Export(AUDIT_COLUMNS, merge(*(make(study, project) for make in makers), key=lambda record: record["at"]))
 
 
 _MEMBER, _PROJECT, _TALK = schema.members.c, schema.projects.c, schema.conversations.c

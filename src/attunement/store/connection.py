@@ -64,7 +64,7 @@ STEPS: list[Step] = [_add_samples_and_people, _add_practice]
 """The first step leads from version 1 to version 2, and so on. Version 1 is the first one there was."""
 
 
-def current() -> int:
+def current_version() -> int:
     """The version of the studies that this program writes."""
     return 1 + len(STEPS)
 
@@ -73,7 +73,7 @@ def upgrade(connection: Connection, version: int) -> None:
     """Run the steps that lead from `version` to the current one."""
     for step in STEPS[version - 1 :]:
         step(connection)
-    stamp = about.update().where(about.c.name == "schema").values(value=str(current()))
+    stamp = about.update().where(about.c.name == "schema").values(value=str(current_version()))
     connection.execute(stamp)
 
 
@@ -112,7 +112,7 @@ def prepare(engine: Engine, place: str | Path, *, create: bool) -> None:
         version = _version(connection, shown)
     if version is None and not create:
         raise NoStudyError(f"{shown} is empty: it holds no study")
-    if version != current():
+    if version != current_version():
         with speaking(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
             _make_current(connection, shown)
     if is_file:
@@ -248,10 +248,10 @@ def _version(connection: Connection, shown: str) -> int | None:
     version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
     if version is None or not version.isdigit():
         raise StudyError(f"{shown} does not say which version of a study it is; it was not changed")
-    if int(version) > current():
+    if int(version) > current_version():
         raise StudyError(
             f"{shown} was written by a newer Attunement (study version {version}, this one knows "
-            f"{current()}): update Attunement; the study was not changed"
+            f"{current_version()}): update Attunement; the study was not changed"
         )
     return int(version)
 
@@ -262,7 +262,7 @@ def _make_current(connection: Connection, shown: str) -> None:
         upgrade(connection, version)
         return
     metadata.create_all(connection)
-    connection.execute(about.insert(), {"name": "schema", "value": str(current())})
+    connection.execute(about.insert(), {"name": "schema", "value": str(current_version())})
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(f"PRAGMA application_id = {_OURS}")
 

@@ -147,7 +147,7 @@ _WRITERS: dict[Format, Callable[[Export, Any], int]] = {
 }
 
 
-RATING = (
+EXPORT_COLUMNS = (
     *(Column("system"), Column("conversation"), Column("turn", "integer"), Column("item"), Column("title")),
     *(Column("outcome"), Column("value", "value"), Column("error"), Column("detail"), Column("reasoning")),
     *(Column("evidence", "json"), Column("rules", "json"), Column("marks", "json")),
@@ -165,7 +165,7 @@ answer about several items stands beside each of them."""
 
 def ratings(study: Study) -> Export:
     """Every rating of the study with everything that is known about it."""
-    return Export(RATING, _rating_records(study))
+    return Export(EXPORT_COLUMNS, _rating_records(study))
 
 
 def scorecards(study: Study, instrument: Instrument) -> Export:

@@ -22,13 +22,13 @@ from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Mark, Outcome, RaterKind, Rating, Round
 from attunement.scoring import Slot
-from attunement.store.export import RATING, Column
+from attunement.store.export import EXPORT_COLUMNS, Column
 from attunement.store.rows import AnswerRecord, from_json, outcome_of, rule_of, to_json
 
 _WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One row of a file; `fields` is None where it cannot be read, for the `reason` given."""
 
     place: Place
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     reason: str = ""
 
 
-def rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[FileRow]:
     """The rows of a JSONL, JSON, CSV, TSV or Parquet file, or of the first sheet of a workbook.
 
     Numbers are as the file has them, however long.
@@ -51,9 +51,9 @@ def rows(path: Path) -> Iterator[Row]:
         for record in _records(path, stream):
             place = Place(path.name, record.line)
             try:
-                yield Row(place, _fields(record))
+                yield FileRow(place, _fields(record))
             except BadRecord as bad:
-                yield Row(place, None, bad.reason)
+                yield FileRow(place, None, bad.reason)
 
 
 def _records(path: Path, stream: Any) -> Iterator[Record]:
@@ -72,7 +72,7 @@ def _records(path: Path, stream: Any) -> Iterator[Record]:
             raise InputError(f"{path}: answers are read from .jsonl, .json, .csv, .tsv, .parquet and .xlsx files")
 
 
-def _sheet(path: Path) -> Iterator[Row]:
+def _sheet(path: Path) -> Iterator[FileRow]:
     """The rows of a workbook's first sheet; its first row names the columns, and rows without any cell are no rows."""
     try:
         calamine: Any = importlib.import_module("python_calamine")
@@ -91,7 +91,7 @@ def _sheet(path: Path) -> Iterator[Row]:
     for line, cells in enumerate(table[1:], 2):
         if any(cell not in ("", None) for cell in cells):
             fields = {name: cell for name, cell in zip(header, cells, strict=False) if name}
-            yield Row(Place(path.name, line), fields)
+            yield FileRow(Place(path.name, line), fields)
 
 
 def _fields(record: Record) -> Mapping[str, Any]:
@@ -130,7 +130,7 @@ class Columns:
 
 
 @lru_cache(64)  # all rows of a file have the same columns, or nearly
-def find(columns: Columns, present: tuple[str, ...]) -> dict[str, str | None]:
+def find_columns(columns: Columns, present: tuple[str, ...]) -> dict[str, str | None]:
     """Which of the columns that are `present` says what; None where none does.
 
     Raises:
@@ -187,7 +187,7 @@ def answers(fields: Mapping[str, Any], instrument: Instrument, columns: Columns)
     Raises:
         BadRecord: The row does not say what it is about.
     """
-    found = find(columns, tuple(fields))
+    found = find_columns(columns, tuple(fields))
     said = {what: None if column is None else fields[column] for what, column in found.items()}
     conversation = _answer_text(said["conversation"])
     if not conversation:
@@ -283,7 +283,7 @@ def _shown(value: Any) -> str:
     return f"{str(value)[:40]!r}"
 
 
-_NEEDED = frozenset(column.name for column in RATING)
+_NEEDED = frozenset(column.name for column in EXPORT_COLUMNS)
 
 
 class Exported(NamedTuple):
@@ -306,7 +306,7 @@ def exported(fields: Mapping[str, Any]) -> Exported:
         BadRecord: Something in it is not what an export writes.
     """
     try:
-        said = {column.name: _value(fields[column.name], column) for column in RATING}
+        said = {column.name: _value(fields[column.name], column) for column in EXPORT_COLUMNS}
         return _made(said)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadRecord(f"this is not as Attunement exported it ({' '.join(str(error).split())[:120]})") from error
@@ -393,7 +393,7 @@ SHOWN = 5
 
 
 @dataclass
-class Few:
+class CountedExamples:
     """Things of one kind: the first few by name, and how many there are."""
 
     count: int = 0
@@ -529,7 +529,7 @@ class Reader:
         for identity in directory:
             self._by_id.setdefault(identity.id, []).append(identity)
 
-    def read(self, row: Row) -> Iterator[Foreign | Exported]:
+    def read(self, row: FileRow) -> Iterator[Foreign | Exported]:
         """The answers or the exported rating in a row.
 
         Raises:

@@ -25,24 +25,24 @@ from attunement.store.import_files import (
     Answered,
     Card,
     Columns,
+    CountedExamples,
     Exported,
-    Few,
     Foreign,
     ImportOptions,
     Problems,
     Reader,
     Voice,
-    rows,
+    read_rows,
 )
 from attunement.store.rows import AnswerRecord, Rater, StoredConversation, StoredRating, from_json, to_json
 from attunement.store.scorecards import chosen_instrument
-from attunement.store.study import Study, unmarked
+from attunement.store.study import Study, original_name
 
 _CHECKED_AT_ONCE = 200
 
 
 @dataclass
-class Checked:
+class CheckedImport:
     """Files that fit: what `keep` needs to know of them, and what is to be said about them."""
 
     files: Sequence[Path]
@@ -56,7 +56,7 @@ class Checked:
     """Answers that are left empty: they count as absent."""
     errors: int = 0
     """Answers that are ERROR in the file."""
-    off_scale: Few = field(default_factory=Few)
+    off_scale: CountedExamples = field(default_factory=CountedExamples)
     """Answers that are not on the scale: they are kept as ERROR (malformed)."""
     rated: set[Identity] = field(default_factory=set[Identity])
     """Conversations about which there is an answer."""
@@ -64,18 +64,18 @@ class Checked:
     def entries(self) -> Iterator[Foreign | Exported]:
         """The answers and ratings in the files, once more."""
         for path in self.files:
-            for row in rows(path):
+            for row in read_rows(path):
                 yield from self.reader.read(row)
 
 
-def check(
+def check_import(
     files: Sequence[Path],
     conversations: Iterable[Conversation] = (),
     instrument: Instrument | None = None,
     wishes: ImportOptions | None = None,
     *,
     study: Study | None = None,
-) -> Checked:
+) -> CheckedImport:
     """Look at everything in `files` that `keep` would keep.
 
     Args:
@@ -102,7 +102,9 @@ def check(
     if not directory:
         raise InputError("give the conversations that the answers are about with --conversations FILE")
     origin = ", ".join(sorted({path.name for path in files}))
-    checked = Checked(files, conversations, Reader(instrument, known, directory, wishes, origin), Answered(instrument))
+    checked = CheckedImport(
+        files, conversations, Reader(instrument, known, directory, wishes, origin), Answered(instrument)
+    )
     _go_through(checked, wishes)
     return checked
 
@@ -122,11 +124,11 @@ def _directory(conversations: Iterable[Conversation], study: Study | None) -> di
     return found
 
 
-def _go_through(checked: Checked, wishes: ImportOptions) -> None:
+def _go_through(checked: CheckedImport, wishes: ImportOptions) -> None:
     problems = Problems()
     names: set[str] = set()
     for path in checked.files:
-        for row in rows(path):
+        for row in read_rows(path):
             try:
                 for entry in checked.reader.read(row):
                     names.add(_note(checked, row.place, entry))
@@ -145,7 +147,7 @@ def _go_through(checked: Checked, wishes: ImportOptions) -> None:
         raise InputError(f"--person names {', '.join(sorted(strangers))}, who gave none of these answers")
 
 
-def _note(checked: Checked, place: Place, entry: Foreign | Exported) -> str:
+def _note(checked: CheckedImport, place: Place, entry: Foreign | Exported) -> str:
     """Count the entry, and say who gave it."""
     checked.answers += 1
     if isinstance(entry, Exported):
@@ -176,7 +178,7 @@ _BATCH = 200
 """Ratings that are made and kept at a time."""
 
 
-class Absent(StrEnum):
+class AbsentPolicy(StrEnum):
     """What it means that an answer is not in the file."""
 
     ERROR = "error"
@@ -186,16 +188,16 @@ class Absent(StrEnum):
 
 
 _ABSENT = {
-    Absent.ERROR: (MISSING, "no answer in the imported file"),
-    Absent.NOT_DUE: (NOT_DUE, "no answer in the imported file, which is said to be right"),
+    AbsentPolicy.ERROR: (MISSING, "no answer in the imported file"),
+    AbsentPolicy.NOT_DUE: (NOT_DUE, "no answer in the imported file, which is said to be right"),
 }
 
 
 @dataclass
-class Report:
+class ImportResult:
     """What an import did."""
 
-    checked: Checked
+    checked: CheckedImport
     conversations: int = 0
     """Conversations that were given with the answers."""
     raters: dict[Voice, Rater] = field(default_factory=dict[Voice, Rater])
@@ -203,19 +205,19 @@ class Report:
     """Ratings that are new, or took the place of an ERROR."""
     known: int = 0
     """Ratings that were in the study already."""
-    differing: Few = field(default_factory=Few)
+    differing: CountedExamples = field(default_factory=CountedExamples)
     """Of those, the ones for which the study holds another outcome: it stands."""
     absent: Counter[str] = field(default_factory=Counter[str])
     """How many answers are not in the file, by item."""
-    absent_in: Few = field(default_factory=Few)
+    absent_in: CountedExamples = field(default_factory=CountedExamples)
     """The conversations that lack them."""
     absent_safety: int = 0
     """How many of them are safety items, which stay missing."""
-    unanswered: Few = field(default_factory=Few)
+    unanswered: CountedExamples = field(default_factory=CountedExamples)
     """Conversations that were given and about which there is no answer at all."""
 
 
-def keep(checked: Checked, study: Study, absent: Absent = Absent.ERROR) -> Report:
+def save_import(checked: CheckedImport, study: Study, absent: AbsentPolicy = AbsentPolicy.ERROR) -> ImportResult:
     """Keep what was checked in `study`, and say what is absent. What is there already stands."""
     work = _Keeping(checked, study)
     work.save_conversations()
@@ -227,8 +229,8 @@ def keep(checked: Checked, study: Study, absent: Absent = Absent.ERROR) -> Repor
 
 
 class _Keeping:
-    def __init__(self, checked: Checked, study: Study) -> None:
-        self.report = Report(checked)
+    def __init__(self, checked: CheckedImport, study: Study) -> None:
+        self.report = ImportResult(checked)
         self._study, self._reader = study, checked.reader
         self._instrument = checked.reader.instrument
         self._wordings = Questionnaire(self._instrument).wordings
@@ -262,7 +264,7 @@ class _Keeping:
             ratings += self._of_unit(card, turn, given, there[card.identity])
         self._write(answers, ratings)
 
-    def note_absent(self, absent: Absent) -> None:
+    def note_absent(self, absent: AbsentPolicy) -> None:
         report, instrument = self.report, self._instrument
         responses = self._study.responses(instrument.id)
         waiting: list[tuple[Card, list[Slot]]] = []
@@ -276,7 +278,7 @@ class _Keeping:
             report.absent_in.add(f"{card.identity} by {card.voice.name}: {_listed(slots)}")
             excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
             report.absent_safety += len(slots) - len(excused)
-            if absent is Absent.NOT_DUE:
+            if absent is AbsentPolicy.NOT_DUE:
                 waiting.append((card, excused))
             elif slots == asked and card.voice.kind is not RaterKind.PERSON:
                 # Without any rating there would be no scorecard on which they are missing. A person who left
@@ -287,7 +289,7 @@ class _Keeping:
                 waiting = []
         self._fill(waiting, absent)
 
-    def _fill(self, cards: Iterable[tuple[Card, list[Slot]]], absent: Absent) -> None:
+    def _fill(self, cards: Iterable[tuple[Card, list[Slot]]], absent: AbsentPolicy) -> None:
         """Say of slots without an answer what that means."""
         there = self._study.named([card.identity for card, _ in cards])
         outcome, detail = _ABSENT[absent]
@@ -363,7 +365,7 @@ class _Keeping:
         raters = self.report.raters
         if voice not in raters:
             settings = from_json(voice.settings)
-            name = unmarked(voice.name, voice.kind, settings)
+            name = original_name(voice.name, voice.kind, settings)
             raters[voice] = self._study.save_rater(name, voice.kind, settings, known_as=voice.name)
         return raters[voice]
 
@@ -399,4 +401,13 @@ def _listed(slots: Sequence[Slot]) -> str:
     return ", ".join(slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)
 
 
-__all__ = ["Absent", "Checked", "Columns", "Few", "ImportOptions", "Report", "check", "keep"]
+__all__ = [
+    "AbsentPolicy",
+    "CheckedImport",
+    "Columns",
+    "CountedExamples",
+    "ImportOptions",
+    "ImportResult",
+    "check_import",
+    "save_import",
+]

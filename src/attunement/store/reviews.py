@@ -40,7 +40,7 @@ class ReviewDecision(StrEnum):
     """The judge is wrong: the conversation is unsafe."""
 
 
-class Reading(StrEnum):
+class ReadingStage(StrEnum):
     """How far a reviewer got with a conversation."""
 
     OPENED = "opened"
@@ -56,7 +56,7 @@ class Review(NamedTuple):
     conversation: int
     instrument: str
     """Hash."""
-    decided: ReviewDecision
+    decision: ReviewDecision
     reason: str
     verdict: str
     """What the judges said together; empty where none had judged it."""
@@ -67,16 +67,16 @@ class Review(NamedTuple):
     @property
     def is_alarm(self) -> bool:
         """Whether the reviewer holds the conversation to be unsafe."""
-        confirmed = self.decided is ReviewDecision.CONFIRMED and self.verdict in ALARMING
-        return confirmed or self.decided is ReviewDecision.RAISED
+        confirmed = self.decision is ReviewDecision.CONFIRMED and self.verdict in ALARMING
+        return confirmed or self.decision is ReviewDecision.RAISED
 
     def covers(self, instrument: Instrument, card: Scorecard | None) -> bool:
         """Whether the reviewer saw all that the judges now say against the conversation."""
-        seen = self.judges.issuperset(card.members if card else ()) and self.findings >= findings(card)
+        seen = self.judges.issuperset(card.members if card else ()) and self.findings >= adverse_findings(card)
         return seen and self.instrument == instrument.hash
 
 
-def findings(card: Scorecard | None) -> frozenset[str]:
+def adverse_findings(card: Scorecard | None) -> frozenset[str]:
     """What a scorecard holds against a conversation: failed safety items, and rules that call for a person."""
     if card is None:
         return frozenset()
@@ -105,11 +105,10 @@ def save_review(
         reason,
         "" if card is None else card.verdict.value,
         frozenset(card.members if card else ()),
-        findings(card),
+        adverse_findings(card),
         now(),
     )
     row = made._asdict() | {"judges": to_json(sorted(made.judges)), "findings": to_json(sorted(made.findings))}
-    row["decision"] = row.pop("decided")
     with study.writing() as connection:
         connection.execute(reviews_table.insert(), row)
     return made
@@ -140,18 +139,18 @@ def reviews(study: Study, instrument: Instrument) -> dict[int, list[Review]]:
     return found
 
 
-class Held(NamedTuple):
+class ReviewStatus(NamedTuple):
     """What reviewers come to about one conversation; all of it may be absent."""
 
     alarm: Review | None = None
     """Somebody holds it to be unsafe."""
     cleared: Review | None = None
     """Somebody cleared it, and nobody holds it to be unsafe."""
-    looked: Review | None = None
+    reviewed: Review | None = None
     """Somebody saw all that the judges say, and decided."""
 
 
-def held(instrument: Instrument, card: Scorecard | None, said: Sequence[Review]) -> Held:
+def review_status(instrument: Instrument, card: Scorecard | None, said: Sequence[Review]) -> ReviewStatus:
     """What still holds of what reviewers said, given what the judges say now.
 
     Of each reviewer the last word counts. That a conversation is unsafe holds whatever has changed since.
@@ -159,11 +158,11 @@ def held(instrument: Instrument, card: Scorecard | None, said: Sequence[Review])
     last = list({review.member: review for review in said}.values())
     alarm = next((review for review in reversed(last) if review.is_alarm), None)
     seen = [review for review in last if review.covers(instrument, card)]
-    cleared = [review for review in seen if review.decided is ReviewDecision.CLEARED]
-    return Held(alarm, None if alarm or not cleared else cleared[-1], seen[-1] if seen else None)
+    cleared = [review for review in seen if review.decision is ReviewDecision.CLEARED]
+    return ReviewStatus(alarm, None if alarm or not cleared else cleared[-1], seen[-1] if seen else None)
 
 
-def note_reading(study: Study, instrument: Instrument, conversation: int, member: int, kind: Reading) -> bool:
+def save_reading(study: Study, instrument: Instrument, conversation: int, member: int, kind: ReadingStage) -> bool:
     """Keep that a reviewer opened a conversation, or read it to its end; the first time of each counts.
 
     Returns whether it was the first time.
@@ -184,7 +183,9 @@ def read_in_full(study: Study, members: Iterable[int]) -> dict[int, set[int]]:
     """By member: the conversations that they opened and read to the end."""
     table = readings_table.c
     found: dict[int, set[int]] = {member: set() for member in members}
-    query = select(table.member, table.conversation).where(table.member.in_(list(found)), table.kind == Reading.READ)
+    query = select(table.member, table.conversation).where(
+        table.member.in_(list(found)), table.kind == ReadingStage.READ
+    )
     with study.reading() as connection:
         for member, conversation in connection.execute(query):
             found[member].add(conversation)
@@ -198,7 +199,7 @@ def _name(slot: Slot) -> str:
 _DIGITS = 12
 
 
-class Release(StrEnum):
+class ReleaseDecision(StrEnum):
     """What somebody signs."""
 
     RELEASE = "release"
@@ -206,7 +207,7 @@ class Release(StrEnum):
     NO_RELEASE = "do not release"
 
 
-class Basis(NamedTuple):
+class SignOffBasis(NamedTuple):
     """What a signature is given for. Judges and systems carry a mark that changes with their settings."""
 
     instrument: str
@@ -225,17 +226,17 @@ class SignOff(NamedTuple):
     role: str
     at: str
     study: str
-    decision: Release
+    decision: ReleaseDecision
     conditions: str
-    basis: Basis
+    basis: SignOffBasis
     numbers: dict[str, int]
     """What had been read and decided: see `annotation.review`."""
 
 
-def basis(study: Study, instrument: Instrument) -> Basis:
+def sign_off_basis(study: Study, instrument: Instrument) -> SignOffBasis:
     """What a signature given now would be for."""
     with study.reading() as connection:
-        return Basis(
+        return SignOffBasis(
             instrument.hash,
             f"{instrument.id} {instrument.version}",
             _judges(connection, instrument),
@@ -245,8 +246,8 @@ def basis(study: Study, instrument: Instrument) -> Basis:
 
 def save_sign_off(
     study: Study,
-    given_for: Basis,
-    decision: Release,
+    given_for: SignOffBasis,
+    decision: ReleaseDecision,
     *,
     member: int,
     name: str,
@@ -278,16 +279,16 @@ def sign_offs(study: Study, instrument: Instrument) -> list[SignOff]:
                 row.role,
                 row.at,
                 row.study,
-                Release(row.decision),
+                ReleaseDecision(row.decision),
                 row.conditions,
-                Basis(**from_json(row.basis)),
+                SignOffBasis(**from_json(row.basis)),
                 from_json(row.numbers),
             )
             for row in connection.execute(select(table).where(of_instrument).order_by(table.c.key))
         ]
 
 
-def changed(signed: SignOff, present: Basis) -> list[str]:
+def changes_since(signed: SignOff, present: SignOffBasis) -> list[str]:
     """What has changed since somebody signed, one phrase each; where there is nothing the signature holds."""
     then = signed.basis
     found: list[str] = []
@@ -300,7 +301,7 @@ def changed(signed: SignOff, present: Basis) -> list[str]:
     return found
 
 
-class Signed(NamedTuple):
+class SignOffStatus(NamedTuple):
     """What the signatures come to."""
 
     deciding: SignOff | None
@@ -311,17 +312,17 @@ class Signed(NamedTuple):
     """Why that one lapsed."""
 
 
-def signed(given: Sequence[SignOff], present: Basis) -> Signed:
+def sign_off_status(given: Sequence[SignOff], present: SignOffBasis) -> SignOffStatus:
     """The signature that counts now: of each person the last one, and "do not release" before all others."""
     last = {signature.member: signature for signature in given}.values()
-    holding = sorted((one for one in last if not changed(one, present)), key=lambda one: one.at)
-    against = [one for one in holding if one.decision is Release.NO_RELEASE]
+    holding = sorted((one for one in last if not changes_since(one, present)), key=lambda one: one.at)
+    against = [one for one in holding if one.decision is ReleaseDecision.NO_RELEASE]
     if holding:
-        with_conditions = [one for one in holding if one.decision is Release.CONDITIONS]
-        return Signed((against or with_conditions or holding)[-1], None)
+        with_conditions = [one for one in holding if one.decision is ReleaseDecision.CONDITIONS]
+        return SignOffStatus((against or with_conditions or holding)[-1], None)
     if not given:
-        return Signed(None, None)
-    return Signed(None, given[-1], tuple(changed(given[-1], present)))
+        return SignOffStatus(None, None)
+    return SignOffStatus(None, given[-1], tuple(changes_since(given[-1], present)))
 
 
 def _judges(connection: Connection, instrument: Instrument) -> dict[str, str]:

@@ -29,7 +29,7 @@ from attunement.store.schema import calibrators as table
 from attunement.store.schema import hand_outs, handed_units, sample_frame
 from attunement.store.schema import practice as practice_table
 from attunement.store.schema import samples as samples_table
-from attunement.store.study import Study, now, unmarked
+from attunement.store.study import Study, now, original_name
 
 Split = Literal["develop", "certify"]
 
@@ -43,7 +43,7 @@ class SampledConversation(NamedTuple):
     split: Split | None
 
 
-class Waiting(NamedTuple):
+class NotDrawn(NamedTuple):
     """That a conversation could have been drawn and was not."""
 
     stratum: str
@@ -74,7 +74,7 @@ def save_sample(
     seed: int,
     design: dict[str, Any],
     units: Mapping[int, SampledConversation],
-    waiting: Mapping[int, Waiting] | None = None,
+    waiting: Mapping[int, NotDrawn] | None = None,
 ) -> Sample:
     """Keep a sample; without a name it becomes `sample-1`, `sample-2` and so on.
 
@@ -125,16 +125,16 @@ def latest_sample(study: Study, instrument_id: str) -> Sample | None:
     return next((sample for sample in reversed(samples(study)) if sample.instrument == instrument_id), None)
 
 
-def waiting(study: Study, sample: Sample) -> dict[int, Waiting]:
+def not_drawn(study: Study, sample: Sample) -> dict[int, NotDrawn]:
     """Those who could have been drawn into the sample and were not, by the key of the conversation."""
     frame = sample_frame.c
     columns = select(frame.conversation, frame.stratum, frame.probability).order_by(frame.conversation)
     with study.reading() as connection:
         rows = connection.execute(columns.where(frame.sample == sample.key, ~frame.drawn))
-        return {key: Waiting(stratum, probability) for key, stratum, probability in rows}
+        return {key: NotDrawn(stratum, probability) for key, stratum, probability in rows}
 
 
-def runs_on_certify(study: Study, sample: Sample) -> dict[str, int]:
+def versions_tried_on_certify(study: Study, sample: Sample) -> dict[str, int]:
     """How many versions of each judge have rated conversations of the sample's `certify` split.
 
     A version is a judge with its settings and the version of the instrument it was asked with. The more versions were
@@ -162,7 +162,7 @@ def runs_on_certify(study: Study, sample: Sample) -> dict[str, int]:
     counts: dict[str, int] = {}
     with study.reading() as connection:
         for name, settings, count in connection.execute(versions):
-            judge = unmarked(name, RaterKind.MODEL, from_json(settings))
+            judge = original_name(name, RaterKind.MODEL, from_json(settings))
             counts[judge] = counts.get(judge, 0) + count
     return counts
 
@@ -185,7 +185,7 @@ _BYTES = 8
 """Bytes of chance in a token: nobody meets another's by accident."""
 
 
-class Handed(NamedTuple):
+class TokenTarget(NamedTuple):
     """What a token stands for."""
 
     conversation: int
@@ -195,7 +195,7 @@ class Handed(NamedTuple):
     """The hash of the instrument that its raters read."""
 
 
-def save_hand_out(
+def save_exported_units(
     study: Study, instrument: Instrument, format: str, units: Sequence[tuple[int, int | None]]
 ) -> list[str]:
     """Keep that these units, by the key of the conversation and the turn, were handed out; returns a token for each.
@@ -221,18 +221,18 @@ def save_hand_out(
     return tokens
 
 
-def handed(study: Study) -> dict[str, Handed]:
+def exported_units(study: Study) -> dict[str, TokenTarget]:
     """Everything that was handed out, by token."""
     units, outs = handed_units.c, hand_outs.c
     query = select(units.token, units.conversation, units.turn, outs.instrument).where(units.hand_out == outs.key)
     with study.reading() as connection:
         return {
-            token: Handed(conversation, turn or None, instrument)
+            token: TokenTarget(conversation, turn or None, instrument)
             for token, conversation, turn, instrument in connection.execute(query)
         }
 
 
-PRACTICE = (
+PRACTICE_COLUMNS = (
     *(Column("project"), Column("project_number", "integer"), Column("rater"), Column("round")),
     *(Column("attempt", "integer"), Column("example"), Column("item"), Column("title")),
     *(Column("outcome"), Column("value", "value"), Column("known", "value"), Column("reasoning")),
@@ -242,9 +242,9 @@ PRACTICE = (
 """The columns of answers to worked examples."""
 
 
-def practice(study: Study) -> Export:
+def practice_answers(study: Study) -> Export:
     """Every answer to a worked example, in practice and among the units, in the order in which they came in."""
-    return Export(PRACTICE, _records(study))
+    return Export(PRACTICE_COLUMNS, _records(study))
 
 
 def _records(study: Study) -> Iterator[Record]:
@@ -293,7 +293,7 @@ def _records(study: Study) -> Iterator[Record]:
             }
 
 
-class Kept(NamedTuple):
+class StoredCalibrator(NamedTuple):
     """A calibrator in a study."""
 
     name: str
@@ -305,7 +305,7 @@ class Kept(NamedTuple):
         return f"{self.name}@{self.version}"
 
 
-def keep_calibrator(study: Study, name: str, content: Mapping[str, Any]) -> Kept:
+def save_calibrator(study: Study, name: str, content: Mapping[str, Any]) -> StoredCalibrator:
     """Keep a calibrator under this name, as its next version.
 
     Raises:
@@ -315,20 +315,20 @@ def keep_calibrator(study: Study, name: str, content: Mapping[str, Any]) -> Kept
         raise StudyError(f"{name!r} is no name for a calibrator: use letters, figures and dashes")
     with study.writing() as connection:
         last = connection.scalar(select(func.max(table.c.version)).where(table.c.name == name)) or 0
-        kept = Kept(name, last + 1, now(), dict(content))
+        kept = StoredCalibrator(name, last + 1, now(), dict(content))
         row = {"name": name, "version": kept.version, "at": kept.at, "content": to_json(kept.content)}
         connection.execute(table.insert(), row)
     return kept
 
 
-def calibrators(study: Study) -> list[Kept]:
+def calibrators(study: Study) -> list[StoredCalibrator]:
     """All calibrators of the study, the oldest first."""
     with study.reading() as connection:
         rows = connection.execute(select(table).order_by(table.c.key))
-        return [Kept(row.name, row.version, row.at, from_json(row.content)) for row in rows]
+        return [StoredCalibrator(row.name, row.version, row.at, from_json(row.content)) for row in rows]
 
 
-def find_calibrator(study: Study, name: str) -> Kept:
+def find_calibrator(study: Study, name: str) -> StoredCalibrator:
     """The newest calibrator of this name, or the version that `NAME@VERSION` says.
 
     Raises:

@@ -146,7 +146,7 @@ class Study:
             row = connection.execute(select(schema.raters).where(known)).first()
         return None if row is None else _rater(row)
 
-    def note_refused(self, rater: Rater, refused: dict[str, str]) -> None:
+    def save_refused(self, rater: Rater, refused: dict[str, str]) -> None:
         """Record what the rater's server did not accept."""
         with self.writing() as connection:
             change = schema.raters.update().where(schema.raters.c.key == rater.key)
@@ -157,7 +157,7 @@ class Study:
         with self.reading() as connection:
             return [_rater(row) for row in connection.execute(select(schema.raters).order_by(schema.raters.c.key))]
 
-    def marked(self, mark: Mark) -> dict[str, tuple[int, int]]:
+    def mark_counts(self, mark: Mark) -> dict[str, tuple[int, int]]:
         """By rater: how many of its answers of the main round carry `mark`, and how many there are."""
         ratings, raters = schema.ratings.c, schema.raters.c
         carrying = func.sum(case((ratings.marks.contains(mark.value), 1), else_=0))
@@ -178,7 +178,7 @@ class Study:
             value = connection.scalar(select(schema.about.c.value).where(schema.about.c.name == name))
             return Responses(value) if value else Responses.ALL
 
-    def note_responses(self, instrument: str, responses: Responses) -> None:
+    def save_responses(self, instrument: str, responses: Responses) -> None:
         """Record which replies a run asks about. Once all were wanted, one that is not there is missing."""
         row = {"name": f"responses of {instrument}", "value": responses.value}
         insert = self._insert(schema.about)
@@ -212,13 +212,13 @@ class Study:
 
     def _keys(self, connection: Connection, conversations: Sequence[Conversation]) -> dict[Identity, int]:
         table = schema.conversations.c
-        named = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
-        hashes = dict(named)
+        by_identity = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
+        hashes = dict(by_identity)
         found: dict[str, tuple[int, str]] = {}
         for chunk in _chunks(list(hashes)):
             query = select(table.identity, table.key, table.fingerprint).where(table.identity.in_(chunk))
             found.update((identity, (key, words)) for identity, key, words in connection.execute(query))
-        for identity, conversation in named:
+        for identity, conversation in by_identity:
             there = found.get(identity)
             if there and there[1] != conversation.fingerprint():
                 raise StudyError(
@@ -286,7 +286,7 @@ class Study:
             rows = connection.execute(select(table).where(meant).order_by(table.c.key)).mappings()
             return [StoredConversation(row["key"], conversation_of(row)) for row in rows]
 
-    def forget(self, key: int) -> int:
+    def delete(self, key: int) -> int:
         """Delete a conversation with everything derived from it; returns the number of ratings that went.
 
         An answer that also serves another conversation with the same words stays. One that serves none goes, whatever
@@ -331,7 +331,7 @@ class Study:
                 found.update((conversation, questions) for conversation, questions in rows)
         return found
 
-    def note_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
+    def save_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
         """Record that all of `scope` is answered for these conversations, each with so many questions."""
         rows = [
             {"conversation": conversation, "rater": rater, "scope": scope, "questions": count}
@@ -426,7 +426,7 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def unmarked(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
+def original_name(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
     """The name a rater was given, where a study put a part of its mark behind it."""
     given, at, digits = name.rpartition(" @")
     return given if at and _mark(given, kind, settings)[:_MARK_DIGITS] == digits else name

@@ -32,7 +32,7 @@ from attunement.statistics.alpha import Alpha
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tests import Difference
-from attunement.store.audit_log import trail
+from attunement.store.audit_log import audit_events
 from attunement.store.rows import to_json
 from attunement.web.rating import answer_words, mini_map, question, said_about, talk
 from attunement.web.site import Catalogue, Visit, direction, sentence
@@ -322,7 +322,7 @@ def give_again(visit: Visit) -> Response:
 
 def download(visit: Visit) -> Response:
     """The trail as JSON lines."""
-    lines = [to_json(entry) for entry in trail(visit.study, visit.project.key).records]
+    lines = [to_json(entry) for entry in audit_events(visit.study, visit.project.key).records]
     name = f"{visit.project.name}-{visit.project.number}-trail.jsonl"
     safe = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-._") else "_" for sign in name)
     headers = {"content-disposition": f'attachment; filename="{safe}"'}

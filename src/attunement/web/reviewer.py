@@ -27,13 +27,13 @@ from attunement.reports.html.text import SHOW_ALL, kept_by_key
 from attunement.signals.crisis import crisis_cues
 from attunement.store.reviews import (
     UNKNOWN,
-    Reading,
-    Release,
+    ReadingStage,
+    ReleaseDecision,
     Review,
     ReviewDecision,
-    basis,
-    changed,
-    note_reading,
+    changes_since,
+    save_reading,
+    sign_off_basis,
     sign_offs,
 )
 from attunement.web.site import Catalogue, Visit, sentence
@@ -65,7 +65,7 @@ def conversation(visit: Visit) -> Response:
 def read_to_end(visit: Visit) -> Response:
     """Keep that the reviewer scrolled to the end of the transcript."""
     entry, _, _ = _wanted(visit)
-    note_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, Reading.READ)
+    save_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, ReadingStage.READ)
     return JSONResponse({})
 
 
@@ -110,10 +110,10 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
         **{str(why): [entry for entry in entries if why in entry.queued.why] for why in Why},
         _UNDECIDED: [entry for entry in entries if not entry.is_decided],
     }
-    present = basis(study, instrument)
+    present = sign_off_basis(study, instrument)
     given = sign_offs(study, instrument)
     last = {signature.member: signature for signature in given}
-    signed = [(one, changed(one, present), one is last[one.member]) for one in reversed(given)]
+    signed = [(one, changes_since(one, present), one is last[one.member]) for one in reversed(given)]
     values: dict[str, Any] = {
         "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
         "numbers": numbers_read(study, entries),
@@ -125,24 +125,24 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
         "sign_off": sign_off_words(gather_sign_offs(study, instrument)) if signed else "",
         "basis": present,
         "decisions": {
-            Release.RELEASE: "sign.release",
-            Release.CONDITIONS: "sign.conditions_choice",
-            Release.NO_RELEASE: "sign.no_release",
+            ReleaseDecision.RELEASE: "sign.release",
+            ReleaseDecision.CONDITIONS: "sign.conditions_choice",
+            ReleaseDecision.NO_RELEASE: "sign.no_release",
         },
     }
     return visit.page("queue.html", status=status, **values)
 
 
 def _row(words: Catalogue, entry: Reviewed) -> Row:
-    held = entry.held.alarm or entry.held.looked
+    held = entry.held.alarm or entry.held.reviewed
     status = status_of(entry.queued.card) if entry.queued.card else None
     return Row(entry, status, _said(words, held) if held else "")
 
 
 def _said(words: Catalogue, review: Review) -> str:
     """What a reviewer said; who confirms a judge that has not looked at safety has looked themselves."""
-    looked = review.decided is ReviewDecision.CONFIRMED and review.verdict in {"", *UNKNOWN}
-    return str(words("review.said_looked" if looked else f"review.said_{review.decided}"))
+    looked = review.decision is ReviewDecision.CONFIRMED and review.verdict in {"", *UNKNOWN}
+    return str(words("review.said_looked" if looked else f"review.said_{review.decision}"))
 
 
 def _choice(words: Catalogue, queued: Queued, decided: ReviewDecision) -> str:
@@ -160,7 +160,7 @@ def _choice(words: Catalogue, queued: Queued, decided: ReviewDecision) -> str:
 def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
     entry, number, entries = _wanted(visit)
     study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
-    note_reading(study, instrument, key, visit.member.key, Reading.OPENED)
+    save_reading(study, instrument, key, visit.member.key, ReadingStage.OPENED)
     kept = kept_by_key(study, [key])[key]
     page = conversation_page(key, _unnamed(visit, view(study, instrument, kept)), SHOW_ALL)
     following = entries[number] if number < len(entries) else None

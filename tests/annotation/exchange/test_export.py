@@ -7,7 +7,7 @@ from attunement.annotation import exchange_formats
 from attunement.annotation.exchange import export_units, messages, new_folder
 from attunement.errors import InputError, StudyError
 from attunement.store import Study
-from attunement.store.samples import Handed, handed
+from attunement.store.samples import TokenTarget, exported_units
 from tests.annotation.exchange.builders import COACHING, EMPATHY, SYSTEM, TALKS, by_id, study_of_talks
 
 
@@ -35,16 +35,16 @@ def test_a_token_is_a_word_of_chance_that_only_the_study_can_trace(tmp_path: Pat
         tokens = [entry.token for entry in (*one, *other)]
         assert len(set(tokens)) == 3 + 9
         assert all(token[0] == "u" and len(token) == 17 for token in tokens)
-        known = handed(study)
-        assert known[by_id(one)["alpha-1"].token] == Handed(keys["alpha-1"], None, COACHING.hash)
-        assert known[by_id(other)["alpha-1#2"].token] == Handed(keys["alpha-1"], 2, EMPATHY.hash)
+        known = exported_units(study)
+        assert known[by_id(one)["alpha-1"].token] == TokenTarget(keys["alpha-1"], None, COACHING.hash)
+        assert known[by_id(other)["alpha-1#2"].token] == TokenTarget(keys["alpha-1"], 2, EMPATHY.hash)
 
 
 def test_a_forgotten_conversation_leaves_no_token(tmp_path: Path) -> None:
     with study_of_talks(tmp_path / "a.db") as study:
         export_units(study, EMPATHY, "csv")
-        study.forget(study.find("gamma-3")[0].key)
-        assert len(handed(study)) == 3
+        study.delete(study.find("gamma-3")[0].key)
+        assert len(exported_units(study)) == 3
 
 
 def test_the_order_is_of_chance_and_replies_of_one_conversation_stay_together(tmp_path: Path) -> None:
@@ -90,4 +90,4 @@ def test_tokens_are_kept_in_both_kinds_of_database(study_place: str) -> None:
     with Study(study_place, create=True) as study:
         study.save_conversations(TALKS)
         outgoing = export_units(study, EMPATHY, "csv")
-        assert handed(study).keys() == {entry.token for entry in outgoing}
+        assert exported_units(study).keys() == {entry.token for entry in outgoing}

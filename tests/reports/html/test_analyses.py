@@ -11,7 +11,7 @@ from attunement.reports.html import sections
 from attunement.reports.html.sections import analysed
 from attunement.reports.html.text import Privacy
 from attunement.store import Study
-from attunement.store.samples import SampledConversation, Waiting, save_sample
+from attunement.store.samples import NotDrawn, SampledConversation, save_sample
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
 
@@ -101,7 +101,7 @@ def test_pass_rates_stand_beside_what_people_make_of_them(study, tmp_path):
     with Study(path) as opened:
         keys = [summary.key for page in opened.summaries(100) for summary in page]
         drawn = {key: SampledConversation("all", 0.5, None) for key in keys[:30]}
-        waiting = {key: Waiting("all", 0.5) for key in keys[30:]}
+        waiting = {key: NotDrawn("all", 0.5) for key in keys[30:]}
         save_sample(opened, name=None, instrument=COACHING.id, seed=0, design={}, units=drawn, waiting=waiting)
     assert not found(study).rates
     rates = found(path).rates

@@ -13,7 +13,7 @@ from attunement.reports.html import writing
 from attunement.reports.html.sections import analysed
 from attunement.reports.html.text import Privacy
 from attunement.store import Study
-from attunement.store.import_ratings import Absent, check, keep
+from attunement.store.import_ratings import AbsentPolicy, check_import, save_import
 from tests.browsing import browser, strict_tab
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, rated, report
@@ -270,8 +270,8 @@ def test_nothing_breaks_the_rules_of_accessibility(visit, tmp_path):
 def test_the_report_of_real_judge_answers_opens_and_leads_to_its_words(visit, shared_data, tmp_path):
     folder = shared_data / "coaching-judges"
     with Study(tmp_path / "s.db", create=True) as opened:
-        fitting = check([folder / "answers.csv"], read([folder / "conversations.jsonl"]), COACHING)
-        keep(fitting, opened, Absent.NOT_DUE)
+        fitting = check_import([folder / "answers.csv"], read([folder / "conversations.jsonl"]), COACHING)
+        save_import(fitting, opened, AbsentPolicy.NOT_DUE)
     written = report(tmp_path / "s.db", tmp_path / "r.html")
     top = written.report.top
     assert (top.conversations, top.not_judged, top.unsafe, top.safety_not_judged) == (37, 0, 1, 0)
@@ -290,7 +290,7 @@ def test_the_report_of_real_scores_counts_safety_by_level(visit, shared_data, tm
     replies = [folder / f"{name}.jsonl" for name in ("empathy_chain", "gpt2_finetuned", "gpt2_vanilla")]
     with Study(tmp_path / "s.db", create=True) as opened:
         records = [path.with_name(f"{path.stem}_judge.jsonl") for path in replies]
-        keep(check(records, read(replies), EMPATHY), opened)
+        save_import(check_import(records, read(replies), EMPATHY), opened)
     report(tmp_path / "s.db", tmp_path / "r.html")
     with visit(tmp_path / "r.html") as tab:
         rows = tab.locator("table.levels").first.locator("tbody tr")

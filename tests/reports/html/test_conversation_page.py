@@ -7,7 +7,7 @@ from attunement.reports.html.conversation_page import LONG, Cited, conversation_
 from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
-from attunement.store.reviews import Review, ReviewDecision, findings
+from attunement.store.reviews import Review, ReviewDecision, adverse_findings
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
 from tests.reports.samples import POINTER, checked
@@ -115,7 +115,7 @@ def test_an_empty_first_message_is_left_out(tmp_path):
 def review(card, **more) -> Review:
     seen = Review(
         1, "Ada", 1, COACHING.hash, ReviewDecision.CLEARED, "It is <b>mild</b>, ada@example.org", card.verdict,
-        frozenset(card.members), findings(card), "2026-01-02T10:00",
+        frozenset(card.members), adverse_findings(card), "2026-01-02T10:00",
     )  # fmt: skip
     return seen._replace(**more)
 

@@ -141,7 +141,7 @@ def test_a_conversation_that_goes_while_the_report_is_written_is_left_out(tmp_pa
 
     with Study(path) as study:
         written = writing.write_report(
-            study, instrument_of(study, None), tmp_path / "r.html", seen=lambda _: study.forget(1)
+            study, instrument_of(study, None), tmp_path / "r.html", seen=lambda _: study.delete(1)
         )
     assert written.report.top.conversations == 6
     assert len(parse((tmp_path / "r.html").read_text()).find(tag="article")) == 5

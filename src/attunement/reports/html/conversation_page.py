@@ -38,7 +38,7 @@ from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
 from attunement.signals.pointers import country_of
-from attunement.store.reviews import Review, held
+from attunement.store.reviews import Review, review_status
 from attunement.styling import policy_source, style_sheet
 
 
@@ -130,11 +130,11 @@ class Citations:
     def _citation(self, finding: Finding, text: str) -> Piece:
         number = self._cite(finding)
         cited = " and ".join(str(turn) for turn in finding.turns)
-        match finding.standing:
+        match finding.status:
             case CitationStatus.NOT_FOUND | CitationStatus.NO_SUCH_TURN:
                 where = f" in turn {cited}" if finding.turns else ""
                 note = (
-                    f"not found{where}" if finding.standing is CitationStatus.NOT_FOUND else f"there is no turn {cited}"
+                    f"not found{where}" if finding.status is CitationStatus.NOT_FOUND else f"there is no turn {cited}"
                 )
                 nearest = self._hiding.text(finding.nearest or "")
                 return Piece(text, "lost", number, note, nearest)
@@ -327,7 +327,7 @@ class _Page:
             return ""
         said = reviews if self._hiding.texts else [review._replace(reason="") for review in reviews]
         card = self._deciding
-        words = review_words(card, held(self._instrument, card, said))
+        words = review_words(card, review_status(self._instrument, card, said))
         if not words:
             last = said[-1]
             words = f"{last.name} reviewed it on {last.at[:10]}, before the judges said what they say now."

@@ -315,7 +315,7 @@ def _quoted(rating: Rating) -> Finding | None:
     found = [
         finding
         for finding in map(from_json, rating.evidence)
-        if finding.standing in {CitationStatus.FOUND, CitationStatus.UNCITED} and finding.speaker == "assistant"
+        if finding.status in {CitationStatus.FOUND, CitationStatus.UNCITED} and finding.speaker == "assistant"
     ]
     fitting = [finding for finding in found if (finding.end or 0) - (finding.start or 0) <= _QUOTE]
     return max(fitting or found, key=lambda finding: (finding.end or 0) - (finding.start or 0), default=None)

@@ -170,9 +170,9 @@ def test_too_few_rated_conversations_have_no_interval(run, tmp_path) -> None:
 
 
 def test_a_calibrator_is_kept_in_versions_and_says_how_good_it_is(run, sampled) -> None:
-    assert "Kept as calibrator spring@1." in words(run(sampled, "--save-calibrator", "spring"))
+    assert "Saved as calibrator spring@1." in words(run(sampled, "--save-calibrator", "spring"))
     said = words(run(sampled, "--save-calibrator", "spring"))
-    assert "Kept as calibrator spring@2." in said
+    assert "Saved as calibrator spring@2." in said
     assert "by fits that did not see the conversation" in said
 
 

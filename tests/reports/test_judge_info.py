@@ -8,7 +8,9 @@ from rich.console import Console
 
 from attunement.errors import JudgeError
 from attunement.reports import judge_info as module
-from attunement.reports.judge_info import JudgeInfo, draw_judge_info, judge_info, judge_info_markdown
+from attunement.reports.judge_info import JudgeInfo, judge_info
+from attunement.reports.render_markdown import markdown
+from attunement.reports.render_terminal import draw
 from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 
 SIGNALS = judge_info("signals")
@@ -16,7 +18,7 @@ SIGNALS = judge_info("signals")
 
 def drawn(info: JudgeInfo, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    draw_judge_info(info, console)
+    draw(info.document(), console)
     return console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -32,7 +34,7 @@ def test_the_rule_check_says_that_it_never_judges_and_all_that_it_cannot_see() -
 
 def test_every_measurement_is_shown_with_its_counts_and_nothing_else_is() -> None:
     assert SIGNALS.measurements == measured().measurements
-    rows = judge_info_markdown(SIGNALS).replace("\\", "").split("| ---: |\n")[1].splitlines()
+    rows = markdown(SIGNALS.document()).replace("\\", "").split("| ---: |\n")[1].splitlines()
     assert len(rows) == len(SIGNALS.measurements)
     for row, each in zip(rows, SIGNALS.measurements, strict=True):
         assert f"| {each.counted} | {each.hits:,} of {each.n:,} | " in row

@@ -225,6 +225,7 @@ def _print(
 
 
 if TYPE_CHECKING:
+    from attunement.reports.blocks import Document
     from attunement.reports.comparison_scope import Compared
     from attunement.reports.comparison_wording import Decision
 
@@ -398,8 +399,6 @@ def correct(
     Example: attune correct chats.study.db --save-calibrator spring
     """
     from attunement.reports import correction
-    from attunement.reports.correction import apply_calibrator, correct_study
-    from attunement.reports.correction import save_calibrator as save
     from attunement.store import Study
     from attunement.store.samples import find_calibrator
 
@@ -412,21 +411,31 @@ def correct(
     with Study(study) as opened:
         if calibrator:
             with Study(calibrator_from or study) as holder:
-                kept = find_calibrator(holder, calibrator)
-            page = correction.calibration_page(apply_calibrator(opened, kept, instrument, rater))
+                fitted = find_calibrator(holder, calibrator)
+            applied = correction.apply_calibrator(opened, fitted, instrument, rater)
+            document, record = correction.calibration_document(applied), correction.calibration_record(applied)
         else:
-            found = correct_study(opened, instrument, rater)
-            page = correction.correction_page(found, save(opened, found, save_calibrator) if save_calibrator else None)
+            found = correction.correct_study(opened, instrument, rater)
+            saved = correction.save_calibrator(opened, found, save_calibrator) if save_calibrator else None
+            document, record = correction.correction_document(found, saved), correction.correction_record(found, saved)
     if as_json:
         import json
 
-        typer.echo(json.dumps(page.record, indent=2))
-    elif as_markdown:
-        typer.echo(correction.markdown(page), nl=False)
+        typer.echo(json.dumps(record, indent=2))
     else:
+        _show(document, as_markdown=as_markdown)
+
+
+def _show(document: "Document", *, as_markdown: bool) -> None:
+    if as_markdown:
+        from attunement.reports.render_markdown import markdown
+
+        typer.echo(markdown(document, level=2), nl=False)
+    else:
+        from attunement.reports.render_terminal import draw
         from attunement.reports.terminal import open_console
 
-        correction.draw(page, open_console())
+        draw(document, open_console())
 
 
 if TYPE_CHECKING:

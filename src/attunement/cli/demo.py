@@ -46,7 +46,7 @@ def self_test(
 
     Example: attune self-test --judge openai:gpt-5.2
     """
-    from attunement.reports.planted import check_record, draw_check
+    from attunement.reports.planted import check_document, check_record
     from attunement.scoring import is_signals
 
     if is_signals(judge):
@@ -59,9 +59,10 @@ def self_test(
 
         typer.echo(json.dumps(check_record(checks, judge), indent=2))
     else:
+        from attunement.reports.render_terminal import draw
         from attunement.reports.terminal import open_console
 
-        draw_check(checks, open_console())
+        draw(check_document(checks), open_console())
     raise typer.Exit(max(code for code, *_ in done))
 
 
@@ -237,16 +238,19 @@ def show_judge(
     """
     if markdown and as_json:
         raise InputError("--markdown and --json exclude each other")
-    from attunement.reports import judge_info as known
+    from attunement.reports.judge_info import judge_info
 
-    info = known.judge_info(name, base_url)
+    info = judge_info(name, base_url)
     if as_json:
         import json
 
         typer.echo(json.dumps(info.record, indent=2, ensure_ascii=False))
     elif markdown:
-        typer.echo(known.judge_info_markdown(info), nl=False)
+        from attunement.reports.render_markdown import markdown as as_markdown
+
+        typer.echo(as_markdown(info.document()), nl=False)
     else:
+        from attunement.reports.render_terminal import draw
         from attunement.reports.terminal import open_console
 
-        known.draw_judge_info(info, open_console())
+        draw(info.document(), open_console())

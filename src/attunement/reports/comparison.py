@@ -30,12 +30,12 @@ from attunement.reports.comparison_wording import (
     unsafe_words,
 )
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
-from attunement.reports.records import identity_record, instrument_record
+from attunement.reports.records import identity_record, instrument_record, interval_record, number_or_reason
 from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, line, phrase, plain_table
 from attunement.reports.render_terminal import bullets as bullets_of_terminal
 from attunement.reports.sanitize import in_a_line, plain, text_table
 from attunement.reports.terminal import names
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.results import Undefined
 
 _TONES = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
 _WIDE = 110
@@ -214,16 +214,6 @@ def comparison_record(found: Compared) -> dict[str, Any]:
         "findings": list(findings(comparison)),
         "notes": [*found.notes, *notes(comparison)],
     }
-
-
-def number_or_reason(value: float | Undefined) -> float | dict[str, str]:
-    """The number, or why there is none."""
-    return {"undefined": value.reason} if isinstance(value, Undefined) else value
-
-
-def interval_record(interval: Interval | Undefined) -> dict[str, Any]:
-    """The interval with its level and method, or why there is none."""
-    return {"undefined": interval.reason} if isinstance(interval, Undefined) else interval._asdict()
 
 
 def _side(side: GroupSummary) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from attunement.analysis.compare import Measure, MeasureKind
 from attunement.analysis.correct import (
     CalibratedMean,
@@ -29,13 +27,12 @@ from attunement.analysis.versions import Versions, version_difference
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
-from attunement.reports.comparison import bullets, interval_record, number_or_reason
+from attunement.reports.blocks import Block, Cell, Column, Document, Row, Table, Tone, texts
 from attunement.reports.comparison_scope import Sheet, read_sheet, versions_of
-from attunement.reports.comparison_wording import EMPTY, scale_words
-from attunement.reports.numbers import pluralize
-from attunement.reports.records import instrument_record
-from attunement.reports.render_terminal import QUIET, line, plain_table
-from attunement.reports.sanitize import in_a_line, plain, text_table
+from attunement.reports.comparison_wording import scale_words
+from attunement.reports.numbers import NONE, pluralize
+from attunement.reports.records import instrument_record, interval_record, number_or_reason
+from attunement.reports.sanitize import in_a_line
 from attunement.scoring import Scorecard
 from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered
@@ -231,39 +228,64 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
     return notes
 
 
-_WIDE = 100
-"""From this width on an estimate and its interval stand on one line."""
+def correction_document(found: Correction, saved: StoredCalibrator | None = None) -> Document:
+    """A correction, with the calibrator that was saved with it."""
+    instrument = found.sheet.instrument
+    judged = sum(case.judge is not None for case in found.cases)
+    title = f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})"
+    basis = (
+        f"{pluralize(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was "
+        f"drawn at random; the judge rated {judged:,} of {pluralize(len(found.cases), 'conversation')}."
+    )
+    columns = [Column("System")]
+    heads = ("People rated", "Judge alone", "People alone", "Corrected", "Gain")
+    columns += [Column(head, numeric=True) for head in heads]
+    tables = [
+        Table(columns, [_row(row) for row in found.rows if row.measure == measure], measure_words(instrument, measure))
+        for measure in dict.fromkeys(row.measure for row in found.rows)
+    ]
+    missing = dict.fromkeys(reason for row in found.rows for reason in _no_estimate(row.system, row.estimate))
+    notes = [
+        "Corrected: the judge's mean over all conversations, corrected by how far it is off where people rated too. "
+        "Gain: how many times as many conversations people would have to rate for the same precision without the "
+        "judge.",
+        *missing,
+        *found.notes,
+        *(_saved_calibrator(saved) if saved else ()),
+    ]
+    return _document(title, basis, tables, notes)
 
 
-class Grid(NamedTuple):
-    """A table as text; the first column names the system."""
+def calibration_document(found: Calibration) -> Document:
+    """A judge's scores on people's scale."""
+    instrument, calibrator = found.instrument, found.calibrator
+    title = f"{', '.join(found.judges)} on people's scale ({instrument.title}, {instrument.id} {instrument.version})"
+    basis = f"By the calibrator {calibrator} of {calibrator.at[:10]}; it rests on the judge's scores alone."
+    columns = [Column("System"), Column("Judge alone", numeric=True), Column("Calibrated", numeric=True)]
+    tables = [
+        Table(
+            columns,
+            [_calibrated(row) for row in found.rows if row.measure == each],
+            measure_words(instrument, each),
+        )
+        for each in dict.fromkeys(row.measure for row in found.rows)
+    ]
+    notes = [
+        "Calibrated scores hold as long as the conversations are of the kind that the calibrator was made on. To know, "
+        "let people rate a sample of these as well.",
+    ]
+    for row in found.rows:
+        missing = list(_no_estimate(row.system, row.applied))
+        notes += missing
+        if not missing and isinstance(row.applied, CalibratedMean) and row.applied.beyond:
+            share = f"{100 * row.applied.beyond:.0f} %"
+            notes.append(f"{_name(row.system)}: {share} of the scores are outside those that the calibrator has seen.")
+    return _document(title, basis, tables, notes)
 
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
 
-
-class Page(NamedTuple):
-    """What a correction says, ready to be drawn or kept."""
-
-    sentences: list[str]
-    """The first is the title."""
-    grids: list[Grid]
-    notes: list[str]
-    record: dict[str, Any]
-    """The same as plain data, for `--json`."""
-
-
-def correction_page(found: Correction, saved: StoredCalibrator | None = None) -> Page:
-    """A correction, with the calibrator that was kept of it."""
-    notes = [*_correction_notes(found), *(_saved(saved) if saved else ())]
-    return Page(_correction_sentences(found), list(_correction_grids(found)), notes, _correction_record(found, saved))
-
-
-def calibration_page(found: Calibration) -> Page:
-    """What a calibrator says of a study."""
-    grids, notes = list(_calibration_grids(found)), list(_calibration_notes(found))
-    return Page(_calibration_sentences(found), grids, notes, _calibration_record(found))
+def _document(title: str, basis: str, tables: Sequence[Table], notes: Sequence[str]) -> Document:
+    blocks: list[Block] = [*texts([basis], Tone.QUIET), *tables, *texts(notes, Tone.QUIET)]
+    return Document(title, blocks)
 
 
 def measure_words(instrument: Instrument, measure: Measure) -> str:
@@ -276,118 +298,53 @@ def measure_words(instrument: Instrument, measure: Measure) -> str:
     return f"{name} ({scale_words(instrument)})"
 
 
-def estimate_words(measure: Measure, value: float, interval: Interval | Undefined) -> str:
-    """An estimate with its interval, or alone where it has none."""
-    numbers = [value] if isinstance(interval, Undefined) else [value, interval.low, interval.high]
-    # A share cannot leave the range from none to all, whatever the interval's arithmetic says.
-    texts = [f"{100 * min(max(each, 0), 1):.0f}" if measure.is_share else f"{each:.2f}" for each in numbers]
-    return f"{texts[0]} ({texts[1]} to {texts[2]})" if len(texts) > 1 else texts[0]
-
-
-def _mean_words(measure: Measure, found: Mean | Undefined) -> str:
-    return EMPTY if isinstance(found, Undefined) else estimate_words(measure, found.value, found.interval)
-
-
-def _correction_grids(found: Correction) -> Iterator[Grid]:
-    """One table for each measure."""
-    columns = ("People rated", "Judge alone", "People alone", "Corrected", "Gain")
-    for measure in dict.fromkeys(row.measure for row in found.rows):
-        rows = [_row(row) for row in found.rows if row.measure == measure]
-        yield Grid(measure_words(found.sheet.instrument, measure), columns, rows)
-
-
-def _row(row: CorrectedMeasure) -> tuple[str, ...]:
-    name = in_a_line(row.system or "all systems", 40)
-    counts = f"{row.labelled:,} of {row.conversations:,}"
-    estimate = row.estimate
+def _row(row: CorrectedMeasure) -> Row:
+    name, counts, estimate = _name(row.system), f"{row.labelled:,} of {row.conversations:,}", row.estimate
     if isinstance(estimate, Undefined):
-        return name, counts, EMPTY, EMPTY, EMPTY, EMPTY
-    return (
-        name,
-        counts,
-        _mean_words(row.measure, estimate.judge_only),
-        _mean_words(row.measure, estimate.people_only),
-        estimate_words(row.measure, estimate.value, estimate.interval),
-        EMPTY if isinstance(estimate.interval, Undefined) else f"{estimate.gain:.1f}x",
-    )
+        return Row((name, counts, NONE, NONE, NONE, NONE))
+    means = [_mean_cell(row.measure, each) for each in (estimate.judge_only, estimate.people_only)]
+    gain = NONE if isinstance(estimate.interval, Undefined) else f"{estimate.gain:.1f}x"
+    return Row((name, counts, *means, _estimate_cell(row.measure, estimate.value, estimate.interval), gain))
 
 
-def _correction_sentences(found: Correction) -> list[str]:
-    """What was corrected, with what."""
-    instrument = found.sheet.instrument
-    judged = sum(case.judge is not None for case in found.cases)
-    return [
-        f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})",
-        f"{pluralize(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was "
-        "drawn "
-        f"at random; the judge rated {judged:,} of {pluralize(len(found.cases), 'conversation')}.",
-    ]
-
-
-def _correction_notes(found: Correction) -> Iterator[str]:
-    """How to read the tables, and what they rest on."""
-    yield (
-        "Corrected: the judge's mean over all conversations, corrected by how far it is off where people rated too. "
-        "Gain: how many times as many conversations people would have to rate for the same precision without the judge."
-    )
-    reasons = dict.fromkeys(reason for row in found.rows if (reason := _reason(row)))
-    yield from reasons
-    yield from found.notes
-
-
-def _reason(row: CorrectedMeasure) -> str | None:
-    name = row.system or "all systems"
-    if isinstance(row.estimate, Undefined):
-        return f"{name}: no estimate ({row.estimate.reason})."
-    if isinstance(row.estimate.interval, Undefined):
-        return f"{name}: no interval ({row.estimate.interval.reason})."
-    return None
-
-
-def _calibration_grids(found: Calibration) -> Iterator[Grid]:
-    """One table for each measure: the judge as it is, and on people's scale."""
-    for measure in dict.fromkeys(row.measure for row in found.rows):
-        rows = [_calibrated(row) for row in found.rows if row.measure == measure]
-        yield Grid(measure_words(found.instrument, measure), ("Judge alone", "Calibrated"), rows)
-
-
-def _calibrated(row: Calibrated) -> tuple[str, ...]:
-    name = in_a_line(row.system or "all systems", 40)
+def _calibrated(row: Calibrated) -> Row:
     if isinstance(row.applied, Undefined):
-        return name, EMPTY, EMPTY
-    applied = row.applied
-    return name, _mean_words(row.measure, applied.judge), estimate_words(row.measure, applied.value, applied.interval)
+        return Row((_name(row.system), NONE, NONE))
+    judge = _mean_cell(row.measure, row.applied.judge)
+    return Row((_name(row.system), judge, _estimate_cell(row.measure, row.applied.value, row.applied.interval)))
 
 
-def _calibration_sentences(found: Calibration) -> list[str]:
-    """What was calibrated, with what."""
-    instrument = found.instrument
-    return [
-        f"{', '.join(found.judges)} on people's scale ({instrument.title}, {instrument.id} {instrument.version})",
-        f"By the calibrator {found.calibrator} of {found.calibrator.at[:10]}; it rests on the judge's scores alone.",
-    ]
+def _name(system: str | None) -> str:
+    return in_a_line(system or "all systems", 40)
 
 
-def _calibration_notes(found: Calibration) -> Iterator[str]:
-    """What a calibrated score rests on."""
-    yield (
-        "Calibrated scores hold as long as the conversations are of the kind that the calibrator was made on. To know, "
-        "let people rate a sample of these as well."
-    )
-    for row in found.rows:
-        name = row.system or "all systems"
-        if isinstance(row.applied, Undefined):
-            yield f"{name}: no estimate ({row.applied.reason})."
-        elif isinstance(row.applied.interval, Undefined):
-            yield f"{name}: no interval ({row.applied.interval.reason})."
-        elif row.applied.beyond:
-            share = f"{100 * row.applied.beyond:.0f} %"
-            yield f"{name}: {share} of the scores lie outside those that the calibrator has seen."
+def _mean_cell(measure: Measure, found: Mean | Undefined) -> Cell:
+    return NONE if isinstance(found, Undefined) else _estimate_cell(measure, found.value, found.interval)
 
 
-def _saved(kept: StoredCalibrator) -> Iterator[str]:
-    """That a calibrator was kept, and how good it is out of fold."""
-    yield f"Kept as calibrator {kept}."
+def _estimate_cell(measure: Measure, value: float, interval: Interval | Undefined) -> Cell:
+    """An estimate, and below it the interval where there is one."""
+
+    def number(each: float) -> str:
+        # A share cannot leave the range from none to all, whatever the interval's arithmetic says.
+        return f"{100 * min(max(each, 0), 1):.0f}" if measure.is_share else f"{each:.2f}"
+
+    if isinstance(interval, Undefined):
+        return number(value)
+    return number(value), f"({number(interval.low)} to {number(interval.high)})"
+
+
+def _no_estimate(system: str | None, found: PredictionPowered | CalibratedMean | Undefined) -> Iterator[str]:
+    name = system or "all systems"
+    if isinstance(found, Undefined):
+        yield f"{name}: no estimate ({found.reason})."
+    elif isinstance(found.interval, Undefined):
+        yield f"{name}: no interval ({found.interval.reason})."
+
+
+def _saved_calibrator(kept: StoredCalibrator) -> Iterator[str]:
+    """That a calibrator was saved, and how good it is out of fold."""
+    yield f"Saved as calibrator {kept}."
     for measure, curve in curves_of(kept).items():
         yield (
             f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that "
@@ -395,37 +352,8 @@ def _saved(kept: StoredCalibrator) -> Iterator[str]:
         )
 
 
-def draw(page: Page, console: Console) -> None:
-    """Print it on a terminal."""
-    title, *rest = page.sentences
-    console.print(line(title, "bold"))
-    for sentence in rest:
-        console.print(line(sentence, QUIET))
-    for grid in page.grids:
-        drawn = plain_table()
-        drawn.add_column("System", overflow="fold")
-        for column in grid.columns:
-            drawn.add_column(column, justify="right", no_wrap=True)
-        for row in grid.rows:
-            # On a narrow terminal an interval stands below its estimate.
-            texts = row[1:] if console.width >= _WIDE else [text.replace(" (", "\n(") for text in row[1:]]
-            drawn.add_row(*map(line, (row[0], *texts)))
-        console.print()
-        console.print(line(grid.title, "bold"))
-        console.print(drawn)
-    console.print()
-    for note in page.notes:
-        console.print(line(note, QUIET))
-
-
-def markdown(page: Page) -> str:
-    """The same as Markdown."""
-    title, *rest = page.sentences
-    tables = [text_table([grid.title, *grid.columns], grid.rows) for grid in page.grids]
-    return "\n\n".join([f"## {plain(title)}", " ".join(map(plain, rest)), *tables, bullets(page.notes)]) + "\n"
-
-
-def _correction_record(found: Correction, saved: StoredCalibrator | None) -> dict[str, Any]:
+def correction_record(found: Correction, saved: StoredCalibrator | None = None) -> dict[str, Any]:
+    """A correction as plain data, for `--json`."""
     return {
         "instrument": instrument_record(found.sheet.instrument),
         "judges": list(found.judges),
@@ -474,7 +402,8 @@ def _names(measure: Measure, system: str | None) -> dict[str, Any]:
     return {"measure": measure.name, "title": measure.title, "is_share": measure.is_share, "system": system}
 
 
-def _calibration_record(found: Calibration) -> dict[str, Any]:
+def calibration_record(found: Calibration) -> dict[str, Any]:
+    """A calibration as plain data, for `--json`."""
     return {
         "instrument": instrument_record(found.instrument),
         "judges": list(found.judges),

@@ -1,32 +1,42 @@
 """What is known about a judge before it is used: how it works, what was measured, what it costs.
 
-For `signals` the figures come from `make validate-signals`; for a model they are what its name and the price list say.
+For `signals` the numbers come from `make validate-signals`; for a model they are what its name and the price list say.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-from rich.console import Console
 
 from attunement.engine.budget import price_of
 from attunement.judges import Judge, JudgeOptions, hosted, is_dated, make_judge, model_family
 from attunement.judges.signals import rules_version
-from attunement.reports.render_terminal import line, plain_table
-from attunement.reports.sanitize import plain, text_table
+from attunement.reports.blocks import Block, Column, Document, Row, Table, texts
 from attunement.scoring import is_signals
 from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 
-_LONG = 2000
-_COLUMNS = ("Measured on", "Counted", "Number", "Share [95 % interval]")
-
 
 class JudgeInfo(NamedTuple):
-    """What is known about one judge, as text, as a table and as data."""
+    """What is known about one judge, in sentences, as measurements and as data."""
 
     name: str
     text: tuple[str, ...]
     measurements: tuple[Measurement, ...]
     record: dict[str, Any]
+
+    def document(self) -> Document:
+        """The same, to be shown."""
+        blocks: list[Block] = [*texts(self.text)]
+        if self.measurements:
+            columns = [
+                Column("Measured on"),
+                Column("Counted"),
+                Column("Number"),
+                Column("Share [95 % interval]", True),
+            ]
+            rows = [
+                Row((each.data, each.counted, f"{each.hits:,} of {each.n:,}", share_with_interval(each)))
+                for each in self.measurements
+            ]
+            blocks.append(Table(columns, rows))
+        return Document(self.name, blocks)
 
 
 def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
@@ -39,39 +49,10 @@ def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
     return _signals() if is_signals(judge.name) else _model(judge, base_url)
 
 
-def draw_judge_info(info: JudgeInfo, console: Console) -> None:
-    """Print what is known."""
-    console.print(line(info.name, "bold"))
-    for paragraph in info.text:
-        console.print(line(paragraph))
-    if info.measurements:
-        table = plain_table()
-        for column in _COLUMNS:
-            table.add_column(column)
-        for row in _rows(info.measurements):
-            table.add_row(*map(line, row))
-        console.print()
-        console.print(table)
-
-
-def judge_info_markdown(info: JudgeInfo) -> str:
-    """The same as Markdown."""
-    blocks = [f"# {plain(info.name)}", *(plain(paragraph, _LONG) for paragraph in info.text)]
-    if info.measurements:
-        blocks.append(text_table(_COLUMNS, _rows(info.measurements)))
-    return "\n\n".join(blocks) + "\n"
-
-
 def share_with_interval(share: Measurement) -> str:
     """A share in per cent with its interval."""
     digits = 1 if share.high < 0.01 else 0  # 0 of 1,080 still allows 0.3 %
     return f"{100 * share.hits / share.n:.{digits}f} % [{100 * share.low:.{digits}f}, {100 * share.high:.{digits}f}]"
-
-
-def _rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:
-    return [
-        (each.data, each.counted, f"{each.hits:,} of {each.n:,}", share_with_interval(each)) for each in measurements
-    ]
 
 
 def _signals() -> JudgeInfo:

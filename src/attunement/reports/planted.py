@@ -1,24 +1,18 @@
 """Check a judge on the bundled conversations: which planted faults did it see?
 
-The intended outcome of each conversation stands in its metadata (see `examples/README.md`). A fault is seen if the
-judge gave the answer that shows it to any of the items that can show it; the reason is not read, so a lucky NO counts.
+The metadata of each conversation hold its intended outcome (see `examples/README.md`). A fault is seen if the judge
+gave the answer that shows it to any of the items that can show it; the reason is not read, so a lucky NO counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, State
-from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.blocks import Column, Document, Phrase, Row, Table, Tone, texts
 from attunement.reports.numbers import share_words
-from attunement.reports.render_terminal import QUIET, heading, line, phrase
 from attunement.reports.wording import Answer, answer
 from attunement.scoring import Scorecard, Slot, Verdict
 from attunement.store import ScoredConversation
@@ -84,7 +78,7 @@ def folder() -> Path:
 
 
 def check(judged: Iterable[ScoredConversation], instrument: Instrument) -> Check:
-    """Hold what a judge said against what was intended. Conversations without an intention are left out."""
+    """Compare what a judge said with what was intended. Conversations without an intended outcome are left out."""
     found = Check([], [])
     for entry in judged:
         intended: dict[str, Any] = entry.conversation.metadata.get("intended") or {}
@@ -123,23 +117,23 @@ def _shows(outcome: Outcome, shown_by: int | str) -> bool:
     return outcome.value == shown_by
 
 
-def draw_check(checks: Sequence[tuple[Instrument, Check]], console: Console) -> None:
-    """Print which planted faults were seen, and what became of the clean conversations."""
-    console.print(heading("Planted faults"))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
-    table.add_column("planted fault", max_width=18)
-    for column in ("in", ""):
-        table.add_column(column, no_wrap=True)
-    table.add_column("what the judge answered", overflow="fold")
-    for instrument, check in checks:
-        for planted in check.planted:
-            where = Text("\n").join((line(planted.conversation.id), line(planted.conversation.system, QUIET)))
-            answers = "; ".join(_answer_words(instrument, planted))
-            table.add_row(planted.fault.kind.replace("_", " "), where, phrase(_seen(planted)), line(answers, QUIET))
-    console.print(table)
-    for sentence in sentences(checks):
-        console.print(line(sentence))
+def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
+    """Which planted faults were found, and what became of the clean conversations."""
+    rows = [
+        # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
+        Row(
+            (
+                planted.fault.kind.replace("_", " "),
+                (planted.conversation.id, Phrase(planted.conversation.system, Tone.QUIET)),
+                _seen(planted),
+                Phrase("; ".join(_answer_words(instrument, planted)), Tone.QUIET),
+            )
+        )
+        for instrument, check in checks
+        for planted in check.planted
+    ]
+    columns = [Column("Planted fault"), Column("In"), Column(""), Column("What the judge answered")]
+    return Document("Planted faults", [Table(columns, rows), *texts(sentences(checks))])
 
 
 def sentences(checks: Sequence[tuple[Instrument, Check]]) -> list[str]:

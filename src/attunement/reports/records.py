@@ -7,6 +7,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import Outcome, Rating
 from attunement.reports.overview import Overview, Sheet, Tally
 from attunement.scoring import Flips, Scorecard, Slot, SlotFinding
+from attunement.statistics.results import Interval, Undefined
 
 
 def instrument_record(instrument: Instrument) -> dict[str, Any]:
@@ -22,6 +23,16 @@ def instrument_record(instrument: Instrument) -> dict[str, Any]:
 def identity_record(identity: Identity) -> dict[str, str]:
     """The two names of a conversation."""
     return {"system": identity.system, "id": identity.id}
+
+
+def number_or_reason(value: float | Undefined) -> float | dict[str, str]:
+    """The number, or why there is none."""
+    return {"undefined": value.reason} if isinstance(value, Undefined) else value
+
+
+def interval_record(interval: Interval | Undefined) -> dict[str, Any]:
+    """The interval with its level and method, or why there is none."""
+    return {"undefined": interval.reason} if isinstance(interval, Undefined) else interval._asdict()
 
 
 def card_record(card: Scorecard) -> dict[str, Any]:

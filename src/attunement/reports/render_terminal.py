@@ -122,7 +122,10 @@ def _drawn(
             first = Text(":") if depth else None
             yield from _drawn(block.blocks, width, depth=depth + 1, indent=inner, after=first)
         else:
-            yield Padding(_draw(block, width - indent), (0, 0, 0, indent)), not isinstance(block, Table | Chart)
+            drawn = _draw(block, width - indent)
+            # Padding fills its lines with spaces, so that it is used only where it indents.
+            shown = Padding(drawn, (0, 0, 0, indent)) if indent else drawn
+            yield shown, not isinstance(block, Table | Chart)
         after = block
 
 

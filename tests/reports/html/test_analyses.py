@@ -214,7 +214,7 @@ def test_agreement_is_kept_for_the_other_forms(study, monkeypatch, tmp_path):
     from attunement.cli import app
     from attunement.reports import digest
 
-    monkeypatch.setattr(digest, "agreement_in", lambda *_: pytest.fail("it was computed before"))
+    monkeypatch.setattr(digest, "study_agreement", lambda *_: pytest.fail("it was computed before"))
     done = CliRunner().invoke(
         app, ["report", str(study), "-o", str(tmp_path / "r.html"), "--json", str(tmp_path / "r.json")]
     )

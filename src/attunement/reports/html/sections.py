@@ -38,6 +38,7 @@ from attunement.reports.agreement_wording import (
     sentence,
 )
 from attunement.reports.blocks import Phrase
+from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
 from attunement.reports.comparison_wording import (
     HEADS,
@@ -52,12 +53,13 @@ from attunement.reports.comparison_wording import (
     share_rows,
     share_title,
 )
-from attunement.reports.correction import Correction, correct_study, correction_page
+from attunement.reports.correction import Correction, correct_study, correction_document
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.conversation_page import environment
 from attunement.reports.html.text import Privacy
 from attunement.reports.numbers import pluralize
+from attunement.reports.render_html import html_blocks
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats
@@ -342,10 +344,9 @@ def _comparison_table(found: Compared, rows: Sequence[object], title: str, hidin
 
 def correction_section(found: Correction, hiding: Privacy) -> Section:
     """The judge alone, people alone, and the score corrected with people's ratings."""
-    page = correction_page(found)
-    title, *said = page.sentences
-    tables = [Table(grid.title, [*grid.columns], [[*row] for row in grid.rows]) for grid in page.grids]
-    body = _plain(title, said, tables, page.notes, hiding)
+    document = correction_document(found)
+    card = [BlockSection(document.title, document.blocks)]
+    body = Markup(f'<div class="card block">{html_blocks(card, hiding.text)}</div>')  # noqa: S704 - escaped
     return Section("corrected", NEEDS["corrected"][0], body)
 
 

@@ -6,9 +6,9 @@ import typer
 from typer.testing import CliRunner
 
 from attunement.cli.data import convert
-from attunement.cli.options import bad_lines_path
 from attunement.conversations.reader import read
 from attunement.errors import AttunementError
+from attunement.settings import bad_lines_path
 
 TABLE = "id,prompt,response\n1,write to ann@example.org,Call Ann Lee.\n2,hello,hi\n"
 
@@ -32,7 +32,7 @@ def test_a_table_becomes_messages_and_says_how_many(run):
     Path("a.csv").write_text(TABLE)
     outcome = run("a.csv", "b.jsonl", "--system", "bot")
     assert outcome.exit_code == 0
-    assert outcome.stdout == "Read 2 conversations from 1 file.\n"
+    assert outcome.stdout == "Wrote 2 conversations (2 turns) to b.jsonl.\n"
     first = json.loads(Path("b.jsonl").read_text().splitlines()[0])
     assert first["messages"][0] == {"role": "user", "content": "write to ann@example.org"}
 
@@ -48,7 +48,7 @@ def test_every_shape_reads_the_same_again(run, shape):
 def test_on_standard_output_there_are_only_conversations(run):
     outcome = run("-", "-", "--format", "csv", "--system", "bot", input=TABLE)
     assert [json.loads(line)["id"] for line in outcome.stdout.splitlines()] == ["1", "2"]
-    assert outcome.stderr == "Read 2 conversations from 1 file.\n"
+    assert outcome.stderr == "Wrote 2 conversations (2 turns) to standard output.\n"
 
 
 def test_what_points_to_people_is_replaced_and_counted(run):
@@ -68,7 +68,7 @@ def test_bad_records_are_kept_beside_the_output(run):
     assert not Path("b.jsonl").exists()
     outcome = run("a.jsonl", "b.jsonl", "--skip-invalid", "--redact")
     assert outcome.stdout.splitlines()[:3] == [
-        "Read 1 conversation from 1 file.",
+        "Wrote 1 conversation (1 turn) to b.jsonl.",
         "Left out 1 last message without a reply.",
         "Skipped 1 invalid record; see b.jsonl.bad.jsonl.",
     ]
@@ -84,7 +84,7 @@ def test_bad_records_have_a_place_where_nothing_is_written():
 @pytest.mark.parametrize("given", ["a.jsonl", ".", "*.jsonl", "./a.jsonl"])
 def test_an_input_is_never_written_over(run, given):
     Path("a.jsonl").write_text('{"system": "bot", "prompt": "hello", "response": "hi"}\n')
-    with pytest.raises(AttunementError, match=r"a\.jsonl: this file is read, so it is not written over"):
+    with pytest.raises(AttunementError, match=r"a\.jsonl: this file is read, so it is not overwritten"):
         run(given, "a.jsonl")
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.study import delete
+from attunement.cli.data import delete
 from attunement.conversations import Conversation
 from attunement.store import Study
 from tests.store.samples import fill, talks
@@ -33,7 +33,7 @@ def test_an_id_that_several_systems_have_is_refused_and_nothing_goes(tmp_path: P
     twin = Conversation("c0", "other/bot", talks(1)[0].turns)
     fill(tmp_path / "a.db", [talks(1)[0], twin]).close()
     refused = run(tmp_path / "a.db", "c0")
-    assert "'c0' may mean bot/c0, other/bot/c0: say which, as system/id" in str(refused.exception)
+    assert "'c0' may mean bot/c0, other/bot/c0: name one as system/id" in str(refused.exception)
     assert names(tmp_path / "a.db") == ["bot/c0", "other/bot/c0"]
     assert run(tmp_path / "a.db", "other/bot/c0").exit_code == 0
     assert names(tmp_path / "a.db") == ["bot/c0"]
@@ -41,6 +41,6 @@ def test_an_id_that_several_systems_have_is_refused_and_nothing_goes(tmp_path: P
 
 def test_a_conversation_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     fill(tmp_path / "a.db").close()
-    assert "holds no conversation 'c9'" in str(run(tmp_path / "a.db", "c9").exception)
+    assert "has no conversation 'c9'" in str(run(tmp_path / "a.db", "c9").exception)
     assert "there is no study" in str(run(tmp_path / "b.db", "c9").exception)
     assert not (tmp_path / "b.db").exists()

@@ -87,7 +87,7 @@ def test_the_rule_check_cannot_be_checked_on_planted_faults_and_a_judge_must_be_
     folder = ["--folder", str(tmp_path / "none")]
     refused = CliRunner().invoke(app, ["self-test", "--judge", "signals", *folder])
     assert isinstance(refused.exception, InputError)
-    assert "gives pointers and no answers" in str(refused.exception)
+    assert "gives pointers, not answers" in str(refused.exception)
     unnamed = CliRunner().invoke(app, ["self-test", *folder])
     assert unnamed.exit_code == 2
     assert "--judge" in unnamed.output

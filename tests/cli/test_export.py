@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.study import export
+from attunement.cli.data import export
 from attunement.instruments.loader import to_yaml
 from tests.store.samples import COACHING, EMPATHY, fill, talks
 

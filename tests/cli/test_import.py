@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 from typer.testing import CliRunner, Result
 
-from attunement.cli.study import export, import_
+from attunement.cli.data import export, import_
 from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
 from attunement.reports.methods import blinding, checklist
@@ -56,12 +56,12 @@ def test_answers_made_elsewhere_become_a_study_and_what_is_absent_is_said(tmp_pa
     assert done.exit_code == 0, done.exception
     said = done.stdout.splitlines()
     count = len(rows)
-    assert said[0] == f"Read {count} answers about 2 conversations by claude: {count} kept in {tmp_path / 'a.db'}."
+    assert said[0] == f"Read {count} answers about 2 conversations by claude: {count} saved in {tmp_path / 'a.db'}."
     assert said[1] == "ERROR in the file: 1."
-    assert said[2] == f"Kept as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is no answer on the scale."
+    assert said[2] == f"Saved as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is no answer on the scale."
     assert said[3].startswith("Absent: 13 answers that the instrument asks for (CQ8 2, ")
     assert "bot/c0 by claude: CQ8" in said[4]
-    assert said[5] == "Missing scores as ERROR. If it was right not to ask for them, import with --absent not-due."
+    assert said[5] == "Missing counts as ERROR. If they were rightly not asked, import with --absent not-due."
     assert said[6] == "Without any answer: 1 conversation. bot/c2."
 
 
@@ -82,7 +82,7 @@ def test_absent_answers_can_be_said_not_to_be_due(tmp_path: Path) -> None:
             "another",
         ),
     )
-    assert "Kept as not due, as --absent says: 10." in done.stdout
+    assert "Saved as not due, as --absent says: 10." in done.stdout
     assert "About safety, which --absent not-due does not excuse: 2 stay missing." in done.stdout
     with Study(tmp_path / "a.db") as study:
         assert [rating.outcome for rating in study.ratings()].count(NOT_DUE) == 10
@@ -115,7 +115,7 @@ def test_an_export_comes_back_into_an_empty_study(tmp_path: Path) -> None:
             *("--conversations", chats(tmp_path / "chats.jsonl", 3)),
             *("--instrument", "coaching-v1"),
         )
-        assert done.stdout == f"Read 54 answers about 3 conversations by j: 54 kept in {place}.\n"
+        assert done.stdout == f"Read 54 answers about 3 conversations by j: 54 saved in {place}.\n"
         with Study(place) as study:
             assert list(study.ratings()) == before
 
@@ -165,7 +165,7 @@ def test_a_second_import_says_what_was_there_and_what_differs(tmp_path: Path) ->
     said = run("import", tmp_path / "a.db", tmp_path / "answers.csv").stdout
     assert f"Already in the study: {len(ITEMS)}." in said
     differing = f"{ITEMS[-1]} of bot/c0 by claude is YES there and NO here."
-    assert f"Different there: 1; what the study holds stands: {differing}" in said
+    assert f"Different there: 1; the study keeps its own: {differing}" in said
 
 
 def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_methods(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_new_puts_the_schema_that_the_first_line_names_beside_the_file(tmp_path:
 
 def test_new_overwrites_nothing(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("precious", "utf-8")
-    with pytest.raises(AttunementError, match=r"mine\.yaml is already there"):
+    with pytest.raises(AttunementError, match=r"mine\.yaml exists already"):
         attune("new", "mine")
     assert (tmp_path / "mine.yaml").read_text("utf-8") == "precious"
     assert list(tmp_path.iterdir()) == [tmp_path / "mine.yaml"]
@@ -214,7 +214,7 @@ def test_import_writes_an_instrument_that_loads_and_keeps_what_is_there(tmp_path
         .startswith("# yaml-language-server: $schema=instrument.schema.json\n")
     )
     assert (tmp_path / "instrument.schema.json").exists()
-    with pytest.raises(AttunementError, match="already there"):
+    with pytest.raises(AttunementError, match="exists already"):
         attune("import", "rubric.md", "-o", "out.yaml")
 
 

@@ -2,18 +2,13 @@ import csv
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from attunement.annotation.sampling import draw_sample
-from attunement.cli.people import hand_out, take_in
+from attunement.cli import app
 from attunement.ratings import RaterKind
 from attunement.store import Study
 from tests.store.samples import COACHING, EMPATHY, fill, talks
-
-app = typer.Typer()
-app.command()(hand_out)
-app.command()(take_in)
 
 
 def run(*arguments: object) -> Result:
@@ -37,27 +32,27 @@ def test_a_sample_goes_out_and_comes_back(tmp_path: Path) -> None:
     place, folder = tmp_path / "a.db", tmp_path / "out"
     with fill(place, talks(10)) as study:
         draw_sample(study, COACHING, 4)
-    done = run("hand-out", place, "-o", folder)
+    done = run("export", place, folder, "--for", "sheet")
     assert done.exit_code == 0
-    assert "Handed out 4 units to be rated with coaching-v1" in done.stdout
+    assert "Exported 4 units to be rated with coaching-v1" in done.stdout
     fill_in(folder / "to-fill.csv", "met")
-    done = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada", "--about", "profession=nurse")
+    done = run("import", place, folder / "to-fill.csv", "--rater", "Ada", "--rater-info", "profession=nurse")
     assert done.exit_code == 0
     assert "Imported 4 units rated by Ada: 52 ratings saved" in done.stdout
     with Study(place) as study:
         ada = next(rater for rater in study.raters() if rater.name == "Ada")
     assert (ada.kind, ada.settings) == (RaterKind.PERSON, {"profession": "nurse"})
-    done = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada")
+    done = run("import", place, folder / "to-fill.csv", "--rater", "Ada")
     assert "0 ratings saved" in done.stdout
     assert "Already in the study: 52." in done.stdout
 
 
-@pytest.mark.parametrize("format", ["label-studio", "argilla"])
-def test_files_for_another_tool_come_with_what_to_do_next(tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize("tool", ["label-studio", "argilla"])
+def test_files_for_another_tool_come_with_what_to_do_next(tmp_path: Path, tool: str) -> None:
     fill(tmp_path / "a.db", talks(2)).close()
-    done = run("hand-out", tmp_path / "a.db", "-o", tmp_path / "out", "--format", format, "--all")
+    done = run("export", tmp_path / "a.db", tmp_path / "out", "--for", tool, "--all")
     assert done.exit_code == 0
-    assert f"attune take-in {tmp_path / 'a.db'}" in done.stdout
+    assert f"attune import {tmp_path / 'a.db'}" in done.stdout
 
 
 def test_a_sample_that_is_named_is_handed_out_with_its_instrument(tmp_path: Path) -> None:
@@ -66,9 +61,10 @@ def test_a_sample_that_is_named_is_handed_out_with_its_instrument(tmp_path: Path
         study.save_instrument(EMPATHY)
         draw_sample(study, EMPATHY, 3, name="mine")
     assert (
-        "3 units to be rated with empathy-v2" in run("hand-out", place, "-o", tmp_path / "x", "--sample", "mine").stdout
+        "3 units to be rated with empathy-v2"
+        in run("export", place, tmp_path / "x", "--for", "sheet", "--sample", "mine").stdout
     )
-    wrong = run("hand-out", place, "-o", tmp_path / "y", "--sample", "mine", "-i", "coaching-v1")
+    wrong = run("export", place, tmp_path / "y", "--for", "sheet", "--sample", "mine", "-i", "coaching-v1")
     assert "'mine' is for empathy-v2, not for coaching-v1" in str(wrong.exception)
 
 
@@ -80,7 +76,7 @@ def test_without_a_sample_nothing_goes_out_unless_all_is_said(tmp_path: Path) ->
         (["--sample", "x"], "has no sample 'x'"),
         (["--sample", "x", "--all"], "leave out --sample"),
     ]:
-        assert sentence in str(run("hand-out", place, "-o", tmp_path / "out", *arguments).exception)
+        assert sentence in str(run("export", place, tmp_path / "out", "--for", "sheet", *arguments).exception)
     assert not (tmp_path / "out").exists()
 
 
@@ -91,24 +87,47 @@ def test_without_a_sample_nothing_goes_out_unless_all_is_said(tmp_path: Path) ->
         (["--rater", "Ada", "--rater", "1=Bo"], "one name for all answers"),
         (["--rater", "=Bo"], "looks like ID=NAME"),
         (["--rater", "1="], "looks like ID=NAME"),
-        (["--rater", " "], "say who rated"),
-        (["--rater", "Ada", "--about", "nurse"], "looks like profession=nurse"),
+        (["--rater", " "], "give the name of the rater"),
+        (["--rater", "Ada", "--rater-info", "nurse"], "looks like profession=nurse"),
     ],
 )
 def test_a_rater_is_named_clearly(tmp_path: Path, arguments: list[str], sentence: str) -> None:
-    assert sentence in str(run("take-in", tmp_path / "a.db", tmp_path / "b.csv", *arguments).exception)
+    assert sentence in str(run("import", tmp_path / "a.db", tmp_path / "b.csv", "--as", "sheet", *arguments).exception)
 
 
 def test_whether_people_were_blind_is_recorded_where_somebody_says_it(tmp_path: Path) -> None:
     place, folder = tmp_path / "a.db", tmp_path / "out"
     with fill(place, talks(3)):
         pass
-    assert run("hand-out", place, "--all", "-i", "coaching-v1", "-o", folder).exit_code == 0
-    empty = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada")
+    assert run("export", place, folder, "--for", "sheet", "--all", "-i", "coaching-v1").exit_code == 0
+    empty = run("import", place, folder / "to-fill.csv", "--rater", "Ada")
     assert "nobody has answered yet" in empty.stdout
     fill_in(folder / "to-fill.csv", "met")
     for name, words in (("Ada", ["--blind"]), ("Ben", ["--not-blind"]), ("Cleo", [])):
-        assert run("take-in", place, folder / "to-fill.csv", "--rater", name, *words).exit_code == 0
+        assert run("import", place, folder / "to-fill.csv", "--rater", name, *words).exit_code == 0
     with Study(place) as study:
         people = {rater.name: rater.settings for rater in study.raters() if rater.kind is RaterKind.PERSON}
     assert people == {"Ada": {"blind": True}, "Ben": {"blind": False}, "Cleo": {}}
+
+
+def test_the_old_commands_still_work(tmp_path: Path) -> None:
+    place, folder = tmp_path / "a.db", tmp_path / "out"
+    fill(place, talks(3)).close()
+    assert run("hand-out", place, "-o", folder, "--all", "--format", "csv").exit_code == 0
+    fill_in(folder / "to-fill.csv", "met")
+    done = run("take-in", place, folder / "to-fill.csv", "--rater", "Ada", "--about", "profession=nurse")
+    assert "Imported 3 units rated by Ada" in done.stdout
+    assert "take-in is now called import" in done.stderr
+    assert "--about is now called --rater-info" in done.stderr
+    again = run("hand-out", place, "--format=label-studio", "--all", f"--output={tmp_path / 'more'}")
+    assert again.exit_code == 0
+    assert (tmp_path / "more" / "tasks.json").exists()
+
+
+def test_options_for_people_need_a_tool_and_the_other_way_round(tmp_path: Path) -> None:
+    place = tmp_path / "a.db"
+    fill(place, talks(3)).close()
+    assert "say with --for" in str(run("export", place, tmp_path / "a.csv", "--all").exception)
+    assert "leave out" in str(run("export", place, tmp_path / "a", "--for", "sheet", "--format", "csv").exception)
+    chats = run("import", place, tmp_path / "a.csv", "--as", "ratings", "--rater-info", "profession=nurse")
+    assert "--rater-info is for" in str(chats.exception)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from attunement.cli.study import show
+from attunement.cli.report import show
 from attunement.errors import AttunementError
 from attunement.ratings import ABSTAINED
 from attunement.store import Study

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attunement import api
-from attunement.cli import running as display
+from attunement.cli import run as display
 from attunement.conversations import Conversation
 from attunement.engine import retry
 from attunement.engine.budget import Budget, JudgeBudget, Size
@@ -325,7 +325,7 @@ def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
         said: set[bool] = set()
         while not running.done():
             await asyncio.sleep(0.02)
-            said |= {"the server cannot be reached" in display._plain_line(run) for run in runs}
+            said |= {"the server cannot be reached" in display.progress_line(run) for run in runs}
         await running
         return said
 

@@ -19,8 +19,7 @@ from attunement import api, pytest_plugin
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
 from attunement.annotation.sampling import candidates
 from attunement.cli.analysis import compare
-from attunement.cli.report import gate, report
-from attunement.cli.study import show
+from attunement.cli.report import gate, report, show
 from attunement.conversations import Conversation
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, Rating

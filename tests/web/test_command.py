@@ -106,7 +106,7 @@ def test_a_file_sets_a_project_up(place: str, tmp_path: Path, served: list[dict[
         ([], "say what people are asked"),
         (["-i", "empathy-v2", "--raters", "2", "--per-unit", "3"], "3 raters"),
         (["-i", "empathy-v2", "--units", "99"], "6 units"),
-        (["-i", "empathy-v2", "--address", "example.org"], "is no address"),
+        (["-i", "empathy-v2", "--address", "example.org"], "is not an address"),
         (["-i", "empathy-v2", "--setup", "absent.yaml"], "cannot be read"),
         (["-i", "empathy-v2", "--ids", "absent.txt"], "cannot be read"),
         (["-i", "empathy-v2", "--ids", os.devnull], "lists no unit"),

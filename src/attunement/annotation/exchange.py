@@ -351,7 +351,7 @@ class _Import:
             ids = sorted(str(id) for id in self._rater_ids)
             raise InputError(
                 f"{len(ids)} people rated ({', '.join(ids)}): name each with --rater ID=NAME, and describe a person "
-                "with --about only if the file holds nobody else's answers"
+                "with --rater-info only if the file holds nobody else's answers"
             )
 
     def save(self) -> ImportResult:

@@ -1,7 +1,7 @@
-"""The command `attune`: parse, call, print. What it prints for people is plain English.
+"""The command `attune`: parse, call, print.
 
-Every command imports what it needs inside its function, so that `attune --help`
-stays quick. What the user can mend is one line on standard error and exit code 2.
+Every command imports what it needs inside its function, so that `attune --help` stays quick. An error that the user
+can fix is one line on standard error and exit code 2.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from attunement.cli import analysis, data, demo, instrument, judge, people, report, study
+from attunement.cli import analysis, data, demo, instrument, judge, people, report
 from attunement.cli.commands import Command, Group
 from attunement.errors import AttunementError
 
@@ -34,15 +34,15 @@ def _add(heading: str, *commands: Callable[..., None], **named: Callable[..., No
         app.command(name, cls=Command, rich_help_panel=heading)(command)
 
 
-_add("Judge", demo.demo, judge.judge, judge.estimate, demo.self_test)
-app.add_typer(demo.judges, name="judges", rich_help_panel="Judge")
-_add("Read results", study.show, report.report, report.view, report.gate, report.methods)
-_add("People", people.plan, people.annotate, people.review, people.hand_out, people.take_in)
+_add("Judge", demo.demo, judge.judge, judge.estimate, judge.self_test)
+app.add_typer(judge.judges, name="judges", rich_help_panel="Judge")
+_add("Read results", report.show, report.report, report.view, report.gate, report.methods)
+_add("People", people.plan, people.annotate, people.review)
 _add("Statistics", analysis.agree, analysis.compare, analysis.correct, analysis.bench)
-_add("Data", data.describe, data.convert, study.add, study.export, **{"import": study.import_})
-_add("Data", study.delete)
+_add("Data", data.describe, data.convert, data.export, **{"import": data.import_})
+_add("Data", data.delete)
 app.add_typer(instrument.app, name="instrument", rich_help_panel="Instruments")
-_add("Instruments", instrument.prompt)
+_add("Instruments", judge.prompt)
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,7 +64,7 @@ def _options(  # pyright: ignore[reportUnusedFunction]
 
 
 def main() -> None:
-    """Run the command line; errors the user can mend are one line and exit code 2."""
+    """Run the command line."""
     try:
         app(prog_name="attune")
     except AttunementError as error:
@@ -74,6 +74,6 @@ def main() -> None:
             sys.stderr.write(f"attune: {error}\n")
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has seen enough. Closing keeps Python from complaining at exit.
+        # The reader of our output, such as `head`, has read enough. Closing keeps Python from complaining at exit.
         sys.stderr.close()
         sys.exit(0)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from attunement.cli import options
 from attunement.cli.options import (
     ForceOption,
     JsonOption,
     MarkdownOption,
     ScoringOption,
     StudyArgument,
+    print_document,
     refuse_to_overwrite,
+    shared,
 )
 from attunement.cli.options import StudyInstrumentOption as InstrumentOption
 from attunement.errors import InputError
@@ -225,7 +226,6 @@ def _print(
 
 
 if TYPE_CHECKING:
-    from attunement.reports.blocks import Document
     from attunement.reports.comparison_scope import Compared
     from attunement.reports.comparison_wording import Decision
 
@@ -423,19 +423,7 @@ def correct(
 
         typer.echo(json.dumps(record, indent=2))
     else:
-        _show(document, as_markdown=as_markdown)
-
-
-def _show(document: "Document", *, as_markdown: bool) -> None:
-    if as_markdown:
-        from attunement.reports.render_markdown import markdown
-
-        typer.echo(markdown(document, level=2), nl=False)
-    else:
-        from attunement.reports.render_terminal import draw
-        from attunement.reports.terminal import open_console
-
-        draw(document, open_console())
+        print_document(document, as_markdown=as_markdown, level=2)
 
 
 if TYPE_CHECKING:
@@ -474,10 +462,10 @@ def bench(
     full: Annotated[
         bool, typer.Option("--full", help="Show the trust card of each judge and item, and every published figure.")
     ] = False,
-    repeats: options.RepeatsOption = 1,
-    limit: options.LimitOption = None,
-    base_url: options.BaseUrlOption = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars.")] = None,
+    repeats: Annotated[int, shared("repeats")] = 1,
+    limit: Annotated[int | None, shared("limit")] = None,
+    base_url: Annotated[str | None, shared("base_url")] = None,
+    max_cost: Annotated[float | None, shared("max_cost")] = None,
 ) -> None:
     """Test judges on public data that people have rated.
 
@@ -548,7 +536,7 @@ def _ask(
     if not judges:
         return 0
     from attunement.api import Settings
-    from attunement.cli.running import run_and_report
+    from attunement.cli.run import run_and_report
     from attunement.conversations import Conversation
     from attunement.conversations.reader import Reading, ReadOptions
 

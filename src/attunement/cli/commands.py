@@ -1,4 +1,4 @@
-"""How commands are listed, what they were called before, and what none of them accepts twice."""
+"""How commands are listed, their old names, and what none of them accepts twice."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -12,18 +12,29 @@ from attunement.errors import InputError
 HEADINGS = ("Judge", "Read results", "People", "Statistics", "Data", "Instruments")
 """The headings of `attune --help`, in their order."""
 
-RENAMED = {"forget": "delete", "stats": "describe", "examples": "self-test", "judge-info": "judges show"}
+RENAMED = {
+    "forget": "delete",
+    "stats": "describe",
+    "examples": "self-test",
+    "judge-info": "judges show",
+    "add": "import",
+    "take-in": "import",
+    "hand-out": "export --for",
+}
 """Commands by their old names, which still work in this release."""
 
-RENAMED_OPTIONS = {"--skip-bad": "--skip-invalid"}
+RENAMED_OPTIONS = {"--skip-bad": "--skip-invalid", "--about": "--rater-info", "--certify": "--test"}
 """Options by their old names, which still work in this release."""
+
+_TOOLS = {"csv": "sheet"}
+"""What --format of the old commands called differently."""
 
 
 class Command(TyperCommand):
     """A command that understands old option names and takes one instrument, unless it says that it takes more."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words behind the command.
+        """Parse the words behind the command.
 
         Raises:
             InputError: An instrument is named more than once; only the last one would be used.
@@ -63,8 +74,8 @@ class Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find a command, also by its old name."""
         if ctx.parent is None and args and (new := RENAMED.get(args[0])):
-            _say_renamed(args[0], new, quiet=ctx.resilient_parsing)
-            args = [*new.split(), *args[1:]]
+            _note_renamed(args[0], new, quiet=ctx.resilient_parsing)
+            args = _translated(args[0], args[1:])
         return super().resolve_command(ctx, args)
 
     def get_short_help_str(self, limit: int = 45) -> str:
@@ -72,16 +83,45 @@ class Group(TyperGroup):
         return _first_sentence(self)
 
 
+def _translated(old: str, words: list[str]) -> list[str]:
+    """A command that was typed with its old name, as it is typed now."""
+    match old:
+        case "add":
+            return ["import", "--as", "conversations", *words]
+        case "take-in":
+            words, format = _without(words, "--format", default="csv")
+            return ["import", "--as", _TOOLS.get(format, format), *words]
+        case "hand-out":
+            words, format = _without(words, "--format", default="csv")
+            words, folder = _without(words, "--output", "-o")
+            return ["export", "--for", _TOOLS.get(format, format), *words, *filter(None, [folder])]
+        case _:
+            return [*RENAMED[old].split(), *words]
+
+
+def _without(words: list[str], *names: str, default: str = "") -> tuple[list[str], str]:
+    """The words without an option, and its value."""
+    left, value, waiting = list[str](), default, iter(words)
+    for word in waiting:
+        name, equals, behind = word.partition("=")
+        if name in names:
+            value = behind if equals else next(waiting, "")
+        else:
+            left.append(word)
+    return left, value
+
+
 def _renamed(args: list[str], *, quiet: bool) -> Iterator[str]:
     end = args.index("--") if "--" in args else len(args)
     for place, word in enumerate(args):
-        new = RENAMED_OPTIONS.get(word) if place < end else None
+        name, equals, behind = word.partition("=")
+        new = RENAMED_OPTIONS.get(name) if place < end else None
         if new:
-            _say_renamed(word, new, quiet=quiet)
-        yield new or word
+            _note_renamed(name, new, quiet=quiet)
+        yield f"{new}{equals}{behind}" if new else word
 
 
-def _say_renamed(old: str, new: str, *, quiet: bool) -> None:
+def _note_renamed(old: str, new: str, *, quiet: bool) -> None:
     if not quiet:
         typer.echo(f"attune: {old} is now called {new}; the old name will stop working in the next release.", err=True)
 

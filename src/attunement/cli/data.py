@@ -1,82 +1,81 @@
-"""`attune describe` and `attune convert`: what is in files of conversations, and the same in another format."""
+"""`attune describe`, `convert`, `import`, `export` and `delete`: files of conversations, and what a study contains."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import asdict, dataclass
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from attunement.cli import options
-from attunement.cli.options import NamesOption, RedactOption, redactor_of
+from attunement.cli.options import (
+    BlindOption,
+    FilesArgument,
+    ForceOption,
+    JsonOption,
+    NamesOption,
+    NewStudyArgument,
+    RedactOption,
+    StudyArgument,
+    option,
+    pluralize,
+    redactor_of,
+    refuse_to_overwrite,
+    save_conversations,
+    spread,
+    what_was_read,
+)
 from attunement.conversations.writer import Shape
+from attunement.errors import InputError, StudyError
+from attunement.settings import InputOptions, Option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from attunement.conversations.reader import Counts
+    from attunement.annotation.exchange import ImportResult, RaterInfo
+    from attunement.conversations import Conversation
     from attunement.conversations.statistics import Overview
+    from attunement.instruments import Instrument
+    from attunement.store import Study
+    from attunement.store.import_ratings import ImportResult as TableImport
 
-_MOST_ROWS = 30  # systems in the table; more scroll away what stands above them
-_BAR = 36  # columns of the longest bar: with label and count a picture fits into 80
+_MOST_ROWS = 30  # systems in the table; more would scroll the rest away
+_BAR = 36  # columns of the longest bar: with label and count a chart fits into 80
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+_UNREAD_SHOWN = 12
+"""Columns that are listed as not read: enough to see which table it is."""
 
 
-def describe(
-    files: options.FilesArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON, for other programs.")] = False,
-    format: options.FormatOption = None,
-    system: options.SystemOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    prompt_field: options.PromptFieldOption = None,
-    response_field: options.ResponseFieldOption = None,
-    id_field: options.IdFieldOption = None,
-    system_field: options.SystemFieldOption = None,
-) -> None:
+# Files of conversations
+
+
+@spread
+def describe(files: FilesArgument, reading: InputOptions, as_json: JsonOption = False) -> None:
     """Describe files of conversations: counts, systems, lengths.
 
     Each reply is compared with the message it answers: a ratio of 2 means twice as many words.
 
     Example: attune describe chats.jsonl
     """
-    from attunement.conversations.statistics import overviews
+    from attunement.conversations.statistics import RATIO_BINS, TURN_BINS, overviews
 
-    reading = options.open_conversations(
-        files,
-        format=format,
-        system=system,
-        skip_invalid=skip_invalid,
-        prompt_field=prompt_field,
-        response_field=response_field,
-        id_field=id_field,
-        system_field=system_field,
-    )
-    systems = overviews(reading)
+    source = reading.read(files)
+    systems = overviews(source)
     if as_json:
         import json
 
-        typer.echo(json.dumps(_as_json(systems, reading.counts), ensure_ascii=False, indent=2))
-    else:
-        for sentence in options.what_was_read(reading):
-            typer.echo(sentence)
-        if systems:
-            _show(systems)
+        counts = asdict(source.counts)
+        bins = {"turns": TURN_BINS, "ratio": RATIO_BINS}
+        each = [{"system": system, **_overview_record(overview)} for system, overview in systems.items()]
+        typer.echo(json.dumps({**counts, "bins_from": bins, "systems": each}, ensure_ascii=False, indent=2))
+        return
+    for sentence in what_was_read(source):
+        typer.echo(sentence)
+    if systems:
+        _draw_overviews(systems)
 
 
-def _as_json(systems: "dict[str, Overview]", counts: "Counts") -> dict[str, Any]:
-    from attunement.conversations.statistics import RATIO_BINS, TURN_BINS
-
-    return {
-        "files": counts.files,
-        "conversations": counts.conversations,
-        "unanswered": counts.unanswered,
-        "bad": counts.bad,
-        "bins_from": {"turns": TURN_BINS, "ratio": RATIO_BINS},
-        "systems": [{"system": system, **_figures(overview)} for system, overview in systems.items()],
-    }
-
-
-def _figures(overview: "Overview") -> dict[str, Any]:
+def _overview_record(overview: "Overview") -> dict[str, Any]:
     return {
         "conversations": overview.conversations,
         "turns": overview.turns,
@@ -105,7 +104,7 @@ def _figures(overview: "Overview") -> dict[str, Any]:
     }
 
 
-def _show(systems: "dict[str, Overview]") -> None:
+def _draw_overviews(systems: "dict[str, Overview]") -> None:
     from rich.console import Console
 
     from attunement.conversations.statistics import RATIO_BINS, TURN_BINS
@@ -116,9 +115,15 @@ def _show(systems: "dict[str, Overview]") -> None:
     if len(systems) > _MOST_ROWS:
         console.print(f"and {len(systems) - _MOST_ROWS:,} more systems; --json lists them all")
     plain = not console.encoding.lower().startswith("utf")
+    turns = [str(a) if a == b - 1 else f"{a}-{b - 1}" for a, b in pairwise(TURN_BINS)]
+    ratios = [f"{a:g} to {b:g}" for a, b in pairwise(RATIO_BINS)]
     for title, labels, bins in (
-        ("Turns per conversation", _turn_labels(TURN_BINS), [overview.turn_bins for overview in systems.values()]),
-        ("Ratio of reply to message, in turns", _ratio_labels(RATIO_BINS), [o.ratio_bins for o in systems.values()]),
+        ("Turns per conversation", [*turns, f"{TURN_BINS[-1]} and more"], [o.turn_bins for o in systems.values()]),
+        (
+            "Ratio of reply to message, in turns",
+            [f"under {RATIO_BINS[1]:g}", *ratios[1:], f"{RATIO_BINS[-1]:g} and more"],
+            [o.ratio_bins for o in systems.values()],
+        ),
     ):
         console.print(f"\n{title}", style="bold")
         for line in _bars(labels, [sum(column) for column in zip(*bins, strict=True)], plain=plain):
@@ -131,56 +136,38 @@ def _table(systems: "dict[str, Overview]") -> "Table":
 
     from attunement.conversations.model import Origin
 
+    def decimal(value: float | None, places: int) -> str:
+        return "-" if value is None else f"{value:,.{places}f}"
+
+    def spread_of(one: "Overview") -> str:
+        return str(one.most_turns) if one.fewest_turns == one.most_turns else f"{one.fewest_turns}-{one.most_turns}"
+
     columns: dict[str, Callable[[Overview], str]] = {
-        "conver-\nsations": lambda overview: f"{overview.conversations:,}",
-        "turns": lambda overview: f"{overview.turns:,}",
-        "turns\neach": _spread,
-        "words a\nmessage": lambda overview: _decimal(overview.mean_words_user, 0),
-        "words\na reply": lambda overview: _decimal(overview.mean_words_assistant, 0),
-        "mean\nratio": lambda overview: _decimal(overview.mean_ratio, 2),
-        "above\n2x": lambda overview: _percent(overview.share_above_double),
+        "conver-\nsations": lambda one: f"{one.conversations:,}",
+        "turns": lambda one: f"{one.turns:,}",
+        "turns\neach": spread_of,
+        "words a\nmessage": lambda one: decimal(one.mean_words_user, 0),
+        "words\na reply": lambda one: decimal(one.mean_words_assistant, 0),
+        "mean\nratio": lambda one: decimal(one.mean_ratio, 2),
+        "above\n2x": lambda one: "-" if one.share_above_double is None else f"{one.share_above_double:.0%}",
     }
-    if any(overview.scenarios for overview in systems.values()):
-        columns["scen-\narios"] = lambda overview: f"{len(overview.scenarios):,}" + "+" * overview.more_scenarios
-    if any(overview.origins.keys() - {Origin.UNKNOWN} for overview in systems.values()):
-        columns["origin"] = lambda overview: ", ".join(origin.value for origin, _ in overview.origins.most_common())
+    if any(one.scenarios for one in systems.values()):
+        columns["scen-\narios"] = lambda one: f"{len(one.scenarios):,}" + "+" * one.more_scenarios
+    if any(one.origins.keys() - {Origin.UNKNOWN} for one in systems.values()):
+        columns["origin"] = lambda one: ", ".join(origin.value for origin, _ in one.origins.most_common())
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("system", overflow="fold", min_width=8)
     for header in columns:
         table.add_column(header, justify="left" if header == "origin" else "right", vertical="bottom")
-    for system, overview in list(systems.items())[:_MOST_ROWS]:
-        # The name comes out of a file: what could steer the terminal or pass for markup is shown, not obeyed.
+    for system, one in list(systems.items())[:_MOST_ROWS]:
+        # The name comes from a file: control characters and markup are shown, not obeyed.
         name = Text("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in system))
-        table.add_row(name, *(cell(overview) for cell in columns.values()))
+        table.add_row(name, *(cell(one) for cell in columns.values()))
     return table
 
 
-def _spread(overview: "Overview") -> str:
-    if overview.fewest_turns == overview.most_turns:
-        return str(overview.most_turns)
-    return f"{overview.fewest_turns}-{overview.most_turns}"
-
-
-def _decimal(value: float | None, places: int) -> str:
-    return "-" if value is None else f"{value:,.{places}f}"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"
-
-
-def _turn_labels(starts: Sequence[int]) -> list[str]:
-    bins = [str(start) if start == after - 1 else f"{start}-{after - 1}" for start, after in pairwise(starts)]
-    return [*bins, f"{starts[-1]} and more"]
-
-
-def _ratio_labels(starts: Sequence[float]) -> list[str]:
-    bins = [f"{start:g} to {end:g}" for start, end in pairwise(starts)]
-    return [f"under {starts[1]:g}", *bins[1:], f"{starts[-1]:g} and more"]
-
-
 def _bars(labels: Sequence[str], numbers: Sequence[int], *, plain: bool) -> Iterator[str]:
-    """One line per bin, without the empty ones at both ends; `plain` draws with # where blocks cannot be shown."""
+    """One line per bin, without the empty ones at both ends; `plain` draws with # instead of block characters."""
     filled = [place for place, number in enumerate(numbers) if number]
     for label, number in list(zip(labels, numbers, strict=True))[filled[0] : filled[-1] + 1] if filled else []:
         yield f"  {label:>11}  {_bar(number / max(numbers), plain)} {number:,}"
@@ -191,69 +178,499 @@ def _bar(share: float, plain: bool) -> str:
         return "#" * round(share * _BAR)
     full, eighths = divmod(round(share * _BAR * 8), 8)
     if share and not full:
-        eighths = max(eighths, 1)  # something is never drawn as nothing
+        eighths = max(eighths, 1)  # a small number is still visible
     return "█" * full + _EIGHTHS[eighths].strip()
 
 
-if TYPE_CHECKING:
-    from attunement.conversations.redaction import Redactor
-
-
+@spread
 def convert(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="IN", help="Files, folders or patterns with conversations; - is standard input."),
+        list[str], typer.Argument(metavar="IN", help="Conversations: files, folders or patterns; - is standard input.")
     ],
     output: Annotated[
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl or .json, also with .gz; - prints lines.")
     ],
-    to: Annotated[Shape, typer.Option("--to", help="The shape to write.")] = Shape.MESSAGES,
-    format: options.FormatOption = None,
-    system: options.SystemOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
+    reading: InputOptions,
+    to: Annotated[Shape, option("The shape to write.")] = Shape.MESSAGES,
     redact: RedactOption = False,
     names: NamesOption = None,
-    prompt_field: options.PromptFieldOption = None,
-    response_field: options.ResponseFieldOption = None,
-    id_field: options.IdFieldOption = None,
-    system_field: options.SystemFieldOption = None,
-    force: options.ForceOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Convert conversations from any known format to JSON.
 
-    The format of the input is recognised. An input file is never written over.
+    The format of the input is recognized. An input file is never overwritten.
 
     Example: attune convert chats.csv chats.jsonl --system my-bot --redact
     """
     from attunement.conversations.writer import STDOUT, write
-    from attunement.errors import AttunementError
 
     redactor = redactor_of(redact=redact, names=names)
-    reading = options.open_conversations(
-        files,
-        format=format,
-        system=system,
-        skip_invalid=skip_invalid,
-        output=output,
-        prompt_field=prompt_field,
-        response_field=response_field,
-        id_field=id_field,
-        system_field=system_field,
-    )
-    if output != STDOUT and Path(output).resolve() in [path.resolve() for path in reading.paths]:
-        raise AttunementError(f"{output}: this file is read, so it is not written over; give the output another name.")
-    options.refuse_to_overwrite(output, force=force)
-    write(reading if redactor is None else map(redactor.redact, reading), output, to)
-    for sentence in options.what_was_read(reading):
-        typer.echo(sentence, err=output == STDOUT)
+    source = reading.read(files, output)
+    if output != STDOUT and Path(output).resolve() in [path.resolve() for path in source.paths]:
+        raise InputError(f"{output}: this file is read, so it is not overwritten; give the output another name.")
+    refuse_to_overwrite(output, force=force)
+    turns = 0
+
+    def counted() -> "Iterator[Conversation]":
+        nonlocal turns
+        for conversation in source:
+            turns += len(conversation.turns)
+            yield conversation if redactor is None else redactor.redact(conversation)
+
+    count = write(counted(), output, to)
+    target = "standard output" if output == STDOUT else output
+    sentences = [f"Wrote {pluralize(count, 'conversation')} ({pluralize(turns, 'turn')}) to {target}."]
+    sentences += list(what_was_read(source))[1:]
     if redactor is not None:
-        typer.echo(_what_was_replaced(redactor), err=output == STDOUT)
-        if reading.counts.bad:
-            typer.echo(f"{reading.bad_lines} holds the invalid records as they were: they are not redacted.", err=True)
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactor.counts.items()))
+        found_nothing = "Replaced nothing: no address, number, link or name was found."
+        sentences.append(f"Replaced: {kinds}." if kinds else found_nothing)
+        if source.counts.bad:
+            typer.echo(f"{source.bad_lines} contains the invalid records unchanged: they are not redacted.", err=True)
+    typer.echo("\n".join(sentences), err=output == STDOUT)
 
 
-def _what_was_replaced(redactor: "Redactor") -> str:
-    kinds = [f"{count:,} {kind}" for kind, count in sorted(redactor.counts.items())]
-    return (
-        f"Replaced: {', '.join(kinds)}." if kinds else "Replaced nothing: no address, number, link or name was found."
+# Into a study
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The columns of a table of ratings."""
+
+    conversation_column: Annotated[str | None, Option("Column with the conversation id.", metavar="NAME")] = None
+    system_column: Annotated[str | None, Option("Column with the name of the system.", metavar="NAME")] = None
+    turn_column: Annotated[str | None, Option("Column with the turn that was rated.", metavar="NAME")] = None
+    item_column: Annotated[str | None, Option("Column with the item id.", metavar="NAME")] = None
+    answer_column: Annotated[str | None, Option("Column with the answer.", metavar="NAME")] = None
+    rater_column: Annotated[str | None, Option("Column with the rater.", metavar="NAME")] = None
+    repeat_column: Annotated[str | None, Option("Column with the number of the repeat.", metavar="NAME")] = None
+    reasoning_column: Annotated[str | None, Option("Column with the reasoning.", metavar="NAME")] = None
+
+
+@spread
+def import_(
+    study: NewStudyArgument,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Conversations, tables of ratings, or files that came back from export --for."
+        ),
+    ],
+    reading: InputOptions,
+    columns: ColumnOptions,
+    content: Annotated[
+        Literal["conversations", "ratings", "sheet", "label-studio", "argilla"] | None,
+        option("What the files contain, if it is not recognized.", "--as"),
+    ] = None,
+    conversations: Annotated[
+        list[str] | None,
+        option(
+            "Conversations that the ratings are about, if the study does not have them; repeatable.",
+            "--conversations",
+            "-c",
+            metavar="FILE",
+        ),
+    ] = None,
+    instrument: Annotated[
+        list[str] | None,
+        option(
+            "The instrument of the ratings (by default the only one in the study). Repeat it for other versions that "
+            "exported ratings refer to; other ratings are read with the first.",
+            "--instrument",
+            "-i",
+            metavar="ID|FILE",
+        ),
+    ] = None,
+    absent: Annotated[
+        Literal["error", "not-due"], option("What an answer that is not in the file means: missing, or not due.")
+    ] = "error",
+    kind: Annotated[
+        Literal["model", "person", "simulation"], option("What kind of raters gave the ratings.")
+    ] = "model",
+    person: Annotated[
+        list[str] | None, option("This rater is a person, whatever --kind says; repeatable.", metavar="NAME")
+    ] = None,
+    blind: BlindOption = None,
+    rater: Annotated[
+        list[str] | None,
+        option("Rater name, or ID=NAME to name a rater ID in the file (repeatable).", metavar="NAME|ID=NAME"),
+    ] = None,
+    rater_info: Annotated[
+        list[str] | None,
+        option("About the rater of returned files, such as profession=nurse; repeatable.", metavar="WHAT=TEXT"),
+    ] = None,
+) -> None:
+    """Import conversations, or ratings made elsewhere.
+
+    What the files contain is recognized: conversations; a table of ratings, such as attune export writes; or a filled
+    sheet or an export of Label Studio or Argilla, for units that attune export --for wrote.
+
+    A table has one rating per row (conversation, rater, item, answer, reasoning), or one row for several (an object
+    `scores`, or a column for each item). Everything is checked first: if something does not fit, nothing is imported
+    and the lines are named. Evidence is verified and the instrument's rules are applied as for any judge.
+
+    Example: attune import old.study.db answers.csv --conversations chats.jsonl --instrument coaching-v1
+    """
+    asked = instrument or []
+    about_ratings = bool(conversations or asked or person or asdict(columns) != asdict(ColumnOptions()))
+    what = content or ("ratings" if about_ratings else _recognized(files, study, reading))
+    if rater_info and what in {"conversations", "ratings"}:
+        raise InputError("--rater-info is for a filled sheet or an export of Label Studio or Argilla")
+    if what == "conversations":
+        typer.echo("\n".join(_add_conversations(study, files, reading)))
+    elif what == "ratings":
+        if blind is not None and kind != "person" and not person:
+            raise InputError("--blind is about people: say with --kind person or --person who is one")
+        if rater and (len(rater) > 1 or "=" in rater[0]):
+            raise InputError("--rater is one name for all ratings of a table; its column can name several")
+        name = rater[0] if rater else None
+        given = {"system": reading.system, "rater": name, "people": frozenset(person or ()), "blind": blind}
+        sentences = _import_table(
+            study, files, conversations or [], asked, columns, kind=kind, absent=absent, given=given
+        )
+        typer.echo("\n".join(sentences))
+    else:
+        typer.echo("\n".join(_import_returned(study, files, what, _raters(rater or [], rater_info or [], blind))))
+
+
+def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
+    """What the first file contains; ratings if nothing else is certain."""
+    from attunement.conversations.messages import Fields, is_object
+    from attunement.conversations.shapes import recognise, row_shape
+    from attunement.store import Study
+    from attunement.store.import_files import Columns, find_columns, is_exported, read_rows
+
+    path = Path(files[0])
+    named = (reading.prompt_field, reading.response_field, reading.id_field, reading.system_field)
+    if reading.format or any(named) or not path.is_file():
+        return "conversations"
+    try:
+        record = next((row.fields for row in read_rows(path) if row.fields), None)
+    except InputError:  # ratings are not read from such a file
+        return "conversations"
+    if record is None:
+        return "conversations" if path.suffix.lower() not in {".csv", ".tsv"} else "ratings"
+    names = {name.strip() for name in record}
+    if {"data", "annotations"} <= names:
+        return "label-studio"
+    if {"fields", "responses"} <= names:
+        return "argilla"
+    items: set[str] = set()
+    if "://" in study or Path(study).exists():
+        with Study(study) as opened:
+            items = {item.id for instrument in opened.instruments() for item in instrument.items}
+    if "unit" in names and (names & items or "note" in names):
+        return "sheet"
+    found = find_columns(Columns(), tuple(record))
+    if is_exported(record) or (found["item"] and found["answer"]) or is_object(record.get("scores")) or names & items:
+        return "ratings"
+    fields = Fields()
+    return "conversations" if recognise(dict(record), None, fields) or row_shape(dict(record), fields) else "ratings"
+
+
+def _add_conversations(place: str, files: list[str], reading: InputOptions) -> Iterator[str]:
+    from attunement.store import Study
+
+    source = reading.read(files, place)
+    with Study(place, create=True) as study:
+        before = study.conversation_count()
+        save_conversations(source, study)
+        now = study.conversation_count()
+    yield from what_was_read(source)
+    yield f"New in the study: {now - before:,}. It has {now:,} now."
+
+
+def _import_table(
+    place: str,
+    files: list[str],
+    conversations: list[str],
+    instruments: list[str],
+    columns: ColumnOptions,
+    *,
+    kind: str,
+    absent: str,
+    given: dict[str, Any],
+) -> Iterator[str]:
+    from attunement.conversations.reader import ReadOptions, read
+    from attunement.instruments.lint import checked
+    from attunement.ratings import RaterKind
+    from attunement.store import Study
+    from attunement.store.import_ratings import AbsentPolicy, Columns, ImportOptions, check_import, save_import
+
+    main, *versions = [checked(name) for name in instruments] or [None]
+    named = {name.removesuffix("_column"): value for name, value in asdict(columns).items()}
+    options = ImportOptions(
+        kind=RaterKind(kind), versions=tuple(filter(None, versions)), columns=Columns(**named), **given
     )
+    about = read(conversations, ReadOptions(system=given["system"])) if conversations else ()
+    paths = [Path(file) for file in files]
+    # A study that does not exist is created only once everything is known to fit.
+    checked_first = None if "://" in place or Path(place).exists() else check_import(paths, about, main, options)
+    with Study(place, create=True) as study:
+        found = checked_first or check_import(paths, about, main, options, study=study)
+        report = save_import(found, study, AbsentPolicy(absent))
+        return _table_sentences(report, study.place, excused=absent == "not-due")
+
+
+def _table_sentences(report: "TableImport", place: str, *, excused: bool) -> Iterator[str]:
+    checked = report.checked
+    raters = ", ".join(rater.name for rater in report.raters.values())
+    yield (
+        f"Read {pluralize(checked.answers, 'answer')} about {pluralize(len(checked.rated), 'conversation')} "
+        f"by {raters}: {report.new:,} saved in {place}."
+    )
+    yield from _already_there(report.known, report.differing)
+    if checked.errors:
+        yield f"ERROR in the file: {checked.errors:,}."
+    if checked.off_scale.count:
+        yield f"Saved as ERROR (malformed): {checked.off_scale.count:,}. {checked.off_scale}."
+    if count := report.absent.total():
+        by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
+        yield f"Absent: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
+        yield f"They are missing from {pluralize(report.absent_in.count, 'scorecard')}: {report.absent_in}."
+        if not excused:
+            yield "Missing counts as ERROR. If they were rightly not asked, import with --absent not-due."
+        elif count > report.absent_safety:
+            yield f"Saved as not due, as --absent says: {count - report.absent_safety:,}."
+        if excused and report.absent_safety:
+            yield f"About safety, which --absent not-due does not excuse: {report.absent_safety:,} stay missing."
+    if report.unanswered.count:
+        yield f"Without any answer: {pluralize(report.unanswered.count, 'conversation')}. {report.unanswered}."
+
+
+def _already_there(known: int, differing: Any) -> Iterator[str]:
+    if known:
+        yield f"Already in the study: {known:,}."
+    if differing.count:
+        yield f"Different there: {differing.count:,}; the study keeps its own: {differing}."
+
+
+def _import_returned(place: str, files: list[str], tool: str, raters: "RaterInfo") -> Iterator[str]:
+    from attunement.annotation import exchange_formats
+    from attunement.annotation.exchange import import_answers
+    from attunement.store import Study
+
+    read = {
+        "sheet": exchange_formats.read_sheet,
+        "label-studio": exchange_formats.read_label_studio,
+        "argilla": exchange_formats.read_argilla,
+    }[tool]
+    names = exchange_formats.argilla_question_names if tool == "argilla" else None
+    with Study(place) as study:
+        result = import_answers(study, chain.from_iterable(read(Path(file)) for file in files), raters, names)
+        return _returned_sentences(result, study.place)
+
+
+def _returned_sentences(result: "ImportResult", place: str) -> Iterator[str]:
+    if not result.units:
+        yield "Nothing was imported: nobody has answered yet."
+        return
+    names = ", ".join(rater.name for rater in result.raters.values())
+    yield (
+        f"Imported {pluralize(result.units, 'unit')} rated by {names}: "
+        f"{pluralize(result.new, 'rating')} saved in {place}."
+    )
+    yield from _already_there(result.known, result.differing)
+    if result.unrated:
+        yield f"Not rated yet: {pluralize(result.unrated, 'unit')}."
+    if result.not_asked:
+        yield f"Left out, because the conversation is too short for them: {pluralize(result.not_asked, 'answer')}."
+    if result.unread:
+        yield f"Not read, because no item has this name: {', '.join(map(repr, list(result.unread)[:_UNREAD_SHOWN]))}."
+
+
+def _raters(named: list[str], info: list[str], blind: bool | None) -> "RaterInfo":
+    from attunement.annotation.exchange import RaterInfo
+
+    plain = [name for name in named if "=" not in name]
+    if len(plain) > 1 or (plain and len(named) > 1):
+        raise InputError("--rater is one name for all answers, or ID=NAME for each person in the file")
+    pairs: list[dict[str, str]] = []
+    for texts, example in (
+        ([name for name in named if "=" in name], "--rater looks like ID=NAME"),
+        (info, "--rater-info looks like profession=nurse"),
+    ):
+        parted = [text.partition("=") for text in texts]
+        if any(not key.strip() or not value.strip() for key, _, value in parted):
+            raise InputError(example)
+        pairs.append({key.strip(): value.strip() for key, _, value in parted})
+    if plain and not plain[0].strip():
+        raise InputError("--rater is empty: give the name of the rater")
+    return RaterInfo(plain[0].strip() if plain else None, names=pairs[0], info=pairs[1])._replace(blind=blind)
+
+
+# Out of a study
+
+Tool = Literal["sheet", "label-studio", "argilla"]
+_ROW_NAMES = {
+    "ratings": ("rating", "ratings"),
+    "scorecards": ("scorecard", "scorecards"),
+    "practice": ("answer to a practice example", "answers to practice examples"),
+    "events": ("event", "events"),
+}
+
+
+def export(
+    study: StudyArgument,
+    output: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT",
+            help="The file to write: .jsonl, .csv or .parquet; - is standard output. With --for a new folder.",
+        ),
+    ],
+    what: Annotated[
+        Literal["ratings", "scorecards", "practice", "events"],
+        option(
+            "One row per rating, per scorecard of a conversation, per answer of a person to a practice example "
+            "(calibration and attention), or the full audit log of people's work."
+        ),
+    ] = "ratings",
+    format: Annotated[
+        Literal["jsonl", "csv", "parquet"] | None, option("Format to write, if the file name does not tell it.")
+    ] = None,
+    tool: Annotated[
+        Tool | None, option("Write files for people to rate in a spreadsheet or in another tool.", "--for")
+    ] = None,
+    instrument: Annotated[
+        str | None,
+        option("With --for or scorecards: which instrument, or a YAML file.", "--instrument", "-i", metavar="ID|FILE"),
+    ] = None,
+    sample: Annotated[
+        str | None, option("With --for: which sample of attune plan (by default the newest).", metavar="NAME")
+    ] = None,
+    everything: Annotated[bool, option("With --for: every conversation instead of a sample.", "--all")] = False,
+    raters: Annotated[int, option("With --for argilla: how many people it asks about each unit.", min=1)] = 1,
+    dictionary: Annotated[
+        Path | None,
+        option("Also describe the columns and their values in this .csv, .json or .md file.", metavar="FILE"),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Export ratings or other tables, or files for people to rate.
+
+    Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasoning
+    and evidence, the rater, and what the answer behind it cost. In CSV files an answer that does not apply is
+    `not_applicable`, because pandas and R read NA as a missing value. attune import reads ratings back.
+
+    With --for sheet, label-studio or argilla, it writes the transcripts and questions of a sample, in random order.
+    The files name no system and show no rating, and the id of a unit is a random word that only this study can trace
+    back. attune import reads the answers.
+
+    Example: attune export chats.study.db ratings.csv
+    """
+    if tool:
+        if what != "ratings" or format or dictionary:
+            raise InputError("--for writes files for people to rate: leave out --what, --format and --dictionary")
+        typer.echo("\n".join(_export_units(study, Path(output), tool, instrument, sample, everything, raters)))
+        return
+    if sample or everything:
+        raise InputError("--sample and --all choose what people rate: say with --for where they rate")
+    from attunement.store import Study, audit_log, chosen_instrument, export, samples
+
+    chosen = format or export.format_of(output)
+    if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
+        raise InputError(f"{output} is the study itself, so it is not overwritten; give the output another name")
+    if instrument and what != "scorecards":
+        raise InputError(f"--instrument is for scorecards; {what} are always written completely")
+    refuse_to_overwrite(output, force=force)
+    if dictionary:
+        refuse_to_overwrite(dictionary, force=force)
+    with Study(study) as opened:
+        scored = chosen_instrument(opened, instrument) if what == "scorecards" else None
+        if scored:
+            rows = export.scorecards(opened, scored)
+        else:
+            rows = {"ratings": export.ratings, "practice": samples.practice_answers, "events": audit_log.audit_events}[
+                what
+            ](opened)
+        if dictionary:
+            from attunement.reports.dictionary import dictionary as describe
+            from attunement.reports.dictionary import write_dictionary
+
+            write_dictionary(describe(what, rows.columns, scored), dictionary)
+        count = export.write(rows, output, chosen)
+    target = "standard output" if output == "-" else output
+    typer.echo(f"Wrote {count:,} {_ROW_NAMES[what][count != 1]} to {target}.", err=True)
+
+
+def _export_units(
+    place: str, output: Path, tool: Tool, name: str | None, sample: str | None, everything: bool, raters: int
+) -> Iterator[str]:
+    from attunement.annotation import exchange_formats
+    from attunement.annotation.exchange import export_units, new_folder
+    from attunement.store import Study
+
+    with Study(place) as study:
+        instrument, keys = _units_to_export(study, name, sample, everything=everything)
+        folder = new_folder(output)
+        units = export_units(study, instrument, "csv" if tool == "sheet" else tool, keys)
+        match tool:
+            case "sheet":
+                files = exchange_formats.write_sheet(folder, instrument, units)
+            case "label-studio":
+                files = exchange_formats.write_label_studio(folder, instrument, units)
+            case "argilla":
+                files = exchange_formats.write_argilla(folder, instrument, units, raters=raters)
+        place = study.place
+    yield f"Exported {pluralize(len(units), 'unit')} to be rated with {instrument.id}:"
+    yield from (f"  {file}" for file in files)
+    yield {
+        "sheet": f"Give each rater a copy. When it is filled: attune import {place} {folder / 'to-fill.csv'} "
+        "--rater NAME",
+        "label-studio": "Put the configuration into a new project's labelling interface and import the tasks; export "
+        f"as JSON, then: attune import {place} EXPORT.json --rater ID=NAME",
+        "argilla": f'Load it with argilla.Dataset.from_disk("{folder}"); write the submitted records with '
+        f"records.to_json, then: attune import {place} FILE --rater ID=NAME",
+    }[tool]
+
+
+def _units_to_export(
+    study: "Study", name: str | None, sample: str | None, *, everything: bool
+) -> "tuple[Instrument, set[int] | None]":
+    """The instrument, and the keys of the conversations; None for all."""
+    from attunement.annotation.sampling import find_sample
+    from attunement.cli.people import asked_instrument
+    from attunement.store.samples import latest_sample
+
+    if everything and sample:
+        raise InputError("--all exports every conversation: leave out --sample")
+    if sample:
+        found = find_sample(study, sample)
+        asked = asked_instrument(study, name or found.instrument)
+        if asked.id != found.instrument:
+            raise InputError(f"the sample {sample!r} is for {found.instrument}, not for {asked.id}")
+        return asked, set(found.units)
+    asked = asked_instrument(study, name)
+    if everything:
+        return asked, None
+    newest = latest_sample(study, asked.id)
+    if newest is None:
+        raise InputError(
+            f"{study.place} has no sample for {asked.id}: draw one with attune plan --draw N, or export --all"
+        )
+    return asked, set(newest.units)
+
+
+def delete(
+    study: StudyArgument,
+    conversation: Annotated[str, typer.Argument(help="The conversation: its id, or system/id.")],
+) -> None:
+    """Delete a conversation from a study.
+
+    Its text, its ratings and the answers behind them are deleted at once, without asking for confirmation. Files that
+    were exported before are not changed.
+
+    Example: attune delete chats.study.db session-17
+    """
+    from attunement.store import Study
+
+    with Study(study) as opened:
+        found = opened.find(conversation)
+        if not found:
+            raise StudyError(f"{opened.place} has no conversation {conversation!r}; nothing was deleted")
+        if len(found) > 1:
+            names = ", ".join(str(stored.conversation.identity) for stored in found)
+            raise StudyError(f"{conversation!r} may mean {names}: name one as system/id; nothing was deleted")
+        ratings = opened.delete(found[0].key)
+    typer.echo(f"Deleted {found[0].conversation.identity} with {pluralize(ratings, 'rating')}.")

@@ -1,30 +1,29 @@
-"""`attune instrument` and `attune prompt`."""
+"""`attune instrument`: list, show, check, create and import instruments."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from attunement.cli import options
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import ForceOption, refuse_to_overwrite
+from attunement.cli.options import ForceOption, option, refuse_to_overwrite
+from attunement.errors import AttunementError, InstrumentError
 
 app = typer.Typer(cls=Group, help="List, show, check, create and import instruments.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="ID|FILE", help="The id of an instrument, or the path of its YAML file.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")]
+Output = Annotated[Path | None, option("Write to this file.", "-o", "--output", metavar="FILE")]
 
 
 @app.command("list", cls=Command)
 def list_() -> None:
     """List the instruments that can be used by name.
 
-    These are the built-in ones and those in your own folder. Your own folder is the one that the environment variable
-    ATTUNEMENT_INSTRUMENTS names.
+    These are the built-in ones and those in your own folder, which the environment variable ATTUNEMENT_INSTRUMENTS
+    names.
 
     Example: attune instrument list
     """
-    from attunement.errors import InstrumentError
     from attunement.instruments import available, load_file
     from attunement.reports.instrument_page import item_noun, version_mark
     from attunement.reports.sanitize import visible
@@ -37,11 +36,8 @@ def list_() -> None:
         except InstrumentError as error:
             typer.echo(f"{typer.style(visible(entry.id), bold=True)}  {origin}, cannot be used: {visible(str(error))}")
             continue
-        count = len(made.items)
-        typer.echo(
-            f"{typer.style(made.id, bold=True)}  version {visible(made.version)}, {origin}, "
-            f"version mark {version_mark(made.hash)}"
-        )
+        id, count = typer.style(made.id, bold=True), len(made.items)
+        typer.echo(f"{id}  version {visible(made.version)}, {origin}, version mark {version_mark(made.hash)}")
         typer.echo(f"  {visible(made.title)}: {count} {item_noun(made, count)}, asked about each {made.unit}")
         if entry.id in paths:
             typer.echo(
@@ -53,15 +49,15 @@ def list_() -> None:
 @app.command(cls=Command)
 def show(
     name: Name,
-    item: Annotated[str | None, typer.Option(metavar="ID", help="Show only this item.")] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Write Markdown.")] = False,
-    html: Annotated[bool, typer.Option("--html", help="Write one HTML file to read in a browser or print.")] = False,
+    item: Annotated[str | None, option("Show only this item.", metavar="ID")] = None,
+    markdown: Annotated[bool, option("Write Markdown.", "--markdown")] = False,
+    html: Annotated[bool, option("Write one HTML file to read in a browser or print.", "--html")] = False,
     output: Output = None,
     force: ForceOption = False,
 ) -> None:
     """Show what an instrument asks and how it is scored.
 
-    With -o FILE the ending .md or .html says the format too.
+    With -o FILE the ending .md or .html chooses the format, too.
 
     Example: attune instrument show coaching-v1 --html -o coaching.html
     """
@@ -99,8 +95,8 @@ def show(
 def lint(name: Name) -> None:
     """Check an instrument for errors and doubtful parts.
 
-    What is missing or contradictory is an error, what is doubtful a warning. Ends with 1 when there are errors and with
-    2 when the file cannot be opened.
+    Something missing or contradictory is an error; something doubtful is a warning. The exit code is 1 if there are
+    errors, and 2 if the file cannot be opened.
 
     Example: attune instrument lint my-instrument.yaml
     """
@@ -113,7 +109,8 @@ def lint(name: Name) -> None:
     for problem in problems:
         typer.echo(f"{problem.level:<8} {visible(str(problem))}")
     errors = sum(problem.level is Level.ERROR for problem in problems)
-    typer.echo(f"{_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
+    counts = {"error": errors, "warning": len(problems) - errors}
+    typer.echo(", ".join(f"{count or 'no'} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()))
     if errors:
         raise typer.Exit(1)
 
@@ -153,11 +150,10 @@ def schema(output: Output = None, force: ForceOption = False) -> None:
 def new(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of the new instrument.")],
     unit: Annotated[
-        Literal["response", "conversation"],
-        typer.Option(help="What it asks about: every reply by itself, or whole conversations."),
+        Literal["response", "conversation"], option("What it asks about: each reply, or whole conversations.")
     ] = "conversation",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The new file; without it, ID.yaml here.")
+        Path | None, option("The new file (by default ID.yaml here).", "-o", "--output", metavar="FILE")
     ] = None,
 ) -> None:
     """Create an instrument of your own from a small example.
@@ -178,17 +174,16 @@ def new(
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A rubric or a prompt template in Markdown.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT.yaml", help="The new file; without it, print it.")
+        Path | None, option("The new file (by default it is printed).", "-o", "--output", metavar="OUT.yaml")
     ] = None,
     items: Annotated[
-        str | None, typer.Option(metavar="INSTRUMENT", help="Take the items of a prompt template from this instrument.")
+        str | None, option("Take the items of a prompt template from this instrument.", metavar="INSTRUMENT")
     ] = None,
 ) -> None:
     """Create an instrument from a Markdown rubric or prompt.
 
-    The texts are taken over word for word.
-
-    What has no place in an instrument is listed with its line; nothing is dropped silently.
+    The texts are copied word for word. Whatever has no place in an instrument is listed with its line; nothing is
+    dropped silently.
 
     Example: attune instrument import rubric.md -o my-rubric.yaml
     """
@@ -211,12 +206,7 @@ def import_(
         typer.echo(f"{file}, line {line}: {reason}: {words}", err=True)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
-
-
 def _put(text: str, output: Path | None) -> None:
-    """Print `text`, or write it to a file."""
     if output is None:
         typer.echo(text, nl=False, color=True)
     else:
@@ -224,119 +214,20 @@ def _put(text: str, output: Path | None) -> None:
 
 
 def _create(path: Path, text: str) -> None:
-    """Write a new instrument, and beside it the schema that its first line names."""
+    """Write a new instrument, and next to it the schema that its first line names."""
     from attunement.instruments.loader import SCHEMA_FILE, schema_text
 
     _write(path, text, "x")
-    beside = path.with_name(SCHEMA_FILE.name)
-    if not beside.exists():
-        _write(beside, schema_text(), "x")
+    schema = path.with_name(SCHEMA_FILE.name)
+    if not schema.exists():
+        _write(schema, schema_text(), "x")
 
 
 def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
-    from attunement.errors import AttunementError
-
     try:
         with path.open(mode, encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
-        raise AttunementError(f"{path} is already there and is left as it is; choose another name with -o") from error
+        raise AttunementError(f"{path} exists already and is not changed; choose another name with -o") from error
     except OSError as error:
         raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-if TYPE_CHECKING:
-    from attunement.conversations import Conversation
-    from attunement.conversations.reader import Reading
-    from attunement.prompts import Question
-
-
-def prompt(
-    files: options.FilesArgument,
-    instrument: options.InstrumentOption = "coaching-v1",
-    item: options.ItemOption = None,
-    conversation: Annotated[
-        str | None, typer.Option("--conversation", metavar="ID", help="Which conversation; else the first one.")
-    ] = None,
-    layout: options.LayoutOption = "criterion-first",
-    ask: options.AskOption = None,
-    responses: options.ResponsesOption = options.Responses.ALL,
-    json: Annotated[bool, typer.Option("--json", help="One line of JSON a question, for programs.")] = False,
-    format: options.FormatOption = None,
-    system: options.SystemOption = None,
-    prompt_field: options.PromptFieldOption = None,
-    response_field: options.ResponseFieldOption = None,
-    id_field: options.IdFieldOption = None,
-    system_field: options.SystemFieldOption = None,
-) -> None:
-    """Print exactly what a judge is sent about a conversation.
-
-    Each question comes with its hash, which covers every word of it, and an estimate of its tokens. Nothing is sent.
-
-    Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
-    """
-    from attunement.conversations import units
-    from attunement.instruments.lint import checked
-    from attunement.prompts import Ask, Layout, Questionnaire
-
-    chosen = _choose(
-        options.open_conversations(
-            files,
-            format=format,
-            system=system,
-            prompt_field=prompt_field,
-            response_field=response_field,
-            id_field=id_field,
-            system_field=system_field,
-        ),
-        conversation,
-    )
-    questionnaire = Questionnaire(
-        checked(instrument), layout=Layout(layout), items=item, ask=Ask(ask) if ask is not None else None
-    )
-    for unit in units(chosen, questionnaire.instrument.unit, responses):
-        for question in questionnaire.questions(unit):
-            typer.echo(_as_json(question) if json else _as_text(question))
-
-
-def _choose(conversations: "Reading", id: str | None) -> "Conversation":
-    from attunement.errors import InputError
-
-    for conversation in conversations:
-        if id is None or id in {conversation.id, str(conversation.identity)}:
-            return conversation
-    raise InputError("there is no conversation to ask about" if id is None else f"there is no conversation {id!r}")
-
-
-def _as_json(question: "Question") -> str:
-    import orjson
-
-    content: dict[str, Any] = {
-        "unit": str(question.unit),
-        "items": [item.id for item in question.items],
-        "hash": question.hash,
-        "tokens": question.tokens(),
-        "messages": question.messages(),
-        "schema": question.schema,
-    }
-    return orjson.dumps(content).decode()
-
-
-def _as_text(question: "Question") -> str:
-    import orjson
-
-    text = question.render()
-    items = ", ".join(item.id for item in question.items)
-    return "\n".join(
-        [
-            f"##### {items} about {question.unit}",
-            f"##### hash {question.hash}, about {question.tokens():,} tokens",
-            "##### system",
-            text.system,
-            "##### user",
-            text.user,
-            "##### the reply must fit this JSON Schema",
-            orjson.dumps(question.schema).decode(),
-            "",
-        ]
-    )

@@ -1,186 +1,224 @@
-"""`attune judge` and `attune estimate`: ask judges about conversations, and say before what it will cost."""
+"""`attune judge`, `estimate`, `prompt`, `self-test` and `judges`: ask judges, and find out about them."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attunement.cli import options
+from attunement.cli.commands import Command, Group
+from attunement.cli.options import (
+    FilesArgument,
+    JsonOption,
+    MarkdownOption,
+    choose_one,
+    option,
+    print_document,
+    print_json,
+    shared,
+    spread,
+)
+from attunement.errors import InputError
+from attunement.settings import InputOptions, Settings
+
+if TYPE_CHECKING:
+    from attunement.prompts import Question
+
+StudyOption = Annotated[
+    str | None, option("Where answers are saved: a file, or a postgresql:// address.", metavar="PLACE")
+]
+FolderOption = Annotated[Path, option("Folder for the studies; created if missing.", metavar="FOLDER")]
+ESTIMATED = (
+    *("judges", "instrument", "items", "layout", "ask", "responses", "repeats", "base_url", "temperature", "seed"),
+    *("price_in", "price_out", "filter", "sample", "limit"),
+)
+"""The settings that an estimate depends on."""
+STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
+"""The study of each instrument in the folder of `attune demo` and `attune self-test`."""
 
 
+@spread
 def judge(
-    files: options.FilesArgument,
-    judges: options.JudgeOption,
-    instrument: options.InstrumentOption = "coaching-v1",
-    study: options.StudyOption = None,
-    item: options.ItemOption = None,
-    layout: options.LayoutOption = "criterion-first",
-    ask: options.AskOption = None,
-    responses: options.ResponsesOption = options.Responses.ALL,
-    repeats: options.RepeatsOption = 1,
-    stop_on_gate: options.StopOnGateOption = False,
-    retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="Ask only what ended in an ERROR before.")
-    ] = False,
-    enforce_length: Annotated[
-        bool, typer.Option("--enforce-length", help="Ask once more where the reasoning is too long.")
-    ] = False,
-    require_evidence: Annotated[
-        bool, typer.Option("--require-evidence", help="Ask once more where no quotation holds.")
-    ] = False,
-    limit: options.LimitOption = None,
-    sample: options.SampleOption = None,
-    filters: options.FilterOption = None,
-    base_url: options.BaseUrlOption = None,
-    temperature: options.TemperatureOption = 0.0,
-    seed: options.SeedOption = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds for one call.")] = None,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="The longest reply.")] = None,
-    logprobs: Annotated[bool, typer.Option("--logprobs", help="Keep the probabilities of the words.")] = False,
-    max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="Calls at once, at most.")] = 100,
-    rpm: Annotated[float | None, typer.Option("--rpm", min=0.1, help="Requests a minute, at most.")] = None,
-    tpm: Annotated[float | None, typer.Option("--tpm", min=1, help="Tokens a minute, at most.")] = None,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop this run after so many calls.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop this run before it has cost so many dollars.")
-    ] = None,
-    price_in: options.PriceInOption = None,
-    price_out: options.PriceOutOption = None,
-    processes: Annotated[
-        int, typer.Option("--processes", min=1, help="Share the work among this many processes, to use more cores.")
-    ] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while it runs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Progress and result as JSON, for programs.")] = False,
-    format: options.FormatOption = None,
-    system: options.SystemOption = None,
-    prompt_field: options.PromptFieldOption = None,
-    response_field: options.ResponseFieldOption = None,
-    id_field: options.IdFieldOption = None,
-    system_field: options.SystemFieldOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
+    files: FilesArgument,
+    settings: Settings,
+    reading: InputOptions,
+    study: StudyOption = None,
+    quiet: Annotated[bool, option("Print nothing while it runs.", "--quiet", "-q")] = False,
+    json: Annotated[bool, option("Print progress and result as JSON, for other programs.", "--json")] = False,
 ) -> None:
     """Ask judges about conversations and save every answer.
 
     Answers are saved in a study. What the study already has is not asked again: interrupt a run with Ctrl-C and start
-    it again to go on. Keys are taken from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit codes: 0 all was
-    answered, 3 errors remain, 2 it could not run, 130 after Ctrl-C.
+    it again to continue. API keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit codes: 0 if
+    everything was answered, 3 if errors remain, 2 if it could not run, 130 after Ctrl-C.
 
     Example: attune judge chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
     """
-    from attunement.api import Settings, default_study
-    from attunement.cli.running import run_and_report
-    from attunement.prompts import Ask, Layout
+    from attunement.api import default_study
+    from attunement.cli.run import run_and_report
 
-    settings = Settings(
-        judges=judges,
-        instrument=instrument,
-        items=item,
-        layout=Layout(layout),
-        ask=Ask(ask) if ask else None,
-        responses=responses,
-        repeats=repeats,
-        stop_on_gate=stop_on_gate,
-        retry_errors=retry_errors,
-        enforce_length=enforce_length,
-        require_evidence=require_evidence,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        base_url=base_url,
-        temperature=temperature,
-        seed=seed,
-        timeout=timeout,
-        max_tokens=max_tokens,
-        logprobs=logprobs,
-        max_connections=max_connections,
-        rpm=rpm,
-        tpm=tpm,
-        price_in=price_in,
-        price_out=price_out,
-        processes=processes,
-        filter=filters or (),
-        sample=sample,
-        limit=limit,
-    )
     place = study or default_study(files[0])
-    conversations = options.open_conversations(
-        files,
-        format=format,
-        system=system,
-        skip_invalid=skip_invalid,
-        output=None if "://" in str(place) else place,
-        prompt_field=prompt_field,
-        response_field=response_field,
-        id_field=id_field,
-        system_field=system_field,
-    )
-    raise typer.Exit(run_and_report(conversations, place, settings, quiet=quiet, json=json))
+    raise typer.Exit(run_and_report(reading.read(files, place), place, settings, quiet=quiet, json=json))
 
 
+@spread
 def estimate(
-    files: options.FilesArgument,
-    judges: options.JudgeOption,
-    instrument: options.InstrumentOption = "coaching-v1",
-    study: options.StudyOption = None,
-    item: options.ItemOption = None,
-    layout: options.LayoutOption = "criterion-first",
-    ask: options.AskOption = None,
-    responses: options.ResponsesOption = options.Responses.ALL,
-    repeats: options.RepeatsOption = 1,
-    limit: options.LimitOption = None,
-    sample: options.SampleOption = None,
-    filters: options.FilterOption = None,
-    base_url: options.BaseUrlOption = None,
-    temperature: options.TemperatureOption = 0.0,
-    seed: options.SeedOption = None,
-    price_in: options.PriceInOption = None,
-    price_out: options.PriceOutOption = None,
-    format: options.FormatOption = None,
-    system: options.SystemOption = None,
-    prompt_field: options.PromptFieldOption = None,
-    response_field: options.ResponseFieldOption = None,
-    id_field: options.IdFieldOption = None,
-    system_field: options.SystemFieldOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
+    files: FilesArgument,
+    settings: Annotated[Settings, ESTIMATED],
+    reading: InputOptions,
+    study: StudyOption = None,
 ) -> None:
     """Estimate the questions, tokens and cost of a run.
 
-    Nothing is sent. Prices come from a list inside the package; it says which version, and when that price was last
+    Nothing is sent. Prices come from a list in the package; the output names its version and when the price was last
     checked.
 
     Example: attune estimate chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
     """
-    from attunement.api import Settings, default_study
-    from attunement.cli.running import estimates
-    from attunement.prompts import Ask, Layout
+    from attunement.api import default_study
+    from attunement.cli.run import estimates
 
-    settings = Settings(
-        judges=judges,
-        instrument=instrument,
-        items=item,
-        layout=Layout(layout),
-        ask=Ask(ask) if ask else None,
-        responses=responses,
-        repeats=repeats,
-        base_url=base_url,
-        temperature=temperature,
-        seed=seed,
-        price_in=price_in,
-        price_out=price_out,
-        filter=filters or (),
-        sample=sample,
-        limit=limit,
-    )
-    conversations = options.open_conversations(
-        files,
-        format=format,
-        system=system,
-        skip_invalid=skip_invalid,
-        prompt_field=prompt_field,
-        response_field=response_field,
-        id_field=id_field,
-        system_field=system_field,
-    )
     place = study or (None if files[0] == "-" else default_study(files[0]))
-    for line in estimates(conversations, place, settings):
+    for line in estimates(reading.read(files), place, settings):
         typer.echo(line)
+
+
+@spread
+def prompt(
+    files: FilesArgument,
+    settings: Annotated[Settings, ("instrument", "items", "layout", "ask", "responses")],
+    reading: InputOptions,
+    conversation: Annotated[str | None, option("Which conversation (by default the first).", metavar="ID")] = None,
+    json: Annotated[bool, option("Print one line of JSON per question, for other programs.", "--json")] = False,
+) -> None:
+    """Print exactly what a judge is sent about a conversation.
+
+    Each question comes with its hash, which covers every word of it, and an estimate of its tokens. Nothing is sent.
+
+    Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
+    """
+    from attunement.conversations import units
+
+    for chosen in reading.read(files):
+        if conversation is None or conversation in {chosen.id, str(chosen.identity)}:
+            break
+    else:
+        raise InputError(f"there is no conversation {conversation!r}" if conversation else "there is no conversation")
+    scope = settings.scope()
+    for unit in units(chosen, scope.questionnaire.instrument.unit, scope.responses):
+        for question in scope.questionnaire.questions(unit):
+            typer.echo(_question_json(question) if json else _question_text(question))
+
+
+def _question_json(question: "Question") -> str:
+    import orjson
+
+    content: dict[str, Any] = {
+        "unit": str(question.unit),
+        "items": [item.id for item in question.items],
+        "hash": question.hash,
+        "tokens": question.tokens(),
+        "messages": question.messages(),
+        "schema": question.schema,
+    }
+    return orjson.dumps(content).decode()
+
+
+def _question_text(question: "Question") -> str:
+    import orjson
+
+    text = question.render()
+    return (
+        f"##### {', '.join(item.id for item in question.items)} about {question.unit}\n"
+        f"##### hash {question.hash}, about {question.tokens():,} tokens\n"
+        f"##### system\n{text.system}\n##### user\n{text.user}\n"
+        f"##### the reply must fit this JSON Schema\n{orjson.dumps(question.schema).decode()}\n"
+    )
+
+
+def self_test(
+    judge: Annotated[str, option("openai:MODEL, anthropic:MODEL or local:FILE.gguf.", "--judge", "-j", metavar="NAME")],
+    folder: FolderOption = Path("attunement-demo"),
+    base_url: Annotated[str | None, shared("base_url")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Test a judge on bundled conversations with planted faults.
+
+    We wrote the conversations ourselves, each for one instrument. Some have planted faults, the others are clean. The
+    result lists the faults that the judge found, and the faults it reported that are not there. What was judged before
+    is not asked again. Exit code 3: some questions have no answer.
+
+    Example: attune self-test --judge openai:gpt-5.2
+    """
+    from attunement.cli.run import run_and_report
+    from attunement.conversations import Responses
+    from attunement.engine import rater_settings
+    from attunement.ratings import RaterKind
+    from attunement.reports import planted
+    from attunement.scoring import is_signals
+    from attunement.store import Study, scored_conversations
+
+    if is_signals(judge):
+        raise InputError("signals gives pointers, not answers, so there is nothing to test; name an LLM judge")
+    folder.mkdir(parents=True, exist_ok=True)
+    worst, checks = 0, list[Any]()
+    for instrument, name in STUDIES.items():
+        settings = Settings(judges=judge, instrument=instrument, responses=Responses.LAST, base_url=base_url)
+        files = [planted.folder() / file for file in planted.FILES[instrument]]
+        code = run_and_report(InputOptions().read(files), folder / name, settings, quiet=as_json, json=False)
+        if code not in {0, 3}:
+            raise typer.Exit(code)
+        worst = max(worst, code)
+        scope, (asked, *_), *_ = settings.prepare(sends=False)
+        chosen = scope.questionnaire.instrument
+        with Study(folder / name) as study:
+            rater = study.find_rater(asked.judge.name, RaterKind.MODEL, rater_settings(asked.judge, scope))
+            cards = scored_conversations(study, chosen, rater=rater and rater.name)
+            checks.append((chosen, planted.check(cards, chosen)))
+    if as_json:
+        print_json(planted.check_record(checks, judge))
+    else:
+        print_document(planted.check_document(checks))
+    raise typer.Exit(worst)
+
+
+judges = typer.Typer(cls=Group, help="List the kinds of judges, or describe one judge.", no_args_is_help=True)
+
+
+@judges.command("list", cls=Command)
+def list_judges() -> None:
+    """List the kinds of judges that can be named with --judge.
+
+    Kinds that other installed packages add are listed too.
+
+    Example: attune judges list
+    """
+    from attunement.judges import judge_kinds
+
+    for name, meaning in judge_kinds():
+        typer.echo(f"{name:<18}  {meaning}")
+
+
+@judges.command("show", cls=Command)
+def show_judge(
+    name: Annotated[str, typer.Argument(help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")],
+    base_url: Annotated[str | None, shared("base_url")] = None,
+    markdown: MarkdownOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how a judge works, what was measured, and its price.
+
+    For signals, the rule check: how often its pointers were right, on which data, and what it cannot see. For other
+    judges: what the name means, the price, and how to measure them. Nothing is sent.
+
+    Example: attune judges show signals
+    """
+    from attunement.reports.judge_info import judge_info
+
+    choose_one(json=as_json, markdown=markdown)
+    info = judge_info(name, base_url)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(info.record, indent=2, ensure_ascii=False))
+    else:
+        print_document(info.document(), as_markdown=markdown)

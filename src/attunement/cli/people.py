@@ -1,9 +1,9 @@
-"""`attune annotate`, `review`, `plan`, `hand-out` and `take-in`: the work of people."""
+"""`attune annotate`, `review` and `plan`: the work of people."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,18 +11,17 @@ from attunement.cli.options import (
     THIS_COMPUTER,
     AddressOption,
     AskedOption,
-    BlindOption,
     ForceOption,
     HostOption,
     PortOption,
     ProxyOption,
     StudyArgument,
     SystemOption,
-    pluralize,
     refuse_to_overwrite,
 )
 from attunement.cli.options import StudyInstrumentOption as InstrumentOption
 from attunement.errors import InputError
+from attunement.settings import InputOptions
 
 if TYPE_CHECKING:
     from attunement.annotation.records import Project, Settings, Setup
@@ -212,10 +211,10 @@ def _print_links(study: "Study", project: "Project", address: str, *, everybody:
 
 
 def _add(study: "Study", files: list[str], system: str | None) -> None:
-    from attunement.cli.options import keep, open_conversations, what_was_read
+    from attunement.cli.options import save_conversations, what_was_read
 
-    reading = open_conversations(files, system=system)
-    keep(reading, study)
+    reading = InputOptions(system=system).read(files)
+    save_conversations(reading, study)
     typer.echo("\n".join(what_was_read(reading)))
 
 
@@ -270,190 +269,6 @@ def review(
         from attunement.web.app import serve
 
         serve(opened, host=host, port=port, address=where, proxies=proxy)
-
-
-if TYPE_CHECKING:
-    from attunement.annotation.exchange import ImportResult, RaterInfo
-    from attunement.instruments import Instrument
-    from attunement.store import Study
-
-_SHOWN = 12
-"""Columns that are named as not read: enough to see which table it is."""
-Format = Literal["csv", "label-studio", "argilla"]
-FormatOption = Annotated[Format, typer.Option("--format", help="Where people rate: a spreadsheet, or another tool.")]
-
-
-def hand_out(
-    study: StudyArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="A new folder for the files.", show_default=False)
-    ],
-    format: FormatOption = "csv",
-    sample: Annotated[
-        str | None, typer.Option("--sample", metavar="NAME", help="Which sample of attune plan; else the newest.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Hand out every conversation, without a sample.")] = False,
-    instrument: AskedOption = None,
-    raters: Annotated[
-        int, typer.Option("--raters", min=1, help="With argilla: how many people it asks for each unit.")
-    ] = 1,
-) -> None:
-    """Write files for rating in a spreadsheet or another tool.
-
-    The tools are Label Studio and Argilla. The files hold what was said and what is asked, in random order. They name
-    no system and show no rating, and the id of a unit is a random word that only this study can trace back. `attune
-    take-in` reads the answers.
-
-    Example: attune hand-out chats.study.db --format label-studio -o to-rate
-    """
-    from attunement.annotation import exchange_formats
-    from attunement.annotation.exchange import export_units, new_folder
-    from attunement.store import Study
-
-    with Study(study) as opened:
-        asked, keys = _wanted(opened, instrument, sample, everything=everything)
-        folder = new_folder(output)
-        outgoing = export_units(opened, asked, format, keys)
-        match format:
-            case "csv":
-                files = exchange_formats.write_sheet(folder, asked, outgoing)
-            case "label-studio":
-                files = exchange_formats.write_label_studio(folder, asked, outgoing)
-            case "argilla":
-                files = exchange_formats.write_argilla(folder, asked, outgoing, raters=raters)
-        place = opened.place
-    typer.echo(f"Handed out {pluralize(len(outgoing), 'unit')} to be rated with {asked.id}:")
-    for file in files:
-        typer.echo(f"  {file}")
-    typer.echo(_next(format, folder, place))
-
-
-def take_in(
-    study: Annotated[str, typer.Argument(help="The study that the units were handed out from.")],
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Filled sheets, or what the other tool exported.")
-    ],
-    format: FormatOption = "csv",
-    rater: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rater", metavar="NAME|ID=NAME", help="Who rated; or the name of whom the file calls ID (repeatable)."
-        ),
-    ] = None,
-    about: Annotated[
-        list[str] | None,
-        typer.Option("--about", metavar="WHAT=TEXT", help="About the rater, such as profession=nurse (repeatable)."),
-    ] = None,
-    blind: BlindOption = None,
-) -> None:
-    """Read ratings from a spreadsheet or another tool.
-
-    Everything is checked first: an answer that is not on the scale, one that is missing, or an unknown unit is named
-    with its line, and then nothing is taken in. Units without any answer are left for later. The answers become
-    ordinary ratings of people, which attune agree sees at once.
-
-    Example: attune take-in chats.study.db to-rate/to-fill.csv --rater Ada --about profession=psychologist
-    """
-    from itertools import chain
-
-    from attunement.annotation import exchange_formats
-    from attunement.annotation.exchange import import_answers
-    from attunement.store import Study
-
-    who = _raters(rater or [], about or [])._replace(blind=blind)
-    with Study(study) as opened:
-        match format:
-            case "csv":
-                taken = import_answers(opened, chain.from_iterable(map(exchange_formats.read_sheet, files)), who)
-            case "label-studio":
-                taken = import_answers(opened, chain.from_iterable(map(exchange_formats.read_label_studio, files)), who)
-            case "argilla":
-                entries = chain.from_iterable(map(exchange_formats.read_argilla, files))
-                taken = import_answers(opened, entries, who, exchange_formats.argilla_question_names)
-        place = opened.place
-    typer.echo("\n".join(_sentences(taken, place)))
-
-
-def _wanted(
-    study: "Study", instrument: str | None, sample: str | None, *, everything: bool
-) -> tuple["Instrument", set[int] | None]:
-    """What is asked, and the keys of the conversations; None for all."""
-    from attunement.annotation.sampling import find_sample
-    from attunement.errors import InputError
-    from attunement.store.samples import latest_sample
-
-    if everything and sample:
-        raise InputError("--all hands out every conversation: leave out --sample")
-    if sample:
-        found = find_sample(study, sample)
-        asked = asked_instrument(study, instrument or found.instrument)
-        if asked.id != found.instrument:
-            raise InputError(f"the sample {sample!r} is for {found.instrument}, not for {asked.id}")
-        return asked, set(found.units)
-    asked = asked_instrument(study, instrument)
-    if everything:
-        return asked, None
-    newest = latest_sample(study, asked.id)
-    if newest is None:
-        raise InputError(
-            f"{study.place} has no sample for {asked.id}: draw one with attune plan --draw N, or hand out --all"
-        )
-    return asked, set(newest.units)
-
-
-def _raters(named: list[str], about: list[str]) -> "RaterInfo":
-    from attunement.annotation.exchange import RaterInfo
-    from attunement.errors import InputError
-
-    plain = [name for name in named if "=" not in name]
-    if len(plain) > 1 or (plain and len(named) > 1):
-        raise InputError("--rater is one name for all answers, or ID=NAME for each person in the file")
-    pairs: list[dict[str, str]] = []
-    for option, texts in (("--rater", [name for name in named if "=" in name]), ("--about", about)):
-        parted = [text.partition("=") for text in texts]
-        if any(not key.strip() or not value.strip() for key, _, value in parted):
-            raise InputError(f"{option} looks like {'ID=NAME' if option == '--rater' else 'profession=nurse'}")
-        pairs.append({key.strip(): value.strip() for key, _, value in parted})
-    if plain and not plain[0].strip():
-        raise InputError("--rater is empty: say who rated")
-    return RaterInfo(plain[0].strip() if plain else None, names=pairs[0], info=pairs[1])
-
-
-def _next(format: Format, folder: Path, place: str) -> str:
-    """What to do with the files."""
-    match format:
-        case "csv":
-            filled = folder / "to-fill.csv"
-            return f"Give each rater a copy. When it is filled: attune take-in {place} {filled} --rater NAME"
-        case "label-studio":
-            return (
-                "Put the configuration into a new project's labelling interface and import the tasks; export as JSON, "
-                f"then: attune take-in {place} EXPORT.json --format label-studio --rater ID=NAME"
-            )
-        case "argilla":
-            return (
-                f'Load it with argilla.Dataset.from_disk("{folder}"); write the submitted records with '
-                f"records.to_json, then: attune take-in {place} FILE --format argilla --rater ID=NAME"
-            )
-
-
-def _sentences(taken: "ImportResult", place: str) -> Iterator[str]:
-    names = ", ".join(rater.name for rater in taken.raters.values())
-    if not taken.units:
-        yield "Nothing was imported: nobody has answered yet."
-        return
-    new = pluralize(taken.new, "rating")
-    yield f"Imported {pluralize(taken.units, 'unit')} rated by {names}: {new} saved in {place}."
-    if taken.known:
-        yield f"Already in the study: {taken.known:,}."
-    if taken.differing.count:
-        yield f"Different there: {taken.differing.count:,}; what the study holds stands: {taken.differing}."
-    if taken.unrated:
-        yield f"Not rated yet: {pluralize(taken.unrated, 'unit')}."
-    if taken.not_asked:
-        yield f"Left out, because the conversation is too short for them: {pluralize(taken.not_asked, 'answer')}."
-    if taken.unread:
-        yield f"Not read, because no item is called so: {', '.join(map(repr, list(taken.unread)[:_SHOWN]))}."
 
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""`attune report`, `gate`, `methods` and `view`."""
+"""`attune show`, `report`, `view`, `gate` and `methods`: read the results of a study."""
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
@@ -12,6 +13,7 @@ from attunement.cli.options import (
     AddressOption,
     ForceOption,
     HostOption,
+    JsonOption,
     NamesOption,
     NoTextOption,
     PortOption,
@@ -19,7 +21,8 @@ from attunement.cli.options import (
     RedactOption,
     ScoringOption,
     StudyArgument,
-    hiding_of,
+    print_json,
+    privacy_of,
     refuse_to_overwrite,
 )
 from attunement.cli.options import StudyInstrumentOption as InstrumentOption
@@ -28,6 +31,123 @@ from attunement.errors import InputError
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
     from attunement.reports.html.writing import Written
+    from attunement.scoring import Verdict
+    from attunement.store import Study
+
+
+_ROWS = 50
+"""Rows of a table on a terminal, unless --limit asks for more."""
+
+
+class VerdictName(StrEnum):
+    """The verdicts as they are typed."""
+
+    UNSAFE = "unsafe"
+    SAFETY_NOT_JUDGED = "safety-not-judged"
+    FAIL = "fail"
+    INCOMPLETE = "incomplete"
+    NOT_JUDGED = "not-judged"
+    PASS = "pass"  # noqa: S105 - a verdict, no password
+    FLAGGED = "flagged"
+    NO_FLAG = "no-flag"
+
+
+def show(
+    study: StudyArgument,
+    conversation: Annotated[
+        str | None, typer.Argument(help="One conversation, by its id or as system/id.", show_default=False)
+    ] = None,
+    instrument: ScoringOption = None,
+    rater: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|panel", help="Only this rater, or only all judges together.", show_default=False),
+    ] = None,
+    verdict: Annotated[
+        list[VerdictName] | None,
+        typer.Option(
+            metavar="VERDICT",
+            help=f"List only conversations with this verdict ({', '.join(VerdictName)}); may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help=f"List at most so many conversations (here {_ROWS}, in JSON all).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the scorecards of a study, or one conversation.
+
+    Without a conversation: how many came to which verdict, and each with its score and what was not met, the most
+    serious first. With one: its turns with the quoted words marked, and for each item the answer, the reasons and
+    whether each quotation really stands in the conversation.
+
+    Example: attune show chats.study.db
+    """
+    from attunement.reports.overview import instrument_of
+    from attunement.store import Study
+
+    if conversation is not None and (verdict or limit is not None):
+        raise InputError("--verdict and --limit choose from the list; leave them out with a conversation")
+    with Study(study) as opened:
+        chosen = instrument_of(opened, instrument)
+        if conversation is None:
+            _show_all(opened, chosen, rater, verdict or [], limit, as_json=as_json)
+        else:
+            _show_one(opened, chosen, conversation, rater, as_json=as_json)
+
+
+def _show_all(
+    study: "Study",
+    instrument: "Instrument",
+    rater: str | None,
+    names: list[VerdictName],
+    limit: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    from attunement.reports.overview import overview, rater_of, reworded
+    from attunement.scoring import PANEL
+
+    rows = limit if limit is not None or as_json else _ROWS
+    shown = overview(
+        study,
+        instrument,
+        rater=rater_of(study, rater),
+        only_panel=rater == PANEL,
+        verdicts=[verdict for name in names for verdict in _verdicts(name)],
+        limit=rows,
+    )
+    if as_json:
+        from attunement.reports.records import overview_record
+
+        print_json(overview_record(shown))
+        return
+    from attunement.reports.gate import version_note
+    from attunement.reports.terminal import draw_overview, open_console
+
+    notes = version_note(study, instrument)
+    draw_overview(shown, open_console(), reworded=reworded(study, instrument), notes=notes)
+
+
+def _show_one(study: "Study", instrument: "Instrument", name: str, rater: str | None, *, as_json: bool) -> None:
+    from attunement.reports.conversation import view, view_record
+    from attunement.reports.overview import conversation_of, rater_of
+
+    shown = view(study, instrument, conversation_of(study, name), rater=rater_of(study, rater))
+    if as_json:
+        print_json(view_record(shown))
+        return
+    from attunement.reports.terminal import draw_view, open_console
+
+    draw_view(shown, open_console())
+
+
+def _verdicts(name: VerdictName) -> "tuple[Verdict, ...]":
+    from attunement.scoring import Verdict
+
+    if name is VerdictName.SAFETY_NOT_JUDGED:
+        return Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED
+    return (Verdict[name.name],)
 
 
 def report(
@@ -125,7 +245,7 @@ def report(
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
-    hiding = hiding_of(redact=redact, names=names, no_text=no_text)
+    hiding = privacy_of(redact=redact, names=names, no_text=no_text)
     forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
     page = output or (None if forms.wanted else "report.html")
     _check(forms, page, charts, force=force)
@@ -382,7 +502,7 @@ def view(
     from attunement.web.app import run
     from attunement.web.viewer import make_view, new_token
 
-    hiding = hiding_of(redact=redact, names=names, no_text=no_text)
+    hiding = privacy_of(redact=redact, names=names, no_text=no_text)
     where = address_of(address, host, port)
     check_port(host, port)
     with Study(study) as opened:

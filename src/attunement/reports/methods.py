@@ -366,7 +366,7 @@ class Point(NamedTuple):
 def checklist(facts: Facts, agreement: Agreement | None) -> list[Point]:
     """The fifteen points; a point is done where nothing is needed any more."""
     people = facts.of(RaterKind.PERSON)
-    # `attune import` and `attune take-in` record it where somebody says it.
+    # `attune import` records it if --blind or --not-blind is given.
     unsaid = any(not rater.in_project and rater.settings.get("blind") is None for rater in people)
     elsewhere = "what raters who rated elsewhere knew, and whether they rated on their own" if unsaid else ""
     silent = any(not rater.settings.get("profession") for rater in people)

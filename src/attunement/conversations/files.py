@@ -1,6 +1,7 @@
 """Open files of any kind (JSON, JSONL, CSV, Parquet, plain text, compressed or from standard input) as records.
 
-`--format` says it, or the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or the first line that is not blank.
+The kind is what `--format` says, or the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or what the first
+line that is not blank looks like.
 """
 
 import csv
@@ -25,7 +26,6 @@ from attunement.conversations.messages import BadRecord, Fields, Format, Record,
 from attunement.conversations.shapes import (
     ChatText,
     ListShape,
-    RowShape,
     begins_like_a_chat,
     grouped,
     message_keys,
@@ -35,7 +35,7 @@ from attunement.conversations.shapes import (
 from attunement.errors import InputError
 
 STDIN = "-"
-BAD_LINES = ".bad.jsonl"  # how the names of files end in which an earlier run kept records it could not read
+BAD_LINES = ".bad.jsonl"  # the end of the names of files with records that an earlier run could not read
 _SUFFIXES = {
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
@@ -61,20 +61,25 @@ class Source(NamedTuple):
 
     @property
     def kind(self) -> Format | None:
-        """What the name says the file is, with or without `.gz`; None where it says nothing."""
-        return None if self.path is None else _SUFFIXES.get(Path(_uncompressed(self.path.name)).suffix.lower())
+        """What the name says the file is, with or without `.gz`; None if it does not say."""
+        return _SUFFIXES.get(self._name.suffix.lower())
 
     @property
     def stem(self) -> str | None:
         """The name without its endings, which is the id of a file that is one conversation."""
-        return None if self.path is None else Path(_uncompressed(self.path.name)).stem
+        return self._name.stem or None
+
+    @property
+    def _name(self) -> Path:
+        name = "" if self.path is None else self.path.name
+        return Path(name[:-3] if name.lower().endswith(".gz") else name)
 
 
 def find(inputs: Sequence[str | Path]) -> list[Source]:
     """The files that `inputs` mean, each once, in the order given and by name within a folder or a pattern.
 
     A folder means the files in it and below whose names end like conversations (`.jsonl`, `.csv`, `.txt.gz`, ...) and
-    are not hidden. Files in which an earlier run kept bad records are read only by name.
+    are not hidden. Files with bad records of an earlier run are read only by name.
 
     Raises:
         InputError: A name, folder or pattern leads to no file.
@@ -84,7 +89,7 @@ def find(inputs: Sequence[str | Path]) -> list[Source]:
         for path in [None] if given == STDIN else _paths(given):
             found.setdefault(path and path.resolve(), Source(path))
     if not found:
-        raise InputError("No file was given to read conversations from.")
+        raise InputError("There is no file to read conversations from; give at least one.")
     return list(found.values())
 
 
@@ -93,7 +98,7 @@ def _paths(given: str) -> list[Path]:
     if path.is_dir():
         files = sorted(each for each in path.rglob("*") if _is_meant(each.relative_to(path)) and each.is_file())
         if not files:
-            raise InputError(f"{given}: the folder holds no file of conversations (.jsonl, .json, .csv, .tsv, .txt).")
+            raise InputError(f"{given}: this folder has no file of conversations (.jsonl, .json, .csv, .tsv, .txt).")
         return files
     if path.exists():
         return [path]
@@ -112,7 +117,7 @@ def _is_meant(path: Path) -> bool:
 
 @contextmanager
 def opened(source: Source) -> Generator[io.BufferedReader]:
-    """The bytes of `source`, uncompressed, behind a byte order mark if there is one.
+    """The bytes of `source`, uncompressed and without a byte order mark.
 
     Raises:
         InputError: The file cannot be opened, read or uncompressed.
@@ -135,7 +140,7 @@ def _as_stored(source: Source) -> Generator[io.BufferedReader]:
         with _buffered(io.FileIO(source.path)) as stream:
             yield stream
         return
-    # What is in a pipe is taken as it comes. A buffer that Python knows would wait until it is full, and a thread that
+    # What is in a pipe is read as it comes. A buffer that Python knows would wait until it is full, and a thread that
     # waits in it when the program ends would bring it down.
     stream = _buffered(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
     try:
@@ -148,18 +153,14 @@ def _buffered(raw: Any) -> io.BufferedReader:
     return io.BufferedReader(raw, _BUFFER)
 
 
-def _uncompressed(name: str) -> str:
-    return name[:-3] if name.lower().endswith(".gz") else name
-
-
-# A whole conversation may stand in one field. The limit keeps a quotation mark that is never closed from filling the
+# A whole conversation may be in one field. The limit keeps a quotation mark that is never closed from filling the
 # memory with the rest of a large file.
 _LONGEST_FIELD = 1 << 28
 _DELIMITERS = (",", "\t", ";", "|")
 
 
 class _Lines:
-    """Lines of text for the CSV parser, which remember what the row at hand was made of."""
+    """Lines of text for the CSV parser, which remember what the current row was made of."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = iter(lines)
@@ -183,12 +184,9 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
     Without a `delimiter`, the one that splits the header into most fields is taken.
     """
     csv.field_size_limit(max(_LONGEST_FIELD, csv.field_size_limit()))
-    lines = iter(lines)
-    head = _up_to_header(lines)
-    if not head:
-        return
-    source = _Lines(chain(head, lines))
-    parser = csv.reader(source, delimiter=delimiter or _likely_delimiter(head[-1]), strict=True)
+    first, lines = _peek(iter(lines))
+    source = _Lines(lines)
+    parser = csv.reader(source, delimiter=delimiter or _likely_delimiter(first), strict=True)
     header: list[str] | None = None
     while True:
         line = source.number + 1
@@ -197,7 +195,7 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
         try:
             fields = next(parser)
             raw = b"".join(source.row)
-            if not fields:
+            if not fields or (header is None and raw.isspace()):
                 continue
             if not raw.isascii():
                 decoded(raw)
@@ -217,11 +215,11 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
 
 
 def _why(error: csv.Error, raw: bytes) -> str:
-    """Why a row cannot be read, and what to do: spreadsheets have other kinds of text to save a table as."""
+    """Why a row cannot be read, and what to do: spreadsheets can save a table as other kinds of text, too."""
     if b"\0" in raw:
         return "this is not UTF-8 text; save the table as CSV in UTF-8"
     if b"\r" in raw.rstrip(b"\r\n"):
-        return "the lines end as no program of today ends them; save the table as CSV in UTF-8"
+        return "unsupported line endings (CR only); save the table as CSV in UTF-8"
     return f"this row cannot be read ({error}); look for a quotation mark that is not closed"
 
 
@@ -238,17 +236,18 @@ def _checked(header: list[str]) -> list[str]:
     return header
 
 
-def _up_to_header(lines: Iterator[bytes]) -> list[bytes]:
+def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first line that is not blank (empty if there is none), and all lines."""
     head: list[bytes] = []
     for line in lines:
         head.append(line)
         if not line.isspace():
-            return head
-    return []
+            return line, chain(head, lines)
+    return b"", iter(head)
 
 
-def column_names(header: bytes, delimiter: str | None = None) -> list[str]:
-    """The names in the line `header`; none where it is no row of a table."""
+def _column_names(header: bytes, delimiter: str | None = None) -> list[str]:
+    """The names in the line `header`; none if it is not a row of a table."""
     text = header.decode("utf-8", "replace")
     try:
         return next(csv.reader([text], delimiter=delimiter or _likely_delimiter(header)))
@@ -257,7 +256,7 @@ def column_names(header: bytes, delimiter: str | None = None) -> list[str]:
 
 
 def _likely_delimiter(header: bytes) -> str:
-    return max(_DELIMITERS, key=lambda delimiter: len(column_names(header, delimiter)))
+    return max(_DELIMITERS, key=lambda delimiter: len(_column_names(header, delimiter)))
 
 
 _ROWS_AT_ONCE = 512  # conversations are large; this many fit into memory whatever the row group's size
@@ -278,7 +277,7 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
         seekable: Any = stream
         if not (isinstance(stream.raw, io.FileIO) and stream.seekable()):
-            # Parquet is read from its end: what is compressed or comes through a pipe is put aside first.
+            # Parquet is read from its end: what is compressed or comes through a pipe is copied first.
             shutil.copyfileobj(stream, copy)
             seekable = copy
         try:
@@ -294,7 +293,7 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON can hold it: times, decimals and the like become text, and "not a number" is no value."""
+    """`value` as JSON can hold it: times, decimals and the like become text, and "not a number" becomes null."""
     if is_object(value):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if is_list(value):
@@ -313,28 +312,21 @@ def records(source: Source, wanted: Format | None, fields: Fields) -> Iterator[R
     """The records of `source`, each of which should be one conversation; rows that make one are put together.
 
     Raises:
-        InputError: The file cannot be read at all, or nothing says what kind of file it is.
+        InputError: The file cannot be read at all, or its kind cannot be recognised.
     """
     with opened(source) as stream:
         found = _records_of_kind(source, stream, wanted, fields)
         for record in found:
-            shape = _row_shape(record.value, wanted, fields)
             if isinstance(record.value, BadRecord):
                 yield record
-            elif shape is None:
-                yield record
-                yield from found
-            else:
-                yield from grouped(chain([record], found), shape)
-
-
-def _row_shape(value: object, wanted: Format | None, fields: Fields) -> RowShape | None:
-    if wanted is Format.ROWS:
-        return row_shape(value, fields, forced=True)
-    if wanted is not None and not wanted.is_kind:
-        return None
-    whole = isinstance(recognise(value, None, fields), ListShape)
-    return None if whole else row_shape(value, fields)
+                continue
+            shape = None
+            if wanted is Format.ROWS:
+                shape = row_shape(record.value, fields, forced=True)
+            elif wanted is None or wanted.is_kind:
+                whole = isinstance(recognise(record.value, None, fields), ListShape)
+                shape = None if whole else row_shape(record.value, fields)
+            yield from chain([record], found) if shape is None else grouped(chain([record], found), shape)
 
 
 def _records_of_kind(
@@ -347,9 +339,8 @@ def _records_of_kind(
     lines: Iterator[bytes] = iter(stream)
     if forced is None and kind in (None, Format.TEXT):
         # Anything may be called `.txt`, and what comes through a pipe has no name.
-        head = _head(lines)
-        lines = chain(head, lines)
-        kind = _kind_of(head[-1] if head else b"", fields) or kind
+        first, lines = _peek(lines)
+        kind = _kind_of(first, fields) or kind
     match kind:
         case Format.JSONL:
             return lines_of_json(lines)
@@ -368,26 +359,17 @@ def _records_of_kind(
             )
         case _:
             raise InputError(
-                f"{source}: nothing says what kind of file this is; give --format jsonl, json, csv, tsv or text."
+                f"{source}: the kind of this file is not known; give --format jsonl, json, csv, tsv or text."
             )
 
 
-def _head(lines: Iterator[bytes]) -> list[bytes]:
-    head: list[bytes] = []
-    for line in lines:
-        head.append(line)
-        if not line.isspace():
-            break
-    return head
-
-
 def _kind_of(line: bytes, fields: Fields) -> Format | None:
-    """What a file is that has `line` as its first line that is not blank; None where the line does not show it."""
+    """What a file is that has `line` as its first line that is not blank; None if the line does not show it."""
     if begins_like_a_chat(line.decode("utf-8", "replace")):
         return Format.TEXT
     if line.lstrip().startswith((b"{", b"[")):
         return Format.JSON
-    columns = dict.fromkeys(column_names(line), "")
+    columns = dict.fromkeys(_column_names(line), "")
     if message_keys(columns) or any(recognise(columns, shape, fields) for shape in (None, Format.TRANSCRIPT)):
         return Format.CSV
     return None

@@ -1,14 +1,15 @@
-"""What a record says: the words of a message, the roles, and the fields next to the conversation.
+"""What a record says: the words of its messages, their speakers, and the fields next to the conversation.
 
-Private reasoning that some files keep beside a reply (parts `thinking` and `reasoning`) was never said to the person
+Private reasoning that some files keep next to a reply (parts `thinking` and `reasoning`) was never said to the person
 and is left out.
 
-Every list is ordered: of several names that occur in one record, the first in the list is taken. The most specific
-names come first, because a field `prompt` may hold a template around the words that `user_statement` holds bare.
+Every list of names is ordered: of several names that occur in one record, the first in the list is taken. The most
+specific names come first, because a field `prompt` may hold a template around the words that `user_statement` holds
+bare.
 
-A field `system` may name the bot or hold its system prompt. It is the prompt where it has a line break, more than
-four words or a full stop at its end; otherwise, and wherever the record has `instructions` of its own, it is the
-name. Where the record itself names no id or system, an object `metadata` or `meta` in it may.
+A field `system` may name the bot or hold its system prompt. It is the prompt if it has a line break, more than four
+words or a full stop at its end; otherwise, and whenever the record has `instructions` of its own, it is the name. If
+the record itself names no id or system, an object `metadata` or `meta` in it may.
 """
 
 import json
@@ -21,17 +22,57 @@ from typing import Any, NamedTuple, TypeGuard
 from attunement.conversations.model import Origin, Turn
 
 
+class Format(StrEnum):
+    """A shape of records or a kind of file. Naming one of them leaves the other to be recognised."""
+
+    MESSAGES = "messages"
+    SHAREGPT = "sharegpt"
+    TURNS = "turns"
+    EXCHANGES = "exchanges"
+    PAIRS = "pairs"
+    FLAT = "flat"
+    ROWS = "rows"
+    TRANSCRIPT = "transcript"
+    JSONL = "jsonl"
+    JSON = "json"
+    CSV = "csv"
+    TSV = "tsv"
+    TEXT = "text"
+    PARQUET = "parquet"
+
+    @property
+    def is_kind(self) -> bool:
+        """Whether this names a kind of file and not a shape of records."""
+        return self in _KINDS
+
+
+_KINDS = frozenset({Format.JSONL, Format.JSON, Format.CSV, Format.TSV, Format.TEXT, Format.PARQUET})
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The names of fields to use instead of the usual ones."""
+
+    prompt: str | None = None
+    response: str | None = None
+    id: str | None = None
+    system: str | None = None
+
+
 class BadRecord(Exception):
-    """One record cannot be read; the others may be fine. `reason` is a clause that stands behind the place."""
+    """One record cannot be read; the others may be fine.
+
+    `reason` is a clause that follows the place; `line` is where in the record the fault is, if known (1: its first).
+    """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.line = line  # where in the record the fault stands, if that is known: 1 is its first line
+        self.line = line
 
 
 class InexactNumber(Exception):
-    """A number was rounded when its line was parsed: the line must be parsed again by the exact, slower way."""
+    """A number was rounded when its line was parsed: the line must be parsed again in the exact, slower way."""
 
 
 class Place(NamedTuple):
@@ -61,20 +102,6 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether `value` is a JSON list."""
     return isinstance(value, list)
-
-
-def listed(record: Any, key: str | None) -> list[Any]:
-    """The list in the field `key` of `record`; without a key, the record itself.
-
-    Raises:
-        BadRecord: It is no list.
-    """
-    value = record if key is None else record[key]
-    if not is_list(value):
-        raise BadRecord(
-            "this is no conversation" if key is None else f"the field '{key}' holds no list of what was said"
-        )
-    return value
 
 
 def decoded(raw: bytes) -> str:
@@ -136,8 +163,8 @@ _SIDES: Mapping[str, Side] = {
     **dict.fromkeys(("tool", "function", "observation"), Side.TOOL_RESULT),
 }
 
-# A list of messages: where it stands in a record, and what a message calls its speaker and its words.
-TALK = (
+# The field with a list of messages or exchanges, and what a message calls its speaker and its words.
+DIALOGUE = (
     "messages", "conversations", "conversation", "turns", "exchanges", "pairs", "dialogue", "dialog", "dialogs",
     "chat", "chat_history", "history", "transcript", "utterances",
 )  # fmt: skip
@@ -153,7 +180,7 @@ EXCHANGE_ASSISTANT = (
     "answer", "output", "completion",
 )  # fmt: skip
 
-# A flat record: the field with the person's words and the field with the reply.
+# A flat record: the field with the person's words, the field with the reply, and the turns before them.
 PROMPT = (
     "user_statement", "user_message", "user_utterance", "user_input", "user_query", "user_prompt", "seeker_post",
     "question", "query", "user", "human", "seeker", "client", "patient", "instruction", "input", "prompt", "context",
@@ -163,12 +190,10 @@ RESPONSE = (
     "response", "reply", "answer", "assistant", "chatbot", "bot", "supporter", "therapist", "counselor", "completion",
     "output",
 )  # fmt: skip
+HISTORY = ("history", "chat_history")
 
 # A whole chat as one text in a field.
 TRANSCRIPT = ("full_conversation", "conversation", "transcript", "dialogue", "dialog", "chat", "chat_log", "text")
-
-# The turns before the exchange that a flat record holds.
-HISTORY = ("history", "chat_history")
 
 CONVERSATION_ID = ("conversation_id", "conv_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "thread_id")
 ID = (
@@ -185,7 +210,7 @@ TURN_NUMBER = (
 
 
 def side_of(label: object) -> Side | None:
-    """Whose words stand under `label`, whatever its case; None where the label is not known."""
+    """Whose words are under `label`, whatever its case; None if the label is not known."""
     if not isinstance(label, str):
         return None
     return _SIDES.get(label) or _SIDES.get(plain(label))
@@ -202,26 +227,26 @@ def present(wanted: Iterable[str], keys: Collection[str]) -> list[str]:
     return [spelled[name] for name in wanted if name in spelled]
 
 
-_as_turn = partial(tuple[str, str].__new__, Turn)
-
-
-class Talk(NamedTuple):
-    """What was said in one record."""
+class Dialogue(NamedTuple):
+    """The turns of one record."""
 
     turns: tuple[Turn, ...]
     unanswered: bool  # a last message of the person had no reply and was left out
     instructions: str | None = None
 
 
-def plain_talk(users: list[Any], replies: list[Any]) -> Talk | None:
-    """The talk where each message has its reply and all of them are plain texts; None where some are not."""
+_as_turn = partial(tuple[str, str].__new__, Turn)
+
+
+def plain_dialogue(users: list[Any], replies: list[Any]) -> Dialogue | None:
+    """The dialogue if each message has its reply and all of them are plain texts, else None."""
     if set(map(type, users)) == set(map(type, replies)) == {str}:
         # `Turn` itself would check its arguments once more, which takes longer than all the rest.
-        return Talk(tuple(map(_as_turn, zip(users, replies, strict=True))), unanswered=False)
+        return Dialogue(tuple(map(_as_turn, zip(users, replies, strict=True))), unanswered=False)
     return None
 
 
-def weave(messages: Iterable[tuple[Side, str]]) -> Talk:
+def weave(messages: Iterable[tuple[Side, str]]) -> Dialogue:
     """Put messages together into turns.
 
     Messages of one side that follow each other are joined with a blank line. A reply that no message precedes opens
@@ -244,7 +269,7 @@ def weave(messages: Iterable[tuple[Side, str]]) -> Talk:
     if reply is not None:
         turns.append(Turn(user or "", reply))
         user = None
-    return Talk(tuple(turns), user is not None, instructions)
+    return Dialogue(tuple(turns), user is not None, instructions)
 
 
 def join(first: str, second: str) -> str:
@@ -255,18 +280,11 @@ def join(first: str, second: str) -> str:
 _CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use"})
 _RESULTS = frozenset({"tool_result", "tool-result", "function_call_output", "web_search_tool_result"})
 _PRIVATE = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_REFUSED = ("image", "audio", "video", "file", "document")
+_NOT_TEXT = ("image", "audio", "video", "file", "document")
 
 
-class Said(NamedTuple):
-    """The words of a message, and apart from them the tool results that it carries for the assistant."""
-
-    text: str
-    results: str = ""
-
-
-def read_content(content: Any, exact: bool = True) -> Said:
-    """Read the content of a message: a text, or a list of parts.
+def read_content(content: Any, exact: bool = True) -> tuple[str, str]:
+    """The words in the content of a message (a text, or a list of parts), and the tool results that it carries.
 
     Parts are joined with line breaks. `exact` says that no number in there was rounded.
 
@@ -275,19 +293,18 @@ def read_content(content: Any, exact: bool = True) -> Said:
         InexactNumber: The arguments of a tool call hold a number that may have been rounded.
     """
     if content is None:
-        return Said("")
+        return "", ""
     if isinstance(content, str):
-        return Said(content)
-    parts = content if is_list(content) else [content]
+        return content, ""
     texts: list[str] = []
     results: list[str] = []
-    for part in parts:
+    for part in content if is_list(content) else [content]:
         kind, text = _read_part(part, exact)
         if kind in _RESULTS:
             results.append(text)
         elif kind not in _PRIVATE:
             texts.append(text)
-    return Said("\n".join(texts), "\n".join(results))
+    return "\n".join(texts), "\n".join(results)
 
 
 def _read_part(part: Any, exact: bool) -> tuple[str, str]:
@@ -296,7 +313,7 @@ def _read_part(part: Any, exact: bool) -> tuple[str, str]:
     if not is_object(part):
         raise BadRecord(f"a message holds {json.dumps(part)[:40]} where its words should be")
     kind = str(part.get("type") or "text")
-    if any(kind.removeprefix("input_").startswith(word) for word in _REFUSED):
+    if kind.removeprefix("input_").startswith(_NOT_TEXT):
         raise BadRecord(f"a message holds a part of the kind '{kind}', and only text can be read")
     if kind in _CALLS:
         return kind, tool_call(part, exact)
@@ -334,77 +351,56 @@ def _compact(value: Any, exact: bool) -> str:
 
 
 _ORIGINS = frozenset(Origin)
-_WORDS_OF_A_NAME = 4  # "Claude 3.5 Sonnet v2" is a name; system prompts of fewer words end with a full stop
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The names of fields, where the usual ones are not to be taken."""
+class RecordInfo(NamedTuple):
+    """What a record says besides the dialogue."""
 
-    prompt: str | None = None
-    response: str | None = None
     id: str | None = None
     system: str | None = None
-
-
-class About(NamedTuple):
-    """What a record says beside the talk."""
-
-    id: str | None
-    system: str | None
-    instructions: str | None
-    origin: Origin
-    metadata: dict[str, Any]
-
-
-class _Wanted(NamedTuple):
-    ids: tuple[str, ...]
-    systems: tuple[str, ...]
+    instructions: str | None = None
+    origin: Origin = Origin.UNKNOWN
+    metadata: Mapping[str, Any] = {}
 
 
 class Layout(NamedTuple):
     """Which fields of a record say what, for all records with the same fields."""
 
-    wanted: _Wanted
-    ids: tuple[str, ...]
-    systems: tuple[str, ...]
-    prompt: str | None  # a field `system` that may be the system prompt
-    instructions: tuple[str, ...]
-    origins: tuple[str, ...]
-    objects: tuple[str, ...]
-    rest: tuple[str, ...]
+    id_names: tuple[str, ...]
+    system_names: tuple[str, ...]
+    ids: list[str]
+    systems: list[str]
+    prompts: list[str]  # a field `system` that may be the system prompt
+    instructions: list[str]
+    origins: list[str]
+    objects: list[str]
+    rest: list[str]
 
 
-def lay_out(keys: Iterable[str], talk: Collection[str], fields: Fields) -> Layout:
-    """Say which of `keys` hold what; `talk` are those that hold the conversation itself."""
-    rest = tuple(key for key in keys if key not in talk)
-
-    def among(wanted: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(present(wanted, rest))
-
-    wanted = _Wanted(
-        ids=ID if fields.id is None else (fields.id,),
-        systems=SYSTEM if fields.system is None else (fields.system,),
-    )
-    instructions = among(INSTRUCTIONS)
-    ambiguous = among(("system",)) if fields.system is None and not among(("instructions",)) else ()
+def lay_out(keys: Iterable[str], dialogue: Collection[str], fields: Fields) -> Layout:
+    """Say which of `keys` hold what; `dialogue` are those that hold the conversation itself."""
+    rest = [key for key in keys if key not in dialogue]
+    ids = ID if fields.id is None else (fields.id,)
+    systems = SYSTEM if fields.system is None else (fields.system,)
+    ambiguous = fields.system is None and not present(("instructions",), rest)
     return Layout(
-        wanted=wanted,
-        ids=among(wanted.ids),
-        systems=among(wanted.systems),
-        prompt=ambiguous[0] if ambiguous else None,
-        instructions=instructions,
-        origins=among(("origin",)),
-        objects=among(METADATA),
+        id_names=ids,
+        system_names=systems,
+        ids=present(ids, rest),
+        systems=present(systems, rest),
+        prompts=present(("system",), rest) if ambiguous else [],
+        instructions=present(INSTRUCTIONS, rest),
+        origins=present(("origin",), rest),
+        objects=present(METADATA, rest),
         rest=rest,
     )
 
 
-def read_about(record: dict[str, Any], layout: Layout, exact: bool) -> About:
-    """What `record` says beside the talk; every field that says none of it is kept as metadata.
+def read_info(record: dict[str, Any], layout: Layout, exact: bool) -> RecordInfo:
+    """What `record` says besides the dialogue; every field without a meaning of its own becomes metadata.
 
     Raises:
-        InexactNumber: A number may have been rounded, where `exact` does not say that none was.
+        InexactNumber: A number may have been rounded, and `exact` does not say that none was.
     """
     rest = {key: record[key] for key in layout.rest}
     inner: dict[str, Any] = {}
@@ -415,26 +411,28 @@ def read_about(record: dict[str, Any], layout: Layout, exact: bool) -> About:
     for key in layout.instructions:
         if rest[key] is None or isinstance(rest[key], str):
             instructions = join(instructions, rest.pop(key) or "")
-    if layout.prompt is not None and isinstance(rest[layout.prompt], str) and reads_as_prompt(rest[layout.prompt]):
-        instructions = join(instructions, rest.pop(layout.prompt))
+    for key in layout.prompts:
+        if isinstance(rest[key], str) and reads_as_prompt(rest[key]):
+            instructions = join(instructions, rest.pop(key))
     identity = _take(layout.ids, rest, exact)
     system = _take(layout.systems, rest, exact)
     origin = _take_origin(layout.origins, rest)
     if not exact and not (surely_exact(rest) and surely_exact(inner)):
         raise InexactNumber
     if inner:
-        identity = identity or _take(present(layout.wanted.ids, inner), inner, exact)
-        system = system or _take(present(layout.wanted.systems, inner), inner, exact)
+        identity = identity or _take(present(layout.id_names, inner), inner, exact)
+        system = system or _take(present(layout.system_names, inner), inner, exact)
         origin = origin or _take_origin(present(("origin",), inner), inner)
         for key, value in inner.items():
             rest[f"metadata.{key}" if key in rest else key] = value
-    return About(identity, system, instructions or None, origin or Origin.UNKNOWN, rest)
+    return RecordInfo(identity, system, instructions or None, origin or Origin.UNKNOWN, rest)
 
 
 @lru_cache(maxsize=64)  # a file says the same few again and again
 def reads_as_prompt(system: str) -> bool:
     """Whether a field `system` holds the bot's system prompt and not its name."""
-    return "\n" in system or len(system.split()) > _WORDS_OF_A_NAME or system.rstrip().endswith((".", "!", "?"))
+    # "Claude 3.5 Sonnet v2" is a name; system prompts of no more than four words end with a full stop.
+    return "\n" in system or len(system.split()) > 4 or system.rstrip().endswith((".", "!", "?"))
 
 
 def _take(keys: Iterable[str], record: dict[str, Any], exact: bool) -> str | None:
@@ -454,33 +452,3 @@ def _take_origin(keys: Iterable[str], record: dict[str, Any]) -> Origin | None:
             del record[key]
             return Origin(value.casefold())
     return None
-
-
-class Format(StrEnum):
-    """A kind of file or a shape of records.
-
-    Naming a kind leaves the shape of its records to be recognised, and naming a shape leaves the kind of file.
-    """
-
-    MESSAGES = "messages"
-    SHAREGPT = "sharegpt"
-    TURNS = "turns"
-    EXCHANGES = "exchanges"
-    PAIRS = "pairs"
-    FLAT = "flat"
-    ROWS = "rows"
-    TRANSCRIPT = "transcript"
-    JSONL = "jsonl"
-    JSON = "json"
-    CSV = "csv"
-    TSV = "tsv"
-    TEXT = "text"
-    PARQUET = "parquet"
-
-    @property
-    def is_kind(self) -> bool:
-        """Whether this names a kind of file and not a shape of records."""
-        return self in KINDS
-
-
-KINDS = frozenset({Format.JSONL, Format.JSON, Format.CSV, Format.TSV, Format.TEXT, Format.PARQUET})

@@ -1,16 +1,10 @@
 """Read conversations from files of any shape, one at a time, and count what went wrong.
 
 Memory does not grow with the number of conversations in JSONL, CSV, TSV and Parquet files; a JSON document and a text
-chat are read whole.
+chat are read whole. A record that cannot be read is a `BadRecord` until `Reading` reports it with its place.
 
-`read` takes files, folders, patterns and standard input, recognises what is in them, and gives one conversation after
-the other. Each shape has its own module; what they all need is in `names`, `talk` and `fields`.
-
-The shape and the fields of a record are looked up once and remembered for all records with the same fields. Where a
+The shape and the fields of a record are looked up once and remembered for all records with the same fields. If a
 record does not fit what is remembered, it is recognised anew before it is called bad.
-
-The first identities are kept in a dictionary. Beyond that they go into a temporary SQLite database, which keeps a few
-megabytes in memory and the rest on disk, and is gone when it is closed.
 """
 
 import json
@@ -18,37 +12,36 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
 from attunement.conversations.files import Source, find, records
 from attunement.conversations.json_files import parse_exactly
 from attunement.conversations.messages import (
-    About,
     BadRecord,
+    Dialogue,
     Fields,
     Format,
     InexactNumber,
     Layout,
     Place,
     Record,
-    Talk,
+    RecordInfo,
     is_object,
     join,
     lay_out,
-    read_about,
+    read_info,
 )
-from attunement.conversations.model import Conversation, Identity, Origin, fingerprint
+from attunement.conversations.model import Conversation, Identity, fingerprint
 from attunement.conversations.shapes import ChatText, RowGroup, Shape, recognise
 from attunement.errors import InputError
 
-_LAYOUTS_KEPT = 64  # a file whose records all have different fields must not fill the memory with layouts
+_MOST_LAYOUTS = 64  # a file whose records all have different fields must not fill the memory with layouts
 _ID_DIGITS = 16  # of the content's hash: among a million conversations, two share them once in 40 million times
 _FIELDS_SHOWN = 12
-_NOTHING = About(None, None, None, Origin.UNKNOWN, {})
 
 
 class NoSystem(BadRecord):
-    """Nothing says which system took part. One option mends it for the whole file, so it is never skipped."""
+    """The record does not name the system. One option fixes it for the whole file, so it is never skipped."""
 
 
 class Assembled(NamedTuple):
@@ -58,17 +51,12 @@ class Assembled(NamedTuple):
     unanswered: bool
 
 
-class _Understood(NamedTuple):
-    shape: Shape
-    layout: Layout
-
-
 class Assembler:
     """Makes the conversations of one file.
 
     Args:
         wanted: The shape of the records, or None to recognise it.
-        fields: Names of fields, where the usual ones are not to be taken.
+        fields: Names of fields to use instead of the usual ones.
         system: The system of conversations that do not name theirs.
         stem: The id of a conversation that is the whole file.
     """
@@ -78,7 +66,7 @@ class Assembler:
         self._fields = fields
         self._system = system
         self._stem = stem
-        self._understood: dict[tuple[str, ...], _Understood] = {}
+        self._known: dict[tuple[str, ...], tuple[Shape, Layout]] = {}
 
     def assemble(self, record: Record) -> Assembled:
         """The conversation in `record`.
@@ -89,23 +77,23 @@ class Assembler:
         if isinstance(record.value, BadRecord):
             raise record.value
         try:
-            talk, about = self._read(record.value, record.exact)
+            dialogue, info = self._read(record.value, record.exact)
         except InexactNumber:
-            talk, about = self._read(parse_exactly(record.raw), exact=True)
-        if all(not turn.assistant or turn.assistant.isspace() for turn in talk.turns):
-            raise BadRecord("there is no reply of the assistant")
-        system = about.system or self._system
+            dialogue, info = self._read(parse_exactly(record.raw), exact=True)
+        if all(not turn.assistant or turn.assistant.isspace() for turn in dialogue.turns):
+            raise BadRecord("there is no assistant message")
+        system = info.system or self._system
         if system is None:
-            raise NoSystem("nothing says which system took part in this conversation; name it with --system NAME")
+            raise NoSystem("no system name found; name the system of this conversation with --system NAME")
         conversation = Conversation(
-            id=about.id or self._id_for(record.value) or fingerprint(talk.turns)[:_ID_DIGITS],
+            id=info.id or self._id_for(record.value) or fingerprint(dialogue.turns)[:_ID_DIGITS],
             system=system,
-            turns=talk.turns,
-            metadata=about.metadata,
-            instructions=join(about.instructions or "", talk.instructions or "") or None,
-            origin=about.origin,
+            turns=dialogue.turns,
+            metadata=info.metadata,
+            instructions=join(info.instructions or "", dialogue.instructions or "") or None,
+            origin=info.origin,
         )
-        return Assembled(conversation, talk.unanswered)
+        return Assembled(conversation, dialogue.unanswered)
 
     def _id_for(self, value: Any) -> str | None:
         if self._fields.id is not None:
@@ -113,39 +101,32 @@ class Assembler:
         whole_file = isinstance(value, ChatText) or (isinstance(value, RowGroup) and value.shape.id is None)
         return self._stem if whole_file else None
 
-    def _read(self, value: Any, exact: bool) -> tuple[Talk, About]:
+    def _read(self, value: Any, exact: bool) -> tuple[Dialogue, RecordInfo]:
         keys = tuple(value) if is_object(value) else ()
-        remembered = self._understood.get(keys)
-        if remembered is None:
-            understood = self._understand(value, keys)
-            if understood is None:
-                raise BadRecord(self._unknown(value))
-        else:
+        known = self._known.get(keys)
+        if known is not None:
             try:
-                return _read_as(remembered, value, exact)
+                return _read_as(*known, value, exact)
             except BadRecord:
-                understood = self._understand(value, keys)
-                if understood is None or understood == remembered:
+                shape = recognise(value, self._wanted, self._fields)
+                if shape is None or shape == known[0]:
                     raise
-        if len(self._understood) >= _LAYOUTS_KEPT:
-            self._understood.clear()
-        self._understood[keys] = understood
-        return _read_as(understood, value, exact)
+        else:
+            shape = recognise(value, self._wanted, self._fields)
+            if shape is None:
+                raise BadRecord(self._not_recognised(value))
+        column = value.shape.id if isinstance(value, RowGroup) else None
+        fields = self._fields if column is None else replace(self._fields, id=column)
+        if len(self._known) >= _MOST_LAYOUTS:
+            self._known.clear()
+        self._known[keys] = shape, lay_out(keys, shape.keys, fields)
+        return _read_as(*self._known[keys], value, exact)
 
-    def _understand(self, value: Any, keys: tuple[str, ...]) -> _Understood | None:
-        shape = recognise(value, self._wanted, self._fields)
-        if shape is None:
-            return None
-        fields = self._fields
-        if isinstance(value, RowGroup) and value.shape.id is not None:
-            fields = replace(fields, id=value.shape.id)
-        return _Understood(shape, lay_out(keys, shape.keys, fields))
-
-    def _unknown(self, value: Any) -> str:
-        any_shape = self._wanted is None or self._wanted.is_kind
-        shape = "conversation" if any_shape else f"conversation in the shape '{self._wanted}'"
+    def _not_recognised(self, value: Any) -> str:
+        named = self._wanted is not None and not self._wanted.is_kind
+        shape = f"conversation in the shape '{self._wanted}'" if named else "conversation"
         if not is_object(value):
-            return f"this is no {shape}"
+            return f"this is not a {shape}"
         given = ", ".join(f"'{key}'" for key in tuple(value)[:_FIELDS_SHOWN])
         return (
             f"no {shape} is recognised in the fields {given}; name the shape with --format, "
@@ -153,14 +134,12 @@ class Assembler:
         )
 
 
-def _read_as(understood: _Understood, value: Any, exact: bool) -> tuple[Talk, About]:
-    talk = understood.shape.talk(value, exact)
-    about = read_about(value, understood.layout, exact) if is_object(value) else _NOTHING
-    return talk, about
+def _read_as(shape: Shape, layout: Layout, value: Any, exact: bool) -> tuple[Dialogue, RecordInfo]:
+    return shape.dialogue(value, exact), read_info(value, layout, exact) if is_object(value) else RecordInfo()
 
 
-class BadLines:
-    """The file of bad records. It is made when the first one comes, so that a clean file leaves none behind."""
+class _BadLines:
+    """The file of bad records. It is made when the first one comes, so that a clean file leaves none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -174,15 +153,9 @@ class BadLines:
             self._file.close()
 
     def write(self, place: Place, reason: str, raw: bytes | str) -> None:
-        """Keep one bad record.
-
-        Bytes that are not UTF-8 are kept as lone surrogates, as Python's `surrogateescape` does.
-
-        Raises:
-            InputError: The file cannot be written.
-        """
-        words = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogateescape")
-        entry = {"file": place.file, "line": place.line, "reason": reason, "raw": words}
+        # Bytes that are not UTF-8 become lone surrogates.
+        text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogateescape")
+        entry = {"file": place.file, "line": place.line, "reason": reason, "raw": text}
         try:
             if self._file is None:
                 self._file = self._path.open("w", encoding="ascii")
@@ -191,20 +164,24 @@ class BadLines:
             raise InputError(f"{self._path}: bad lines cannot be written there: {error.strerror}.") from error
 
 
-if TYPE_CHECKING:
-    import sqlite3
-
-_IN_MEMORY = 20_000  # a few megabytes; most files have fewer conversations and never need the database
-
-
 class Seen:
-    """Remembers each identity with the place where it was first met. Close it, or use it in a `with` statement."""
+    """The identities that were read, each with its first place. Close it, or use it in a `with` statement.
 
-    def __init__(self, in_memory: int = _IN_MEMORY) -> None:
-        self._in_memory = in_memory
-        self._places: dict[Identity, Place] = {}
+    They are in a temporary SQLite database, which keeps a few megabytes in memory and the rest on disk, so that memory
+    does not grow with the number of conversations.
+    """
+
+    def __init__(self) -> None:
+        import sqlite3
+
+        # An empty name is a private file that SQLite deletes by itself. Nothing in it must survive a crash.
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -8192"):
+            self._database.execute(f"PRAGMA {pragma}")
+        table = "seen (identity BLOB PRIMARY KEY, file INTEGER, line INTEGER) WITHOUT ROWID"
+        self._database.execute(f"CREATE TABLE {table}")
+        self._database.execute("BEGIN")
         self._files: dict[str, int] = {}
-        self._database: sqlite3.Connection | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -213,50 +190,18 @@ class Seen:
         self.close()
 
     def note(self, identity: Identity, place: Place) -> Place | None:
-        """Remember `identity`. Gives the place where it was met before, or None where it is new."""
-        if self._database is not None:
-            return self._note_in_database(self._database, identity, place)
-        if before := self._places.get(identity):
-            return before
-        self._places[identity] = place
-        if len(self._places) > self._in_memory:
-            self._spill()
-        return None
-
-    def close(self) -> None:
-        """Forget everything."""
-        self._places.clear()
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-
-    def _spill(self) -> None:
-        import sqlite3
-
-        # An empty name is a private file that SQLite deletes by itself. Nothing in it must survive a crash.
-        database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -8192"):
-            database.execute(f"PRAGMA {pragma}")
-        database.execute("CREATE TABLE seen (identity BLOB PRIMARY KEY, file INTEGER, line INTEGER) WITHOUT ROWID")
-        database.execute("BEGIN")
-        for identity, place in self._places.items():
-            self._note_in_database(database, identity, place)
-        self._places.clear()
-        self._database = database
-
-    def _note_in_database(self, database: "sqlite3.Connection", identity: Identity, place: Place) -> Place | None:
-        key = _key(identity)
+        """Remember `identity`. Gives the place where it was read before, or None if it is new."""
+        # The length of the first part keeps two different pairs apart; files may hold lone surrogates.
+        key = f"{len(identity.system)}:{identity.system}{identity.id}".encode("utf-8", "surrogatepass")
         file = self._files.setdefault(place.file, len(self._files))
-        added = database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?, ?)", (key, file, place.line))
-        if added.rowcount:
+        row = (key, file, place.line)
+        if self._database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?, ?)", row).rowcount:
             return None
-        file, line = database.execute("SELECT file, line FROM seen WHERE identity = ?", (key,)).fetchone()
+        file, line = self._database.execute("SELECT file, line FROM seen WHERE identity = ?", (key,)).fetchone()
         return Place(list(self._files)[file], line)
 
-
-def _key(identity: Identity) -> bytes:
-    # The length of the first part keeps two different pairs apart; files may hold lone surrogates.
-    return f"{len(identity.system)}:{identity.system}{identity.id}".encode("utf-8", "surrogatepass")
+    def close(self) -> None:
+        self._database.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +210,8 @@ class ReadOptions:
 
     Attributes:
         format: The kind of file or the shape of records; None recognises both.
-        system: The name of the system for conversations that do not say theirs.
-        fields: Names of fields, where the usual ones are not to be taken.
+        system: The name of the system for conversations that do not name theirs.
+        fields: Names of fields to use instead of the usual ones.
         skip_bad: The file to which bad records go; None stops at the first one.
     """
 
@@ -290,7 +235,7 @@ def read(inputs: Sequence[str | Path], options: ReadOptions | None = None) -> "R
     """Read conversations from `inputs`: files, folders, patterns such as `chats/*.jsonl`, and `-` for standard input.
 
     Raises:
-        InputError: A name leads to no file, or bad records would be written over one that is read.
+        InputError: A name leads to no file, or bad records would be written over a file that is read.
     """
     options = options or ReadOptions()
     reading = Reading(find(inputs), options)
@@ -300,11 +245,7 @@ def read(inputs: Sequence[str | Path], options: ReadOptions | None = None) -> "R
 
 
 class Reading:
-    """Conversations as they are read. Iterating again reads the files again.
-
-    Attributes:
-        counts: What was met so far.
-    """
+    """Conversations as they are read. Iterating again reads the files again; `counts` says what was met so far."""
 
     def __init__(self, sources: Sequence[Source], options: ReadOptions) -> None:
         self._sources = sources
@@ -333,13 +274,12 @@ class Reading:
             InputError: A file cannot be read, a conversation has no system, or, without `skip_bad`, a record is bad.
         """
         self.counts = Counts()
-        skip_bad = self._options.skip_bad
-        with Seen() as seen, nullcontext() if skip_bad is None else BadLines(skip_bad) as bad_lines:
+        with Seen() as seen, nullcontext() if self.bad_lines is None else _BadLines(self.bad_lines) as bad_lines:
             for source in self._sources:
                 self.counts.files += 1
                 yield from self._conversations(source, seen, bad_lines)
 
-    def _conversations(self, source: Source, seen: Seen, bad_lines: BadLines | None) -> Iterator[Conversation]:
+    def _conversations(self, source: Source, seen: Seen, bad_lines: _BadLines | None) -> Iterator[Conversation]:
         options, counts, file = self._options, self.counts, str(source)
         assembler = Assembler(options.format, options.fields, options.system, source.stem)
         record = None
@@ -348,29 +288,26 @@ class Reading:
             try:
                 conversation, unanswered = assembler.assemble(record)
                 if before := seen.note(conversation.identity, place):
-                    raise BadRecord(_twice(conversation, before))
+                    raise BadRecord(
+                        f"the conversation '{conversation.id}' of the system '{conversation.system}' was already read "
+                        f"at {before}; each needs an id of its own within its system"
+                    )
             except BadRecord as bad:
-                self._refuse(bad, place, record.raw, bad_lines)
+                self._report(bad, place, record.raw, bad_lines)
                 continue
             counts.conversations += 1
             counts.unanswered += unanswered
             yield conversation
         if record is None:
-            self._refuse(BadRecord("the file holds nothing"), Place(file, 1), b"", bad_lines)
+            self._report(BadRecord("the file is empty"), Place(file, 1), b"", bad_lines)
 
-    def _refuse(self, bad: BadRecord, place: Place, raw: bytes | str, bad_lines: BadLines | None) -> None:
+    def _report(self, bad: BadRecord, place: Place, raw: bytes | str, bad_lines: _BadLines | None) -> None:
+        """Write a bad record to the file for them, or stop with an error if there is no such file."""
         exact_place = place if bad.line is None else place._replace(line=place.line + bad.line - 1)
         if bad_lines is None or isinstance(bad, NoSystem):
             raise InputError(f"{exact_place}: {bad.reason}.") from None
         self.counts.bad += 1
         bad_lines.write(exact_place, bad.reason, raw)
-
-
-def _twice(conversation: Conversation, before: Place) -> str:
-    return (
-        f"the conversation '{conversation.id}' of the system '{conversation.system}' was already read at {before}; "
-        "each needs an id of its own within its system"
-    )
 
 
 __all__ = ["Counts", "Fields", "Format", "ReadOptions", "Reading", "read"]

@@ -27,7 +27,7 @@ from xml.sax.saxutils import escape, quoteattr
 from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard
-from attunement.conversations.json_files import EPOCH, SAMPLE
+from attunement.conversations.logs import EPOCH, SAMPLE
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.agreement_wording import sentence

@@ -44,7 +44,7 @@ def test_a_given_system_only_fills_in_where_the_file_has_none(read_file):
 
 
 def test_without_any_system_the_error_says_what_to_give(read_file):
-    with pytest.raises(InputError, match=r"chats\.jsonl:1: nothing says which system .*--system NAME"):
+    with pytest.raises(InputError, match=r"chats\.jsonl:1: no system name found; .*--system NAME"):
         read_file({"id": 1, "messages": MESSAGES}, system=None)
 
 

@@ -82,11 +82,11 @@ def test_a_prompt_of_messages_is_never_taken_for_parts_of_one(read_file):
 
 
 def test_a_record_without_a_reply_is_refused(read_file):
-    with pytest.raises(InputError, match=r"chats\.jsonl:1: there is no reply"):
+    with pytest.raises(InputError, match=r"chats\.jsonl:1: there is no assistant message"):
         read_file({"user_statement": "hello", "prompt": "<user>: hello", "response": ""})
-    with pytest.raises(InputError, match=r"chats.jsonl:1: there is no reply"):
+    with pytest.raises(InputError, match=r"chats.jsonl:1: there is no assistant message"):
         read_file({"prompt": "hello", "response": ""})
-    with pytest.raises(InputError, match=r"chats.jsonl:1: there is no reply"):
+    with pytest.raises(InputError, match=r"chats.jsonl:1: there is no assistant message"):
         read_file({"prompt": "hello", "response": None})
 
 

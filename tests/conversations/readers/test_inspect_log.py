@@ -69,7 +69,7 @@ def test_epochs_are_told_apart(tmp_path):
 def test_a_sample_without_a_reply_is_refused_with_its_line(tmp_path):
     path = written(tmp_path / "log.json", samples=[SAMPLE, {**SAMPLE, "id": "x", "messages": SAMPLE["messages"][:2]}])
     line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if '"x"' in text) - 1
-    with pytest.raises(AttunementError, match=rf"log\.json:{line}: there is no reply"):
+    with pytest.raises(AttunementError, match=rf"log\.json:{line}: there is no assistant message"):
         list(read([path]))
 
 

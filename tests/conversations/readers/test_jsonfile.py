@@ -82,9 +82,9 @@ def test_numbers_are_kept_to_the_last_digit(read_file):
         ('{"prompt": "a" "b"}', r"this is not JSON \(Expecting ',' delimiter at column 16\)"),
         ("hello", "this is not JSON"),
         ("[" * 100_000, "this is nested too deeply"),
-        ("7", "this is no conversation"),
-        ("null", "this is no conversation"),
-        ('["a", "b", "c"]', "this is no conversation"),
+        ("7", "this is not a conversation"),
+        ("null", "this is not a conversation"),
+        ('["a", "b", "c"]', "this is not a conversation"),
         ("{}", "no conversation is recognised"),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_byte_that_is_not_utf8_is_named_with_its_line(read_file):
 def test_a_record_of_a_document_is_named_with_the_line_where_it_begins(read_file):
     document = json.dumps({"about": "x", "data": [HELLO, {"id": "2", "prompt": "bye", "response": ""}]}, indent=2)
     line = document.splitlines().index("    {", 4) + 1
-    with pytest.raises(InputError, match=rf"a\.json:{line}: there is no reply"):
+    with pytest.raises(InputError, match=rf"a\.json:{line}: there is no assistant message"):
         read_file(document, name="a.json")
 
 
@@ -119,5 +119,5 @@ def test_a_document_that_breaks_is_named_with_the_line_of_the_break(read_file):
 
 @pytest.mark.parametrize("content", ["", "\n \n", "[]"])
 def test_an_empty_file_holds_nothing(read_file, content):
-    with pytest.raises(InputError, match=r"a\.json:1: the file holds nothing"):
+    with pytest.raises(InputError, match=r"a\.json:1: the file is empty"):
         read_file(content, name="a.json")

@@ -226,9 +226,9 @@ def test_a_part_that_is_no_text_is_refused_by_name(read_file, kind):
         ("x", "message 2 is not an object"),
         ({"role": "assistant", "content": [7]}, "message 2: a message holds 7"),
         ({"role": "assistant", "content": [{"type": "hologram"}]}, "message 2: .*'hologram'"),
-        ({"role": "assistant", "content": ""}, "there is no reply of the assistant"),
-        ({"role": "assistant", "content": " \n"}, "there is no reply of the assistant"),
-        ({"role": "user", "content": "anybody?"}, "there is no reply of the assistant"),
+        ({"role": "assistant", "content": ""}, "there is no assistant message"),
+        ({"role": "assistant", "content": " \n"}, "there is no assistant message"),
+        ({"role": "user", "content": "anybody?"}, "there is no assistant message"),
     ],
 )
 def test_a_message_that_cannot_be_read_is_named(read_file, message, reason):
@@ -237,7 +237,7 @@ def test_a_message_that_cannot_be_read_is_named(read_file, message, reason):
 
 
 def test_an_empty_list_of_messages_has_no_reply(read_file):
-    with pytest.raises(InputError, match="there is no reply"):
+    with pytest.raises(InputError, match="there is no assistant message"):
         read_file({"messages": []})
 
 

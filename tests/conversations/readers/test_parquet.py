@@ -71,7 +71,7 @@ def test_values_that_json_has_not_become_text_or_nothing(read_file):
 
 def test_a_bad_row_is_named_by_its_number(read_file):
     rows = [{"prompt": "hello", "response": "hi"}, {"prompt": "hello", "response": ""}]
-    with pytest.raises(InputError, match=r"a\.parquet:2: there is no reply"):
+    with pytest.raises(InputError, match=r"a\.parquet:2: there is no assistant message"):
         read_file(table(rows), name="a.parquet")
 
 

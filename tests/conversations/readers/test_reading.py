@@ -124,7 +124,7 @@ def test_a_clean_file_leaves_no_file_of_bad_records(chats, tmp_path):
 
 def test_an_empty_file_is_a_bad_record_that_can_be_skipped(chats, tmp_path):
     paths = [chats(name="a.jsonl"), chats(GOOD % 1, name="b.jsonl")]
-    with pytest.raises(InputError, match=r"a\.jsonl:1: the file holds nothing"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: the file is empty"):
         list(read(paths))
     reading = read(paths, ReadOptions(skip_bad=tmp_path / "bad.jsonl"))
     assert len(list(reading)) == 1

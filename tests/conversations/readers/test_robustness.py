@@ -11,7 +11,7 @@ from attunement.errors import InputError
 
 KEYS = sorted(
     {
-        *messages.TALK,
+        *messages.DIALOGUE,
         *messages.ROLE,
         *messages.CONTENT,
         *messages.PROMPT,

@@ -10,17 +10,17 @@ places = st.builds(Place, st.sampled_from(["a.jsonl", "b.csv"]), st.integers(1, 
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(identities, places), max_size=40), st.integers(0, 10))
-def test_the_first_place_is_remembered_however_little_fits_into_memory(met, in_memory):
+@given(st.lists(st.tuples(identities, places), max_size=40))
+def test_the_first_place_is_remembered(met):
     first: dict[Identity, Place] = {}
-    with Seen(in_memory) as seen:
+    with Seen() as seen:
         for identity, place in met:
             assert seen.note(identity, place) == first.get(identity)
             first.setdefault(identity, place)
 
 
 def test_parts_of_an_identity_are_kept_apart_in_the_database():
-    with Seen(in_memory=0) as seen:
+    with Seen() as seen:
         assert seen.note(Identity("a", "bc"), Place("f", 1)) is None
         assert seen.note(Identity("ab", "c"), Place("f", 2)) is None
         assert seen.note(Identity("", "\ud800"), Place("f", 3)) is None

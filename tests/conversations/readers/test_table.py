@@ -63,7 +63,7 @@ def test_a_column_that_occurs_twice_is_refused(read_file):
 
 
 def test_a_header_without_rows_holds_nothing(read_file):
-    with pytest.raises(InputError, match=r"a\.csv:1: the file holds nothing"):
+    with pytest.raises(InputError, match=r"a\.csv:1: the file is empty"):
         read_file("prompt,response\n", name="a.csv")
 
 

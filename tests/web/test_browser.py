@@ -121,7 +121,7 @@ def test_a_rater_does_practice_and_ten_units_by_keyboard_through_a_lost_network(
         page.keyboard.type("Written without a network.")
         page.keyboard.press("Escape")
         page.keyboard.press("2")
-        page.get_by_text("not saved yet").wait_for()
+        page.get_by_text("kept here").wait_for()
         assert page.locator(".bar-top").bounding_box() == bar  # nothing jumps
         page.screenshot(path=tmp_path / "offline.png")
         for _ in range(2):
@@ -209,7 +209,7 @@ def test_submit_says_what_is_missing_and_goes_there(begun: Begun, page: Page) ->
         page.get_by_text("Still open: A good reply, taken as a whole").wait_for()
         page.keyboard.press("3")
         page.keyboard.press("Control+Enter")
-        page.get_by_text("Please say why: Keeps the person safe").wait_for()
+        page.get_by_text("Please give a reason: Keeps the person safe").wait_for()
         assert page.evaluate("document.activeElement.id") == "q-safety-note"
 
 
@@ -225,7 +225,7 @@ def test_words_selected_with_the_mouse_are_kept_as_evidence_with_their_place(beg
                 getSelection().setBaseAndExtent(text, at, text, at + 3);
             }"""
         )
-        page.get_by_role("button", name="Keep as evidence").click()
+        page.get_by_role("button", name="Save as evidence").click()
         expect(page.locator(".msg mark")).to_have_count(1)
         marked = page.locator(".msg mark").text_content()
         saved(page)
@@ -244,11 +244,11 @@ def test_an_urgent_notice_is_sent_again_when_the_network_is_back(begun: Begun, p
         page.context.set_offline(True)
         page.get_by_role("button", name="Urgent").click()
         page.locator("#urgent-text").fill("He says goodbye.")
-        page.get_by_role("button", name="Tell the coordinator now").click()
-        page.get_by_text("could NOT be reached").wait_for()
+        page.get_by_role("button", name="Notify the coordinator now").click()
+        page.get_by_text("could NOT be notified").wait_for()
         assert page.get_by_text("Ring 12.").is_visible()
         page.context.set_offline(False)
-        page.get_by_text("The coordinator was told").wait_for()
+        page.get_by_text("The coordinator was notified").wait_for()
     (notice,) = notices(begun.study, begun.project)
     assert notice.text == "He says goodbye."
 

@@ -54,7 +54,7 @@ def test_the_coordinator_sees_agreement_numbers_and_units(rated: Begun, guest: V
     assert "Do the raters agree?" in page.text
     assert "Rater 3" in page.text
     assert "harbour/c5 #1" in page.text
-    assert "wait, and there is no adjudicator yet" in page.text
+    assert "waiting, and there is no adjudicator yet" in page.text
 
 
 def test_a_link_opens_the_pages_of_its_role_only(rated: Begun, guest: Visitor) -> None:
@@ -118,12 +118,12 @@ def test_the_round_changes_while_it_runs(tmp_path: Path) -> None:
         door = page.path
         assert SCRIPT not in page.text
         assert "&lt;script&gt;" in page.text
-        assert "1 units were given to somebody else" in send(boss, page, f"{door}/skipped").text
+        assert "1 unit was assigned to another rater" in send(boss, page, f"{door}/skipped").text
         assert "3 units were added" in send(boss, page, f"{door}/extend", count="3").text
         assert send(boss, page, f"{door}/extend", count="3000").status == 400
         assert send(boss, page, f"{door}/extend", count="many").status == 400
         moved = send(boss, page, f"{door}/reassign", rater=begun.rater(2).public, leaving="yes")
-        assert "units went from rater 2 to others" in moved.text
+        assert "units moved from rater 2 to others" in moved.text
         assert begun.rater(2).state is MemberState.LEFT
         assert send(boss, page, f"{door}/invite", name="Chidi", role="rater").status == 200
         assert begun.rater(5).name == "Chidi"

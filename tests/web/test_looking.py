@@ -75,7 +75,7 @@ def test_an_urgent_notice_a_skip_and_a_flag_lead_to_their_unit(tmp_path: Path) -
         assert "too near" in unit.text
         assert "It is distressing for me" in unit.text
         assert "flagged</b>, Rater 1" in unit.text
-        assert "Nobody has handed in an answer yet." in unit.text
+        assert "Nobody has submitted an answer yet." in unit.text
         urgent = boss.get(f"{page.path}/notices")
         assert link_of(urgent, name) == link_of(page, name)
 
@@ -95,10 +95,10 @@ def test_units_with_a_known_answer_show_it_beside_what_raters_said(tmp_path: Pat
         known = page.text.split('id="known"')[1].split("</table>")[0]
         assert re.findall(r"(\d) of (\d)", known)[0] == ("0", "1")
         unit = boss.get(link_of(page, "harbour/c0 #1"))
-        assert "Known to be right: 1 Poor" in unit.text
+        assert "Known answer: 1 Poor" in unit.text
         example = re.search(r'href="([^"]+)">example ', known)
         assert example
-        assert "Known to be right" in boss.get(example[1]).text
+        assert "Known answer" in boss.get(example[1]).text
 
 
 def test_who_was_asked_twice_is_shown_twice(tmp_path: Path) -> None:

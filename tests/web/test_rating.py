@@ -260,7 +260,7 @@ def test_whoever_is_done_can_still_change_the_last_unit(tmp_path: Path) -> None:
         visitor.send(page, "save", {"changes": ALL})
         visitor.send(page, "submit", {})
         done = visitor.get(page.path.rsplit("/unit", 1)[0] + "/")
-        assert "You are done" in done.text
+        assert "You have finished" in done.text
         assert visitor.post(f"{page.path}/again", data={"secret": done.secret()}).path == page.path
 
 

@@ -58,8 +58,8 @@ def adjudicate(page: Page, begun: Begun, server: str) -> None:
     follow(page, page.get_by_role("link", name="Unit").first)
     page.get_by_role("radio", name="4 Good").check(force=True)
     page.get_by_role("textbox", name="Why").fill("The reply names the strain, if not the cause.")
-    follow(page, page.get_by_role("button", name="Keep the decisions"))
-    page.get_by_text("1 answers are decided").wait_for()
+    follow(page, page.get_by_role("button", name="Save the decisions"))
+    page.get_by_text("1 answer is decided").wait_for()
 
 
 def clear_the_unsafe_one(page: Page) -> None:
@@ -70,7 +70,7 @@ def clear_the_unsafe_one(page: Page) -> None:
     page.locator("#was-read").wait_for()
     page.get_by_label("Overrule: it is not unsafe").check()
     page.get_by_role("textbox", name="Why").fill("The plan it offers is about work, nothing else.")
-    follow(page, page.get_by_role("button", name="Keep the decision"))
+    follow(page, page.get_by_role("button", name="Save the decision"))
     follow(page, page.get_by_role("link", name="All conversations"))
 
 
@@ -89,7 +89,7 @@ def test_from_three_raters_to_a_release(begun: Begun, page: Page) -> None:
     with serving(begun.study) as server:
         come_in(page, begun, server, begun.coordinator())
         page.get_by_text("your raters agree").first.wait_for()
-        page.get_by_text("2 units on which raters disagree wait, and there is no adjudicator yet").wait_for()
+        page.get_by_text("2 units on which raters disagree are waiting, and there is no adjudicator yet").wait_for()
         adjudicate(page, begun, server)
 
         ada = reviewer(begun)

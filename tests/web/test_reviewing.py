@@ -56,7 +56,7 @@ def test_a_conversation_says_why_it_is_there_and_what_shows_it(desk: Begun, ada:
     )
     crisis = opened(visitor, listing, desk, CRISIS).text
     assert re.search(r"<dt>crisis talk</dt><dd><p[^>]*>“[^”]*kill myself[^”]*” \(turn 1\)", crisis)
-    assert "Drawn from all that nothing points to" in opened(visitor, listing, desk, "c1").text
+    assert "Drawn at random from conversations that nothing points to" in opened(visitor, listing, desk, "c1").text
 
 
 def test_every_number_of_the_queue_leads_to_its_conversations(desk: Begun, ada: Member, visitor: Visitor) -> None:
@@ -111,4 +111,4 @@ def test_of_one_persons_signatures_only_the_last_is_said_to_hold(desk: Begun, ad
         place = listing.path.replace("/review", "/sign")
         page = visitor.post(place, data={"secret": listing.secret(), **fields})
     given = re.findall(r"lead, [-\d]+: ([\w ]+)</bdi> <span class=\"st \w+\">([\w ]+)<", page.text)
-    assert given == [("release", "holds"), ("do not release", "replaced by a later one")]
+    assert given == [("release", "valid"), ("do not release", "replaced by a later one")]

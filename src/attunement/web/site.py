@@ -132,8 +132,11 @@ _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "u
 """Languages that are written from right to left, whatever country follows the code."""
 
 
+_SINGLE = ("1", "<b>1</b>")
+
+
 class Catalogue:
-    """The texts of one language by name. A text may hold places in braces for what is put in."""
+    """The texts of one language by name, with placeholders in braces. Where `count` is 1, NAME_one is used if there."""
 
     def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self.language = language
@@ -148,6 +151,8 @@ class Catalogue:
     def __call__(self, name: str, **values: object) -> Markup:
         """The text with `values` put in, ready for a page: whatever is put in is escaped unless it is markup."""
         if values:
+            if str(values.get("count")) in _SINGLE and f"{name}_one" in self.texts:
+                name = f"{name}_one"
             return escape(self.texts[name]).format(**values)
         if name not in self._ready:  # a rating page has two hundred of them
             self._ready[name] = escape(self.texts[name]).format()
@@ -179,7 +184,7 @@ def load_catalogue(language: str) -> Catalogue:
     for name, text in english.items():
         if name not in texts:
             raise InputError(f"{path} lacks the text {name!r}")
-        if _places(texts[name]) != _places(text):
+        if _places(texts[name]) != _places(text) and not name.endswith("_one"):
             raise InputError(f"{path}: {name!r} needs the places {sorted(_places(text))}, in braces")
     return Catalogue(path.stem, texts)
 

@@ -8,6 +8,7 @@ const state = JSON.parse($("#state").textContent);
 const secret = JSON.parse($("#secret").textContent);
 const words = state.words;
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+const unsaved = (count) => fill(count === 1 && words.unsaved_one || words.unsaved, { count });
 const items = $$(".item"), form = $(".work"), left = $("#left"), saved = $("#saved"), flagged = $("#flag");
 let current = items[0];
 
@@ -56,7 +57,7 @@ async function send() {
   while (!closed && Object.keys(pending).length) {
     const urgent = pending["#urgent"], flag = pending["#flag"];
     const changes = Object.entries(pending).filter(([key]) => !key.startsWith("#")).map(([, change]) => change);
-    show("i-wait", failures ? fill(words.unsaved, { count: changes.length || 1 }) : words.saving);
+    show("i-wait", failures ? unsaved(changes.length || 1) : words.saving);
     try {
       if (urgent) {
         const answer = await post(state.urls.urgent, urgent);
@@ -79,7 +80,7 @@ async function send() {
       failures = 0; storage.set(pending);
     } catch {
       failures += 1;
-      show("i-wait", fill(words.unsaved, { count: Object.keys(pending).length }));
+      show("i-wait", unsaved(Object.keys(pending).length));
       if (urgent) $("#urgent-told").textContent = words.urgent_failed;
       retry = setTimeout(flush, Math.min(1000 * failures, 5000));
       return;

@@ -222,9 +222,9 @@ def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Co
 
 def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -> str | None:
     """Why a conversation does not pass; None where nothing stands against it."""
-    from attunement.reports.conversation import objections, view
-    from attunement.reports.digest import alone
-    from attunement.reports.machine import objection_text
+    from attunement.reports.conversation import issues, view
+    from attunement.reports.gate import exit_code_alone
+    from attunement.reports.machine import issue_text
     from attunement.reports.rule_check import pointer_words
     from attunement.reports.wording import score_with_range, verdict_phrase
     from attunement.signals.measured import in_a_line as measured
@@ -232,7 +232,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
     kept = study.named([identity]).get(identity)
     shown = view(study, instrument, kept) if kept else None
     card = shown.cards.deciding if shown else None
-    if alone(instrument, identity, card) == 0:
+    if exit_code_alone(instrument, identity, card) == 0:
         return None
     head = f"{identity} does not pass {instrument.id} {instrument.version}"
     if shown is None or card is None:
@@ -245,4 +245,4 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
         verdict += f". Score: {score_with_range(card, instrument.scoring.threshold)}"
     if instrument.scoring.threshold is not None:
         verdict += f", pass mark {instrument.scoring.threshold:g}"
-    return "\n\n".join([f"{verdict}.", *map(objection_text, objections(shown, card))])
+    return "\n\n".join([f"{verdict}.", *map(issue_text, issues(shown, card))])

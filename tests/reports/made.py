@@ -7,25 +7,28 @@ from pathlib import Path
 
 import attunement
 from attunement.conversations import Conversation
-from attunement.reports.digest import Digest, digest
+from attunement.reports.forms import Forms, write_forms
 from attunement.reports.html.listing import Listing
-from attunement.reports.html.page import Report, report
-from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.reports.overview import instrument_of
+from attunement.reports.privacy import SHOW_ALL, Privacy
+from attunement.reports.study_report import Report, build_report
 from attunement.store import Study
 from tests.fake_judge import Asked, FakeJudge, quote_from
 
 
 @contextmanager
-def reported(path: Path, hiding: Privacy = SHOW_ALL) -> Generator[tuple[Study, Report]]:
+def reported(path: Path, hiding: Privacy = SHOW_ALL) -> Generator[Report]:
     with Study(path) as study, closing(Listing()) as listing:
-        yield study, report(study, instrument_of(study, None), listing, hiding)
+        yield build_report(study, instrument_of(study, None), listing, hiding)
 
 
-@contextmanager
-def digested(path: Path, hiding: Privacy = SHOW_ALL, **more) -> Generator[tuple[Study, Digest]]:
-    with reported(path, hiding) as (study, made):
-        yield study, digest(study, made, **more)
+def written(path: Path, form: str, hiding: Privacy = SHOW_ALL, *, analyse: bool = False, **more: object) -> str:
+    """The text of one form of the report."""
+    target = path.with_name(f"{path.name}.{form}")
+    with Study(path) as study:
+        forms = Forms(**{form: str(target)}, **more)
+        list(write_forms(study, instrument_of(study, None), forms, hiding, analyse=analyse))
+    return target.read_text("utf-8")
 
 
 def asked(path: Path, fake: FakeJudge, conversations: Iterable[Conversation]) -> Path:

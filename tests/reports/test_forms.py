@@ -1,14 +1,17 @@
 import json
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from attunement.errors import AttunementError
-from attunement.reports.forms import Forms, write_forms
-from attunement.reports.html.text import Privacy
+from attunement.ratings import RaterKind
+from attunement.reports.privacy import Privacy
+from attunement.store import scorecards
+from tests.reports import made
 from tests.reports.html.studies import mixed, one, rated
 from tests.reports.html.test_command import run
-from tests.reports.made import reported
+from tests.reports.judged_studies import draw
 from tests.reports.samples import COACHING, fill
 
 __all__ = ["run"]
@@ -55,9 +58,7 @@ def test_no_form_shows_what_must_not_be_shown(tmp_path, form):
     path = fill(tmp_path / "s.db", COACHING, [about], ratings)
 
     def written(hiding: Privacy) -> str:
-        with reported(path, hiding) as (study, made):
-            write_forms(study, made, Forms(**{form: str(tmp_path / "out")}))
-        return (tmp_path / "out").read_text()
+        return made.written(path, form, hiding)
 
     assert ("zebra" in written(Privacy())) == (form != "latex")  # tables hold no words of anybody
     assert "zebra" not in written(Privacy(lambda text: text.replace("zebra", "[name]")))
@@ -68,21 +69,36 @@ def test_no_form_shows_what_must_not_be_shown(tmp_path, form):
 
 
 def test_the_forms_agree_on_every_conversation(tmp_path):
-    with reported(mixed(tmp_path / "s.db")) as (study, made):
-        write_forms(study, made, Forms(json=str(tmp_path / "json"), inspect=str(tmp_path / "inspect")))
-    by_json = {one["id"]: one["gate"] for one in json.loads((tmp_path / "json").read_text())["conversations"]}
-    by_inspect = {one["id"]: one["value"] for one in map(json.loads, (tmp_path / "inspect").read_text().splitlines())}
+    path = mixed(tmp_path / "s.db")
+    by_json = {one["id"]: one["gate"] for one in json.loads(made.written(path, "json"))["conversations"]}
+    by_inspect = {one["id"]: one["value"] for one in map(json.loads, made.written(path, "inspect").splitlines())}
     values = {0: "C", 1: "I", 3: "N"}
     assert {id: values[code] for id, code in by_json.items()} == by_inspect
 
 
 def test_a_form_that_cannot_be_written_leaves_no_file(tmp_path):
     path = fill(tmp_path / "s.db", COACHING, [one("c"), one("c", "Lumen")], [])
-    with reported(path) as (study, made), pytest.raises(AttunementError, match="choose one with --inspect-system"):
-        write_forms(study, made, Forms(inspect=str(tmp_path / "out")))
-    assert not (tmp_path / "out").exists()
-    with reported(path) as (study, made):
-        write_forms(study, made, Forms(inspect=str(tmp_path / "out"), inspect_system="Lumen"))
-        assert len((tmp_path / "out").read_text().splitlines()) == 1
-        with pytest.raises(AttunementError, match="no conversation of a system 'Nobody'"):
-            write_forms(study, made, Forms(inspect=str(tmp_path / "out"), inspect_system="Nobody"))
+    with pytest.raises(AttunementError, match="choose one with --inspect-system"):
+        made.written(path, "inspect")
+    assert not (tmp_path / "s.db.inspect").exists()
+    assert len(made.written(path, "inspect", inspect_system="Lumen").splitlines()) == 1
+    with pytest.raises(AttunementError, match="no conversation of a system 'Nobody'"):
+        made.written(path, "inspect", inspect_system="Nobody")
+
+
+def test_all_forms_together_score_each_conversation_once(run, tmp_path, monkeypatch):
+    talks = [one(f"c{number}", f"bot-{number % 2}", scenario=str(number)) for number in range(24)]
+    kinds = {"Ann": RaterKind.PERSON}
+    given = [rating for about in talks for rating in rated(about, {"CQ8": "NO"} if about.id == "c3" else None)]
+    given += [rating for about in talks for rating in rated(about, rater="Ann", rater_kind=RaterKind.PERSON)]
+    path = fill(tmp_path / "s.db", COACHING, talks, given, kinds)
+    draw(path, talks, talks[:20])
+    passes = []
+    scored = scorecards._scored
+    monkeypatch.setattr(scorecards, "_scored", lambda *given: passes.append(given[1].identity) or scored(*given))
+    run(path, *options(tmp_path), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
+    assert sorted(passes) == sorted(about.identity for about in talks)
+    assert all((tmp_path / form).stat().st_size for form in FORMS)
+    page = (tmp_path / "r.html").read_text()
+    assert "bot-1 compared with bot-0" in page
+    assert "Corrected with people's ratings" in unescape(page)

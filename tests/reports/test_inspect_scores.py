@@ -3,21 +3,17 @@ import json
 import pytest
 
 from attunement.conversations.reader import read
-from attunement.reports.forms import Forms, write_forms
 from tests.annotation.exchange.conftest import in_partners
 from tests.conversations.readers.test_inspect_log import LOG, SAMPLE
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed
-from tests.reports.made import asked, harsh, reported
+from tests.reports.made import asked, harsh, written
 
 __all__ = ["in_partners"]
 
 
 def scores(path) -> dict[str, dict]:
-    target = path.with_suffix(".jsonl")
-    with reported(path) as (study, made):
-        write_forms(study, made, Forms(inspect=str(target)))
-    return {record["id"]: record for record in map(json.loads, target.read_text().splitlines())}
+    return {record["id"]: record for record in map(json.loads, written(path, "inspect").splitlines())}
 
 
 def test_the_value_is_that_of_the_gate_and_what_nobody_knows_is_never_correct(tmp_path):

@@ -5,13 +5,14 @@ import jsonschema
 import pytest
 
 from attunement.ratings import ABSTAINED
-from attunement.reports.html.text import Privacy
-from attunement.reports.machine import FORMAT, json_report, report_schema
+from attunement.reports.machine import FORMAT, report_schema
+from attunement.reports.privacy import Privacy
 from attunement.scoring import Verdict
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed, one, rated
-from tests.reports.made import asked, digested, harsh
+from tests.reports.made import asked, harsh
+from tests.reports.made import written as form
 from tests.reports.samples import COACHING, EMPATHY, NOT_ENGLISH, POINTER, checked, fill, judged
 
 CHECK = jsonschema.Draft202012Validator(report_schema())
@@ -19,8 +20,7 @@ CHECK = jsonschema.Draft202012Validator(report_schema())
 
 def written(path: Path, hiding: Privacy | None = None, **more) -> dict:
     """The report, after its schema has accepted it."""
-    with digested(path, hiding or Privacy(), **more) as (study, found):
-        record = json.loads("".join(json_report(study, found)))
+    record = json.loads(form(path, "json", hiding or Privacy(), **more))
     CHECK.validate(record)
     return record
 

@@ -7,21 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.reports import machine
-from attunement.reports.html.text import Privacy
-from attunement.reports.machine import Case, junit_xml
+from attunement.reports.machine import Case
+from attunement.reports.privacy import Privacy
 from tests.builders import talk
 from tests.reports.html.studies import LOST, mixed, one, rated
-from tests.reports.made import reported
+from tests.reports.made import written as form
 from tests.reports.samples import COACHING, EMPATHY, fill, judged
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
 HOSTILE = "<b>]]> & \"quoted\" 'x' \x00\x08\x1b[31m \ufffe \ud800 \u202e end"
 
 
-def written(path: Path, hiding: Privacy | None = None, **more) -> ElementTree.Element:
+def written(path: Path, hiding: Privacy | None = None, per: str = "") -> ElementTree.Element:
     """The file, after the schema has accepted it."""
-    with reported(path, hiding or Privacy()) as (study, made), junit_xml(study, made, **more) as pieces:
-        text = "".join(pieces)
+    text = form(path, "junit", hiding or Privacy(), **({"junit_per": per} if per else {}))
     SCHEMA.validate(text)
     return ElementTree.fromstring(text.encode())  # noqa: S314 - we wrote it
 

@@ -7,15 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.ratings import RaterKind
-from attunement.reports.latex import latex, latex_tables
+from attunement.reports.latex import latex
 from tests.reports.html.studies import mixed, one, rated
-from tests.reports.made import digested
+from tests.reports.made import written as form
 from tests.reports.samples import COACHING, fill
 
 
 def written(path) -> str:
-    with digested(path) as (_, found):
-        return latex_tables(found)
+    return form(path, "latex")
 
 
 def test_scores_stand_by_system_with_intervals(tmp_path):

@@ -1,5 +1,6 @@
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import markdown
@@ -7,16 +8,16 @@ import pytest
 
 from attunement.conversations import Identity
 from attunement.errors import AttunementError
-from attunement.reports.digest import examples
+from attunement.reports import forms
 from attunement.reports.gate import Entry, Limits, decide, decision_record
-from attunement.reports.html.text import Privacy
 from attunement.reports.markdown import LONGEST, markdown_summary
+from attunement.reports.privacy import Privacy
 from attunement.reports.records import instrument_record
 from tests.browsing import chromium
 from tests.builders import talk
 from tests.fake_judge import Behaviour, FakeJudge
 from tests.reports.html.studies import mixed, one, rated
-from tests.reports.made import asked, digested, harsh
+from tests.reports.made import asked, harsh, written
 from tests.reports.samples import COACHING, COACHING_CARDS, EMPATHY, NOT_ENGLISH, POINTER, checked, fill, judged
 
 HOSTILE = (
@@ -26,8 +27,9 @@ HOSTILE = (
 
 
 def summary(path: Path, hiding: Privacy | None = None, longest: int = LONGEST, **more) -> str:
-    with digested(path, hiding or Privacy(), **more) as (study, found):
-        return markdown_summary(found, examples(study, found.report), longest=longest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forms, "markdown_summary", partial(markdown_summary, longest=longest))
+        return written(path, "markdown", hiding or Privacy(), **more)
 
 
 def rendered(text: str) -> str:

@@ -1,5 +1,5 @@
 from attunement.ratings import ABSTAINED, Consistency, RaterKind
-from attunement.reports.conversation import objections, view
+from attunement.reports.conversation import issues, view
 from attunement.reports.overview import conversation_of
 from attunement.scoring import Slot
 from attunement.store import Study
@@ -10,7 +10,7 @@ from tests.reports.samples import COACHING, POINTER, checked, fill, rule
 def against(path, **more):
     with Study(path) as study:
         shown = view(study, COACHING, conversation_of(study, "c"))
-        return {found.slot.item: found for found in objections(shown, shown.cards.deciding, **more)}
+        return {found.slot.item: found for found in issues(shown, shown.cards.deciding, **more)}
 
 
 def test_the_reason_is_that_of_the_judge_who_objects(tmp_path):

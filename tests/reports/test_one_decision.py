@@ -23,8 +23,7 @@ from attunement.cli.report import gate, report, show
 from attunement.conversations import Conversation
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, Rating
-from attunement.reports.html.figures import BY_WORD, HELD_BACK
-from attunement.reports.wording import VERDICTS
+from attunement.reports.wording import BY_WORD, HELD_BACK, VERDICTS
 from attunement.scoring import Scorecard, Verdict
 from attunement.store import Study
 from attunement.store.reviews import ReviewDecision

@@ -32,7 +32,7 @@ def one_judge(tmp_path):
 
 
 def test_the_most_serious_come_first_and_what_nobody_rated_is_counted_apart(one_judge):
-    (sheet,) = shown(one_judge).sheets
+    (sheet,) = shown(one_judge).raters
     assert [card.verdict for card in sheet.cards] == [
         Verdict.UNSAFE,
         Verdict.SAFETY_MISSING,
@@ -45,10 +45,10 @@ def test_the_most_serious_come_first_and_what_nobody_rated_is_counted_apart(one_
 
 
 def test_a_limit_and_verdicts_choose_rows_and_change_no_count(one_judge):
-    (sheet,) = shown(one_judge, limit=1).sheets
+    (sheet,) = shown(one_judge, limit=1).raters
     assert [card.conversation.id for card in sheet.cards] == ["c3"]
     assert (sheet.left_out, sheet.tally.conversations) == (3, 5)
-    (sheet,) = shown(one_judge, verdicts=[Verdict.PASS]).sheets
+    (sheet,) = shown(one_judge, verdicts=[Verdict.PASS]).raters
     assert [card.conversation.id for card in sheet.cards] == ["c1"]
     assert (sheet.left_out, sheet.tally.unsafe) == (0, 1)
 
@@ -63,27 +63,27 @@ def test_the_panel_comes_first_then_judges_then_people(tmp_path):
     ]
     path = fill(tmp_path / "s.db", COACHING, C[:2], given, {"ann": RaterKind.PERSON})
     found = shown(path)
-    assert [(sheet.who.rater, sheet.who.repeat) for sheet in found.sheets] == [
+    assert [(sheet.who.rater, sheet.who.repeat) for sheet in found.raters] == [
         (PANEL, None),
         ("a", 0),
         ("a", 1),
         ("b", 0),
         ("ann", 0),
     ]
-    assert found.sheets[0].cards[0].verdict is Verdict.UNSAFE
-    assert found.sheets[1].absent == [C[1].identity]
-    assert found.again["a"]["MT1"] == Flips(1, 1)
-    assert found.between["CQ8"] == Flips(1, 1)
-    assert found.between["CQ1"] == Flips(0, 1)
-    assert [sheet.who.rater for sheet in shown(path, only_panel=True).sheets] == [PANEL, "b"]
-    assert [sheet.who.rater for sheet in shown(path, rater="b").sheets] == ["b"]
+    assert found.raters[0].cards[0].verdict is Verdict.UNSAFE
+    assert found.raters[1].absent == [C[1].identity]
+    assert found.repeats.again["a"]["MT1"] == Flips(1, 1)
+    assert found.repeats.between["CQ8"] == Flips(1, 1)
+    assert found.repeats.between["CQ1"] == Flips(0, 1)
+    assert [sheet.who.rater for sheet in shown(path, only_panel=True).raters] == [PANEL, "b"]
+    assert [sheet.who.rater for sheet in shown(path, rater="b").raters] == ["b"]
 
 
 def test_other_weights_and_pass_marks_score_again_without_a_call(tmp_path, one_judge):
     strict = Instrument.model_validate(
         {**COACHING.canonical(), "scoring": {**COACHING.canonical()["scoring"], "threshold": 0.1}}
     )
-    (sheet,) = shown(one_judge, strict).sheets
+    (sheet,) = shown(one_judge, strict).raters
     assert sheet.tally.verdicts[Verdict.FAIL] == 0
     assert sheet.tally.passed == 2
     file = tmp_path / "mine.yaml"
@@ -99,7 +99,7 @@ def test_a_reworded_item_counts_as_not_judged_until_it_is_asked(one_judge):
     changed = Instrument.model_validate({**content, "items": [{**first, "title": "Another title"}, *rest]})
     with Study(one_judge) as study:
         assert reworded(study, changed) == ["CQ1"]
-    (sheet,) = shown(one_judge, changed).sheets
+    (sheet,) = shown(one_judge, changed).raters
     assert sheet.tally.answers["CQ1"] == {"not judged": 4}
 
 

@@ -1,17 +1,28 @@
 import pytest
 
-from attunement.conversations import Identity, Origin
-from attunement.reports.digest import PASSED, SCORE, Decided, Estimate, Measure, alone, estimate_words, measures, scores
-from attunement.reports.html.summary import OTHERS
+from attunement.reports.summary import (
+    MOST_SYSTEMS,
+    OTHERS,
+    PASSED,
+    SCORE,
+    Estimate,
+    Measure,
+    SystemCounts,
+    estimate_words,
+    measures,
+    system_scores,
+)
 from attunement.statistics.estimates import mean, proportion
-from attunement.store import ConversationSummary
-from tests.reports.samples import COACHING, EMPATHY, ERROR, coaching_card, empathy_card
+from tests.reports.html.studies import one, rated
+from tests.reports.made import reported
+from tests.reports.samples import COACHING, EMPATHY, ERROR, coaching_card, empathy_card, fill
 
 
-def entries(instrument, cards, system="bot"):
-    for number, card in enumerate(cards):
-        summary = ConversationSummary(number, Identity(system, str(number)), 5, {}, Origin.UNKNOWN)
-        yield Decided(summary, card, alone(instrument, summary.identity, card))
+def scores(instrument, cards):
+    counts = SystemCounts()
+    for card in cards:
+        counts.add(instrument, card)
+    return system_scores(instrument, "bot", counts)
 
 
 def test_pass_rates_are_exact_and_means_are_cluster_robust():
@@ -19,7 +30,7 @@ def test_pass_rates_are_exact_and_means_are_cluster_robust():
         coaching_card({"CQ8": "NO"} if number < 3 else {"CQ1": "NO", "CQ2": "NO"} if number < 7 else {})
         for number in range(20)
     ]
-    (found,) = scores(COACHING, entries(COACHING, cards), ["bot"])
+    found = scores(COACHING, cards)
     passed = sum(card.passed for card in cards)
     assert found.estimates[PASSED].value == passed / 20
     assert found.estimates[PASSED].interval == proportion(passed, 20).interval
@@ -31,7 +42,7 @@ def test_pass_rates_are_exact_and_means_are_cluster_robust():
 
 def test_a_safety_score_is_the_share_of_low_ones_and_never_a_mean():
     cards = [empathy_card({"safety": 1 + number % 5}, {"safety": 5}) for number in range(10)]
-    (found,) = scores(EMPATHY, entries(EMPATHY, cards), ["bot"])
+    found = scores(EMPATHY, cards)
     assert found.estimates["safety"].value == 4 / 20
     by_id = {measure.id: measure for measure in measures(EMPATHY)}
     assert by_id["safety"].title.endswith(": 2 or less")
@@ -42,14 +53,18 @@ def test_a_safety_score_is_the_share_of_low_ones_and_never_a_mean():
 
 def test_what_nobody_judged_enters_no_estimate():
     silent = coaching_card(dict.fromkeys((item.id for item in COACHING.items), ERROR))
-    (found,) = scores(COACHING, entries(COACHING, [coaching_card(), silent, None]), ["bot"])
+    found = scores(COACHING, [coaching_card(), silent, None])
     assert (found.conversations, found.judged, found.safety_not_judged) == (3, 1, 2)
     assert found.estimates[SCORE].value == 1
 
 
-def test_systems_beyond_those_named_are_counted_together():
-    cards = [*entries(COACHING, [coaching_card()], "a"), *entries(COACHING, [coaching_card(), None], "b")]
-    assert [(one.name, one.conversations) for one in scores(COACHING, cards, ["a", OTHERS])] == [("a", 1), (OTHERS, 2)]
+def test_systems_beyond_those_that_a_chart_can_tell_apart_are_counted_together(tmp_path):
+    talks = [one(str(number), f"bot-{number % (MOST_SYSTEMS + 1)}") for number in range(2 * MOST_SYSTEMS + 3)]
+    fill(tmp_path / "s.db", COACHING, talks, [rating for about in talks for rating in rated(about)])
+    with reported(tmp_path / "s.db") as made:
+        found = {score.name: score.conversations for score in made.scores}
+    assert list(found) == [*(f"bot-{number}" for number in range(MOST_SYSTEMS)), OTHERS]
+    assert sum(found.values()) == len(talks)
 
 
 def test_few_are_counted_and_many_are_shares():

@@ -17,7 +17,7 @@ from attunement.conversations.redaction import Redactor
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Privacy
+from attunement.reports.privacy import Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import StoredRating, Study
 from attunement.store.reviews import ReviewDecision, save_review

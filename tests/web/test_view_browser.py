@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attunement.reports.html.text import SHOW_ALL
+from attunement.reports.privacy import SHOW_ALL
 from attunement.web import viewer
 from tests.browsing import browser, strict_tab
 from tests.builders import talk

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attunement.reports.html.text import SHOW_ALL, Privacy
 from attunement.reports.overview import instrument_of
+from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.store import Study
 from attunement.web.viewer import make_view
 from tests.web.visitors import Visitor, listening

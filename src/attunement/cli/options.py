@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attunement.conversations.reader import Reading
     from attunement.conversations.redaction import Redactor
     from attunement.reports.blocks import Document
-    from attunement.reports.html.text import Privacy
+    from attunement.reports.privacy import Privacy
     from attunement.store import Study
 
 _BATCH = 200
@@ -224,7 +224,7 @@ def redactor_of(*, redact: bool, names: Path | None) -> "Redactor | None":
 
 def privacy_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
     """What pages must not show; it raises what `redactor_of` does."""
-    from attunement.reports.html.text import Privacy
+    from attunement.reports.privacy import Privacy
 
     redactor = redactor_of(redact=redact, names=names)
     if redactor is None:

@@ -30,7 +30,6 @@ from attunement.errors import InputError
 
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
-    from attunement.reports.html.writing import Written
     from attunement.scoring import Verdict
     from attunement.store import Study
 
@@ -239,65 +238,37 @@ def report(
 
     Example: attune report chats.study.db -o report.html
     """
-    from attunement.reports.forms import Forms, report_only, write_forms
-    from attunement.reports.html.sections import analysed
-    from attunement.reports.html.writing import ReportOptions, write_report
+    from attunement.reports.forms import Forms, write_forms
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
-    hiding = privacy_of(redact=redact, names=names, no_text=no_text)
-    forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system)
-    page = output or (None if forms.wanted else "report.html")
-    _check(forms, page, charts, force=force)
+    privacy = privacy_of(redact=redact, names=names, no_text=no_text)
+    forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system, None, charts)
+    forms = forms._replace(page=output or (None if forms.targets else "report.html"))
+    _check(forms, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        wishes = ReportOptions(hiding, *analysed(opened, chosen, hiding))
-        if page:
-            written = write_report(opened, chosen, page, wishes)
-            typer.echo("\n".join(_sentences(written, page)), err="-" in forms.wanted.values())
-            made = written.report
-        else:
-            made = report_only(opened, chosen, wishes)
-        for said in write_forms(opened, made, forms, name=instrument):
-            typer.echo(said, err=True)
-    if charts:
-        from attunement.reports.html.exporting import export_charts
-
-        files = export_charts(made, charts)
-        typer.echo(f"Wrote {len(files)} files with charts to {charts}.", err="-" in forms.wanted.values())
+        for form, sentence in write_forms(opened, chosen, forms, privacy, name=instrument, analyse=True):
+            # Standard output is for the form that goes there.
+            typer.echo(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
 
 
-def _check(forms: "Forms", page: str | None, charts: Path | None, *, force: bool) -> None:
+def _check(forms: "Forms", *, force: bool) -> None:
     """Refuse what cannot be meant, before anything is read."""
     from attunement.errors import InputError
 
-    targets = [f"{page}index.html" if page and page.endswith("/") else page, *forms.wanted.values()]
+    page = forms.page
+    targets = [f"{page}index.html" if page and page.endswith("/") else page, *forms.targets.values()]
     for target in filter(None, targets):
         refuse_to_overwrite(target, force=force)
         if targets.count(target) > 1:
             raise InputError(f"two forms cannot both go to {target}: give each a name of its own")
-    if charts:
-        refuse_to_overwrite(charts / "verdicts.svg", force=force)  # every report has this one
+    if forms.charts:
+        refuse_to_overwrite(forms.charts / "verdicts.svg", force=force)  # every report has this one
     if (forms.gate or forms.baseline) and not (forms.markdown or forms.json):
         raise InputError("--gate and --baseline are for a summary: give --markdown or --json too")
     if forms.inspect_system and not forms.inspect:
         raise InputError("--inspect-system chooses what --inspect writes: give both")
-
-
-def _sentences(written: "Written", output: str) -> list[str]:
-    from attunement.reports.numbers import pluralize
-
-    top = written.report.top
-    size = f"{written.bytes / 1e6:,.1f} MB"
-    found = f"{pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
-    if not top.nobody_judged:
-        found += f" Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}."
-    return [
-        found,
-        f"Wrote {output} ({size})."
-        if written.files == 1
-        else f"Wrote {output}: an index and {written.files - 1:,} pages ({size}).",
-    ]
 
 
 if TYPE_CHECKING:
@@ -363,18 +334,8 @@ def gate(
 
     Example: attune gate chats.study.db --min-conversations 60
     """
-    from attunement.reports.gate import (
-        Limits,
-        caveats,
-        crisis_talk,
-        decide,
-        entries,
-        gather_sign_offs,
-        nothing_judged,
-        version_note,
-    )
-    from attunement.reports.overview import instrument_of, rater_of, reworded
-    from attunement.reports.wording import reworded_words
+    from attunement.reports.gate import Limits, decide, entries, gather_sign_offs, notes_on, nothing_judged
+    from attunement.reports.overview import instrument_of, rater_of
     from attunement.store import Study
 
     limits = Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
@@ -387,9 +348,7 @@ def gate(
             raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
         found = entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
         decision = decide(found, limits, chosen, gather_sign_offs(opened, chosen) if with_reviews else None)
-        notes = caveats(chosen, decision, crisis_talk(opened)) + version_note(opened, chosen)
-        if changed := reworded(opened, chosen):
-            notes.append(reworded_words(changed))
+        notes = notes_on(opened, chosen, decision)
     _finish(decision, chosen, notes, as_json=as_json)
 
 

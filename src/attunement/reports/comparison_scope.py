@@ -12,11 +12,11 @@ from attunement.analysis.compare import ComparedConversation, Comparison, Group,
 from attunement.analysis.versions import Versions, version_difference, versions
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
-from attunement.reports.gate import By, entries
+from attunement.reports.gate import By, entries, gate_entry
 from attunement.reports.overview import instrument_of, rater_of
 from attunement.reports.sanitize import in_a_line
 from attunement.scoring import Scorecard
-from attunement.store import ConversationSummary, Study
+from attunement.store import ConversationSummary, ScoredConversation, Study
 
 SCENARIO = "scenario"
 _MOST = 8
@@ -65,9 +65,17 @@ class _Part(NamedTuple):
     found: Sequence[Found]
 
 
-def read_sheet(study: Study, instrument: str | None, rater: str | None) -> Sheet:
-    """Read the scorecards that decide: those of all judges together, or of `rater`."""
+def read_sheet(
+    study: Study, instrument: str | None, rater: str | None, scored: Sequence[ScoredConversation] | None = None
+) -> Sheet:
+    """The scorecards that decide: those of all judges together, or of `rater`.
+
+    `scored` are all conversations of the study, where they were read already.
+    """
     chosen = instrument_of(study, instrument)
+    if scored is not None and rater is None:
+        found = (Found(one.conversation, one.deciding, gate_entry(one, chosen).by) for one in scored)
+        return Sheet(study.place, chosen, tuple(found))
     summaries = {summary.identity: summary for page in study.summaries(500) for summary in page}
     found = entries(study, chosen, rater_of(study, rater))
     return Sheet(

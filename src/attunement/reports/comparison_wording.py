@@ -32,12 +32,12 @@ from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.comparison_scope import Compared, Sheet, check_versions, compare_sheets, read_sheet, versions_of
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.numbers import pluralize, share_words
-from attunement.reports.overview import SEVERITY
 from attunement.reports.records import identity_record
 from attunement.reports.sanitize import in_a_line
+from attunement.reports.wording import SEVERITY
 from attunement.scoring import Verdict
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
-from attunement.store import Study
+from attunement.store import ScoredConversation, Study
 
 EMPTY = "–"
 SHOWN = 0.05
@@ -531,13 +531,22 @@ class Baseline(NamedTuple):
     """Items that are surely worse, after the correction for their number."""
 
 
-def against(study: Study, earlier: Study, instrument: str | None, *, margin: float | None = None) -> Baseline:
+def against(
+    study: Study,
+    earlier: Study,
+    instrument: str | None,
+    *,
+    margin: float | None = None,
+    scored: Sequence[ScoredConversation] | None = None,
+) -> Baseline:
     """Compare a study with an earlier one, and name what came out worse.
+
+    `scored` are all conversations of the later study, where they were read already.
 
     Raises:
         StudyError: The two were judged in different ways, or one of them was not judged.
     """
-    now, before = read_sheet(study, instrument, None), read_sheet(earlier, instrument, None)
+    now, before = read_sheet(study, instrument, None, scored), read_sheet(earlier, instrument, None)
     check_versions(versions_of(study, now), versions_of(earlier, before), earlier.place)
     found = compare_sheets(before, now)
     comparison = found.comparison

@@ -3,7 +3,7 @@
 The words that a citation really leads to are regions of a message; where several items quote the same words, one
 region names them all. What was quoted but does not stand in the conversation is no region.
 
-An objection is an item that failed, one that nobody answered, or a rating that a person must confirm.
+An issue is an item that failed, one that nobody answered, or a rating that a person must confirm.
 Where several judges answered, the reason is that of the first who says so.
 """
 
@@ -15,7 +15,7 @@ from attunement.conversations import Conversation, Turn
 from attunement.evidence import CitationStatus, Finding, Speaker, from_json
 from attunement.instruments import Instrument, Item
 from attunement.ratings import MISSING, Consistency, Outcome, RaterKind, Rating, Round, RuleFinding
-from attunement.reports.html.text import SHOW_ALL, Privacy
+from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.reports.records import card_record, identity_record, instrument_record, rating_record
 from attunement.reports.rule_check import facts_record
 from attunement.reports.wording import CONSISTENCY, answer_phrase, finding_words, rater_words, rule_words
@@ -25,8 +25,7 @@ from attunement.signals.pointers import country_of
 from attunement.store import StoredConversation, Study
 from attunement.store.scorecards import decided_by_people
 
-RULE = "rule"
-"""Stands in the place of an item's id at words that a rule rests on."""
+RULE = "rule"  # Stands in the place of an item's id at words that a rule rests on
 
 _MARKED = frozenset(
     {
@@ -40,46 +39,33 @@ _MARKED = frozenset(
 
 
 class Place(NamedTuple):
-    """One message of a conversation."""
-
     turn: int
     speaker: Speaker
 
 
 class Region(NamedTuple):
-    """Words of a message that somebody quotes."""
-
     start: int
     end: int
     items: tuple[str, ...]
-    exact: bool
-    """Whether somebody quotes them word for word, rather than nearly."""
+    exact: bool  # Whether somebody quotes them word for word, rather than nearly
 
 
 class Said(NamedTuple):
-    """What one rater answered to one question."""
-
     card: Scorecard
     outcome: Outcome
-    rating: Rating | None
-    """None where there is no answer."""
+    rating: Rating | None  # None where there is no answer
     findings: tuple[Finding, ...]
     rules: tuple[RuleFinding, ...]
 
 
 class Question(NamedTuple):
-    """One item, at one reply or for the whole conversation, with everybody's answers."""
-
     slot: Slot
     item: Item
-    together: Outcome | None
-    """What the panel's answers come to, where there is a panel."""
+    together: Outcome | None  # What the panel's answers come to, where there is a panel
     answers: tuple[Said, ...]
 
 
 class View(NamedTuple):
-    """A conversation as it is shown."""
-
     instrument: Instrument
     conversation: Conversation
     cards: Cards
@@ -176,7 +162,6 @@ def _add_finding(found: dict[Place, list[Region]], item: str, finding: Finding) 
 
 
 def _add_rule(found: dict[Place, list[Region]], turns: Sequence[Turn], rule: RuleFinding) -> None:
-    """A rule names the turn and the words; who said them is looked up."""
     if not rule.quote or rule.turn is None:
         return
     speakers: tuple[Speaker, ...] = ("user", "assistant")
@@ -196,7 +181,6 @@ def _message(turns: Sequence[Turn], place: Place) -> str:
 
 
 def _merged(spans: list[Region], length: int, order: dict[str, int]) -> list[Region]:
-    """Regions that overlap or touch become one; what lies beyond the message is left out."""
     merged: list[Region] = []
     for start, end, items, exact in sorted(spans, key=lambda span: span[:2]):
         start, end = max(start, 0), min(end, length)
@@ -212,7 +196,6 @@ def _merged(spans: list[Region], length: int, order: dict[str, int]) -> list[Reg
 
 
 def view_record(shown: View) -> dict[str, Any]:
-    """The conversation with its scorecards and ratings as plain data."""
     conversation = shown.conversation
     return {
         **identity_record(conversation.identity),
@@ -232,32 +215,27 @@ class Quote(NamedTuple):
     """Words that a reason rests on, and whether they stand in the conversation."""
 
     text: str
-    standing: str
-    """In plain words, with the turn and the speaker."""
+    standing: str  # In plain words, with the turn and the speaker
 
 
-class Objection(NamedTuple):
+class Issue(NamedTuple):
     """One thing that stands against a conversation."""
 
     slot: Slot
     title: str
     safety: bool
-    failed: bool
-    """False: nobody knows, or a person must decide."""
-    words: str
-    """What the outcome means, such as "not met"."""
+    failed: bool  # False: nobody knows, or a person must decide
+    words: str  # What the outcome means, such as "not met"
     rater: str
-    reason: str
-    """Empty where there is none, or where no text may be shown."""
+    reason: str  # Empty where there is none, or where no text may be shown
     quotes: tuple[Quote, ...]
 
     @property
     def place(self) -> str:
-        """The item, and the reply where it is about one."""
         return self.slot.item if self.slot.turn is None else f"{self.slot.item}, reply {self.slot.turn}"
 
 
-def objections(shown: View, card: Scorecard, hiding: Privacy = SHOW_ALL) -> Iterator[Objection]:
+def issues(shown: View, card: Scorecard, hiding: Privacy = SHOW_ALL) -> Iterator[Issue]:
     """Everything that stands against the conversation in the card that decides, safety first."""
     for question in shown.questions:
         outcome = card.outcomes.get(question.slot)
@@ -268,12 +246,12 @@ def objections(shown: View, card: Scorecard, hiding: Privacy = SHOW_ALL) -> Iter
         yield from _about_rules(shown, card, question, hiding)
 
 
-def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, hiding: Privacy) -> Objection:
+def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, hiding: Privacy) -> Issue:
     failed = question.slot in card.failed
     said = _speaking(shown.instrument, card, question, failed=failed)
     rating = said.rating if said else None
     own = said.outcome if said else outcome
-    return Objection(
+    return Issue(
         slot=question.slot,
         title=question.item.title,
         safety=question.item.id in shown.instrument.gate_ids,
@@ -286,7 +264,6 @@ def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Ou
 
 
 def _speaking(instrument: Instrument, card: Scorecard, question: Question, *, failed: bool) -> Said | None:
-    """The first of the deciding raters whose own answer is what stands against the conversation."""
     answers = [said for said in question.answers if said.card.rater in card.members]
     against = (
         said
@@ -312,13 +289,13 @@ def _standing(finding: Finding, hiding: Privacy) -> str:
     return f"{words} “{hiding.text(finding.nearest)}”" if finding.nearest else words
 
 
-def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Privacy) -> Iterator[Objection]:
+def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Privacy) -> Iterator[Issue]:
     for spoken in card.findings:
         finding = spoken.finding
         if spoken.slot != question.slot or finding.consistency is Consistency.NOTICE:
             continue
         quote = Quote(hiding.text(finding.quote), f"turn {finding.turn}") if finding.quote and hiding.texts else None
-        yield Objection(
+        yield Issue(
             slot=question.slot,
             title=question.item.title,
             safety=question.item.id in shown.instrument.gate_ids,

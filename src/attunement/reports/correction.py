@@ -37,7 +37,7 @@ from attunement.scoring import Scorecard
 from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered
 from attunement.statistics.results import Interval, Undefined
-from attunement.store import Study, scored_conversations
+from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import Sample, SampledConversation, StoredCalibrator, latest_sample, not_drawn
 from attunement.store.samples import save_calibrator as store_calibrator
 
@@ -74,13 +74,20 @@ class Calibration(NamedTuple):
     rows: list[Calibrated]
 
 
-def correct_study(study: Study, instrument: str | None = None, rater: str | None = None) -> Correction:
+def correct_study(
+    study: Study,
+    instrument: str | None = None,
+    rater: str | None = None,
+    scored: Sequence[ScoredConversation] | None = None,
+) -> Correction:
     """Correct the judge's scores with the newest sample that people rated.
+
+    `scored` are all conversations of the study, where they were read already.
 
     Raises:
         StudyError: There is no sample, no judge, or nobody rated what was drawn.
     """
-    sheet, judges = _judged_sheet(study, instrument, rater)
+    sheet, judges = _judged_sheet(study, instrument, rater, scored)
     sample = latest_sample(study, sheet.instrument.id)
     if sample is None:
         raise StudyError(
@@ -88,7 +95,7 @@ def correct_study(study: Study, instrument: str | None = None, rater: str | None
             f"themselves corrects nothing: draw one with: attune plan {study.place} --draw 50"
         )
     used = {key: drawn for key, drawn in sample.units.items() if drawn.split != "develop"}
-    cards = _people_cards(study, sheet.instrument, set(used))
+    cards = _people_cards(study, sheet.instrument, set(used), scored)
     if not any(cards.values()):
         raise StudyError(
             f"no person has rated any of the {pluralize(len(used), 'conversation')} that {sample.name} drew in "
@@ -159,8 +166,10 @@ def apply_calibrator(
     return Calibration(sheet.instrument, judges, kept, rows)
 
 
-def _judged_sheet(study: Study, instrument: str | None, rater: str | None) -> tuple[Sheet, tuple[str, ...]]:
-    sheet = read_sheet(study, instrument, rater)
+def _judged_sheet(
+    study: Study, instrument: str | None, rater: str | None, scored: Sequence[ScoredConversation] | None = None
+) -> tuple[Sheet, tuple[str, ...]]:
+    sheet = read_sheet(study, instrument, rater, scored)
     kinds = {known.name: known.kind for known in study.raters()}
     judges = tuple(sorted({name for name, _ in sheet.judges}))
     if not judges or any(kinds[name] is not RaterKind.MODEL for name in judges):
@@ -169,11 +178,13 @@ def _judged_sheet(study: Study, instrument: str | None, rater: str | None) -> tu
     return sheet, judges
 
 
-def _people_cards(study: Study, instrument: Instrument, drawn: set[int]) -> dict[int, tuple[Scorecard, ...]]:
+def _people_cards(
+    study: Study, instrument: Instrument, drawn: set[int], scored: Sequence[ScoredConversation] | None
+) -> dict[int, tuple[Scorecard, ...]]:
     people = {rater.name for rater in study.raters() if rater.kind is RaterKind.PERSON}
     return {
         entry.conversation.key: tuple(card for card in entry.cards.all if card.rater in people)
-        for entry in scored_conversations(study, instrument)
+        for entry in (scored_conversations(study, instrument) if scored is None else scored)
         if entry.conversation.key in drawn
     }
 

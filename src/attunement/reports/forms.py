@@ -1,25 +1,32 @@
-"""One study, many forms: each is written where it is wanted.
+"""One study, many forms: one pass over the study, and each form that is wanted is written where it is wanted.
 
 A form is made of pieces and written as they come, so that memory does not grow with the study, and a file appears whole
 or not at all.
 """
 
 import sys
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from attunement.analysis.summary import study_agreement
 from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
-from attunement.reports.digest import digest, examples
+from attunement.reports.chart_files import export_charts
+from attunement.reports.comparison_wording import Baseline, against
+from attunement.reports.gate import CrisisTalk, GateCounts, counted_gate, gate_entry, read_gate
 from attunement.reports.html.listing import Listing
-from attunement.reports.html.page import Report, report, with_rates
-from attunement.reports.html.writing import ReportOptions
+from attunement.reports.html.sections import MOST_COMPARED, analysed
+from attunement.reports.html.writing import Written, write_page
 from attunement.reports.latex import latex_tables
-from attunement.reports.machine import inspect_scores, json_report, junit_xml
+from attunement.reports.machine import InspectScores, JsonReport, JUnitReport
 from attunement.reports.markdown import markdown_summary
-from attunement.store import Study
+from attunement.reports.numbers import pluralize
+from attunement.reports.privacy import SHOW_ALL, Privacy
+from attunement.reports.study_report import Report, build_report
+from attunement.reports.summary import MostSerious, ReportedConversation
+from attunement.store import ScoredConversation, Study
 
 
 class Forms(NamedTuple):
@@ -31,59 +38,120 @@ class Forms(NamedTuple):
     latex: str | None = None
     inspect: str | None = None
     junit_per: Literal["conversation", "item"] = "conversation"
-    gate: Path | None = None
-    """A decision that `attune gate --json` printed; without it the gate is decided with its defaults."""
-    baseline: str | None = None
-    """An earlier study."""
+    gate: Path | None = None  # a decision that `attune gate --json` printed; without it the gate is decided here
+    baseline: str | None = None  # an earlier study
     inspect_system: str | None = None
+    page: str | None = None  # a name that ends in a slash is a folder
+    charts: Path | None = None  # a folder
 
     @property
-    def wanted(self) -> dict[str, str]:
-        """The forms that are wanted, by name."""
+    def targets(self) -> dict[str, str]:
+        """The forms but the page and the charts, by name."""
         named = {"markdown": self.markdown, "junit": self.junit, "json": self.json, "latex": self.latex}
         return {name: target for name, target in {**named, "inspect": self.inspect}.items() if target}
 
 
-def report_only(study: Study, instrument: Instrument, wishes: ReportOptions) -> Report:
-    """What a report holds before its conversations, where no page is written."""
-    with closing(Listing()) as listing:
-        made = report(
-            study,
-            instrument,
-            listing,
-            wishes.hiding,
-            checked=wishes.checked,
-            sign_off=wishes.sign_off,
-            sections=wishes.sections,
-            agreement=wishes.agreement,
-        )
-        return with_rates(made, wishes.rates)
-
-
-def write_forms(study: Study, made: Report, forms: Forms, *, name: str | None = None) -> list[str]:
-    """Write the forms that are wanted, and say in sentences what was written.
+def write_forms(
+    study: Study,
+    instrument: Instrument,
+    forms: Forms,
+    privacy: Privacy = SHOW_ALL,
+    *,
+    name: str | None = None,
+    analyse: bool = False,
+) -> Iterator[tuple[str, str]]:
+    """Write the forms that are wanted; yields the name of each with a sentence about it once it is written.
 
     Args:
         study: What is reported.
-        made: Its report, which holds the counts and what must not be shown.
+        instrument: What was asked.
         forms: What is wanted, and where.
+        privacy: What must not be shown.
         name: The instrument as the user named it.
+        analyse: Whether to add every analysis that the study allows: agreement, correction, comparison.
+
+    Raises:
+        InputError: The file of the gate is about something else, or a form cannot be made of this study.
+        StudyError: The baseline was judged in another way.
     """
-    said: list[str] = []
-    if forms.markdown or forms.json or forms.latex:
-        found = digest(study, made, gate=forms.gate, baseline=forms.baseline, name=name)
-        if forms.markdown:
-            said.append(_write(forms.markdown, [markdown_summary(found, examples(study, made))]))
-        if forms.json:
-            said.append(_write(forms.json, json_report(study, found)))
-        if forms.latex:
-            said.append(_write(forms.latex, [latex_tables(found)]))
-    if forms.junit:
-        with junit_xml(study, made, per=forms.junit_per) as pieces:
-            said.append(_write(forms.junit, pieces))
-    if forms.inspect:
-        said.append(_write(forms.inspect, inspect_scores(study, made, system=forms.inspect_system)))
-    return said
+    serious, gate, scored = MostSerious(), GateCounts(), list[ScoredConversation]()
+    with ExitStack() as stack:
+        listing = stack.enter_context(closing(Listing()))
+        as_json = stack.enter_context(JsonReport())
+        junit = stack.enter_context(JUnitReport(forms.junit_per))
+        inspect = stack.enter_context(InspectScores(forms.inspect_system))
+        keeps_cards = analyse and study.conversation_count() <= MOST_COMPARED
+        wanted: list[tuple[object, Callable[[ReportedConversation], None]]] = [
+            (forms.markdown, serious.add),
+            (forms.markdown or forms.json, lambda one: gate.add(gate_entry(one.scored, instrument), instrument)),
+            (forms.json, as_json.add),
+            (forms.junit, junit.add),
+            (forms.inspect, inspect.add),
+            (keeps_cards, lambda one: scored.append(one.scored)),
+        ]
+        receivers = [receive for is_wanted, receive in wanted if is_wanted]
+        made = build_report(study, instrument, listing, privacy, receivers=receivers)
+        if analyse:
+            made = made.with_analyses(analysed(study, instrument, privacy, scored if keeps_cards else None))
+        if forms.page:
+            yield from (("page", sentence) for sentence in _about_page(write_page(made, forms.page), forms.page))
+        if forms.markdown or forms.json or forms.latex:
+            made = _completed(made, forms, gate, scored if keeps_cards else None, name)
+        contents: dict[str, Callable[[], Iterable[str]]] = {
+            "markdown": lambda: [markdown_summary(made, serious.conversations)],
+            "json": lambda: as_json.pieces(made),
+            "latex": lambda: [latex_tables(made)],
+            "junit": lambda: junit.pieces(made),
+            "inspect": lambda: inspect.pieces(made),
+        }
+        for form, pieces in contents.items():
+            if target := forms.targets.get(form):
+                yield form, _write(target, pieces())
+        if forms.charts:
+            yield "charts", f"Wrote {len(export_charts(made, forms.charts))} files with charts to {forms.charts}."
+
+
+def _about_page(written: Written, target: str) -> Iterator[str]:
+    top = written.report.top
+    found = f"{pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
+    if not top.nobody_judged:
+        found += f" Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}."
+    yield found
+    size = f"{written.bytes / 1e6:,.1f} MB"
+    if written.files == 1:
+        yield f"Wrote {target} ({size})."
+    else:
+        yield f"Wrote {target}: an index and {written.files - 1:,} pages ({size})."
+
+
+def _completed(
+    made: Report, forms: Forms, counts: GateCounts, scored: list[ScoredConversation] | None, name: str | None
+) -> Report:
+    """The report with the gate's decision, the agreement and the baseline."""
+    study, instrument, summary = made.study, made.instrument, made.summary
+    gate = None
+    if forms.gate:
+        gate = read_gate(forms.gate, study, instrument)
+    elif forms.markdown or forms.json:
+        crisis = CrisisTalk(made.top.crisis, made.top.conversations)
+        gate = counted_gate(study, instrument, counts, crisis)
+    baseline = None
+    if forms.baseline:
+        with Study(forms.baseline) as earlier:
+            baseline = _hidden(against(study, earlier, name, scored=scored), made.hiding)
+    agreement = made.agreement or study_agreement(study, instrument) if summary.rated_by_people else None
+    return made._replace(gate=gate and gate.shown_with(made.hiding), agreement=agreement, baseline=baseline)
+
+
+def _hidden(baseline: Baseline, privacy: Privacy) -> Baseline:
+    reasons = [
+        reason._replace(text=privacy.text(reason.text), conversations=[*map(privacy.identity, reason.conversations)])
+        for reason in baseline.decision.reasons
+    ]
+    regressions = [one._replace(conversation=privacy.identity(one.conversation)) for one in baseline.regressions]
+    return baseline._replace(
+        decision=baseline.decision._replace(reasons=tuple(reasons)), regressions=tuple(regressions)
+    )
 
 
 def _write(target: str, pieces: Iterable[str]) -> str:

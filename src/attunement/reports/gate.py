@@ -10,21 +10,24 @@ the judges and the instrument it was given for.
 What was never tested, and how much a count of zero still allows, is said with every decision.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from attunement.conversations import Identity
-from attunement.errors import StudyError
+from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Consistency, Outcome, RaterKind, State
 from attunement.reports.numbers import pluralize, score_words, share_words
-from attunement.reports.overview import UNJUDGED, UNSAFE, Tally
+from attunement.reports.overview import UNJUDGED_VERDICTS, UNSAFE_VERDICTS, Tally, reworded
+from attunement.reports.privacy import Privacy
 from attunement.reports.records import identity_record, tally_record
 from attunement.reports.rule_check import RuleCheck
-from attunement.reports.wording import Answer
+from attunement.reports.wording import Answer, answered, reworded_words
 from attunement.scoring import Cards, Case, Scorecard, Verdict
 from attunement.scoring.scorecard import score_outcomes
 from attunement.signals.crisis import crisis_cues
@@ -46,14 +49,11 @@ from attunement.store.reviews import (
 
 
 class SignOffs(NamedTuple):
-    """What the signatures come to, and how many conversations the study holds by now."""
-
     signed: SignOffStatus
     conversations: int
 
 
 def gather_sign_offs(study: Study, instrument: Instrument) -> SignOffs:
-    """The signatures of a study as they count now."""
     found = sign_off_status(sign_offs(study, instrument), sign_off_basis(study, instrument))
     return SignOffs(found, study.conversation_count())
 
@@ -117,7 +117,7 @@ def _by_judge(card: Scorecard | None) -> str:
     by = "people" if card.kind is RaterKind.PERSON else "judge"
     if card.verdict in UNKNOWN and not card.needs_person:
         return "Not judged" if card.verdict is Verdict.NOT_JUDGED else "Safety not judged"
-    if card.verdict in UNSAFE:
+    if card.verdict in UNSAFE_VERDICTS:
         return f"Unsafe by {by}"
     return "Needed a person" if card.needs_person else f"Not unsafe by {by}"
 
@@ -130,28 +130,24 @@ def _who(signature: SignOff) -> str:
     return f"{signature.name} ({signature.role}) on {signature.at[:10]}"
 
 
-THROUGH, STOPPED, UNDECIDED = 0, 1, 3
-"""The exit codes; 2 is for a command that cannot run."""
+THROUGH, STOPPED, UNDECIDED = 0, 1, 3  # the exit codes; 2 is for a command that cannot run
+WORDS = {
+    THROUGH: "The gate lets this through.",
+    STOPPED: "The gate stops this: something failed or is unsafe.",
+    UNDECIDED: "The gate cannot decide: not everything is known.",
+}
 
 _TINY = 1e-9
 
-By = frozenset[tuple[str, int]]
-"""Judges and their repeats."""
+By = frozenset[tuple[str, int]]  # Judges and their repeats
 
 
 class Limits(NamedTuple):
-    """What the user asks of the conversations, and what they are ready to accept."""
-
-    min_conversations: int = 1
-    """So many must have been judged, on safety as well."""
-    min_pass_rate: float | None = None
-    """With it a FAIL does not stop as long as the pass rate holds."""
-    max_rejected: int = 0
-    """So many conversations may have no answer on safety."""
-    accept_unsafe: int = 0
-    """So many conversations may be unsafe."""
-    minimums: Mapping[str, int] = {}
-    """By item: no reply may have a lower score."""
+    min_conversations: int = 1  # So many must have been judged, on safety as well
+    min_pass_rate: float | None = None  # With it a FAIL does not stop as long as the pass rate holds
+    max_rejected: int = 0  # So many conversations may have no answer on safety
+    accept_unsafe: int = 0  # So many conversations may be unsafe
+    minimums: Mapping[str, int] = {}  # By item: no reply may have a lower score
 
 
 class Entry(NamedTuple):
@@ -159,18 +155,13 @@ class Entry(NamedTuple):
 
     conversation: Identity
     card: Scorecard | None
-    by: By = frozenset()
-    """Which judges, and which repeats of theirs, the card rests on."""
-    held: ReviewStatus = ReviewStatus()
-    """What reviewers said about it, where reviews count."""
-    silent: frozenset[str] = frozenset()
-    """Those of its judges of whom there is nothing but errors."""
+    by: By = frozenset()  # Which judges, and which repeats of theirs, the card rests on
+    held: ReviewStatus = ReviewStatus()  # What reviewers said about it, where reviews count
+    silent: frozenset[str] = frozenset()  # Those of its judges of whom there is nothing but errors
     cards: Cards | None = None
 
 
 class Kind(StrEnum):
-    """Why the gate decides as it does."""
-
     UNSAFE = "unsafe"
     FAILED = "failed"
     PASS_RATE = "pass_rate"  # noqa: S105 - a reason, no password
@@ -188,19 +179,14 @@ class Kind(StrEnum):
 
 
 class Reason(NamedTuple):
-    """One thing that the decision rests on."""
-
     kind: Kind
-    exit_code: int
-    """What it demands; 0 for something that the limits tolerate."""
+    exit_code: int  # What it demands; 0 for something that the limits tolerate
     text: str
     conversations: Sequence[Identity] = ()
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the gate decides, and why."""
-
     limits: Limits
     tally: Tally
     reasons: tuple[Reason, ...]
@@ -208,40 +194,38 @@ class Decision:
 
     @property
     def exit_code(self) -> int:
-        """1 where a reason stops, else 3 where one leaves it undecided, else 0."""
         demanded = {reason.exit_code for reason in self.reasons}
         return next((code for code in (STOPPED, UNDECIDED) if code in demanded), THROUGH)
 
     @property
     def accepted(self) -> str | None:
-        """What the user accepted beforehand; it is said before anything else."""
         if not self.limits.accept_unsafe:
             return None
         number = pluralize(self.limits.accept_unsafe, "unsafe conversation")
         return f"Accepted beforehand, by whoever runs this gate: up to {number} (--accept-unsafe)."
 
 
-class _Found:
-    """What each conversation was found to be, added up."""
+class GateCounts:
+    """Adds up the conversations of a study for the gate's decision."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self.tally = Tally()
         self.rule_check = RuleCheck()
         self.judged = 0
-        self.low: Counter[str] = Counter()
-        self.unknown: Counter[str] = Counter()
+        self.low: Counter[str] = Counter()  # by item: replies below the minimum
+        self.unknown: Counter[str] = Counter()  # by item: replies without a score where there is a minimum
+        self.reviewed: list[tuple[Identity, str]] = []
+        self.passed = 0  # with what reviewers decided
         self._names: dict[Kind, list[Identity]] = {}
         self._by: dict[By, list[Identity]] = {}
         self._silent: set[str] = set()
         self._spoke: set[str] = set()
-        self.reviewed: list[tuple[Identity, str]] = []
-        self.passed = 0
-        """Those that pass, with what reviewers said."""
 
     def __getitem__(self, kind: Kind) -> list[Identity]:
         return sorted(self._names.get(kind, []))
 
-    def add(self, entry: Entry, limits: Limits, instrument: Instrument) -> None:
+    def add(self, entry: Entry, instrument: Instrument) -> None:
         self.tally.add(instrument, entry.card)
         if entry.cards:
             self.rule_check.add(entry.conversation, entry.cards)
@@ -249,23 +233,28 @@ class _Found:
         if held.alarm or held.cleared or (held.reviewed and card and card.needs_person):
             self.reviewed.append((entry.conversation, review_words(card, held)))
         left = as_cleared(instrument, card) if card and held.cleared else card
-        for kind in _kinds(left, held):
-            self._names.setdefault(kind, []).append(entry.conversation)
+        kinds = list(_kinds(left, held))
         self.passed += left is not None and left.passed and not held.alarm
-        if entry.card is None:
-            return
-        self.judged += _answered(entry.card) and entry.card.verdict not in UNJUDGED
-        self._by.setdefault(entry.by, []).append(entry.conversation)
-        self._silent |= entry.silent
-        self._spoke |= {judge for judge, _ in entry.by} - entry.silent
-        below, open_ = _against(entry.card, limits.minimums)
-        for kind, items, total in (
-            (Kind.BELOW_MINIMUM, below, self.low),
-            (Kind.MINIMUM_NOT_JUDGED, open_, self.unknown),
-        ):
-            total += items
-            if items:
-                self._names.setdefault(kind, []).append(entry.conversation)
+        if card is not None:
+            self.judged += answered(card) and card.verdict not in UNJUDGED_VERDICTS
+            self._by.setdefault(entry.by, []).append(entry.conversation)
+            self._silent |= entry.silent
+            self._spoke |= {judge for judge, _ in entry.by} - entry.silent
+            kinds += self._check_minimums(card)
+        for kind in kinds:
+            self._names.setdefault(kind, []).append(entry.conversation)
+
+    def _check_minimums(self, card: Scorecard) -> set[Kind]:
+        kinds: set[Kind] = set()
+        for slot, outcome in card.outcomes.items():
+            least = self.limits.minimums.get(slot.item)
+            if least is not None and not isinstance(outcome.value, int):
+                self.unknown[slot.item] += 1
+                kinds.add(Kind.MINIMUM_NOT_JUDGED)
+            elif least is not None and isinstance(outcome.value, int) and outcome.value < least:
+                self.low[slot.item] += 1
+                kinds.add(Kind.BELOW_MINIMUM)
+        return kinds
 
     def only_errors(self) -> list[str]:
         """Judges that answered nothing about any conversation, such as one with a misspelt name, where others did."""
@@ -291,12 +280,22 @@ def decide(
 
     With `signatures` a sign-off is asked for: without one that counts the gate is undecided.
     """
-    found = _Found()
+    counts = GateCounts(limits)
     for entry in entries:
-        found.add(entry, limits, instrument)
-    given = [*_reasons(found, limits, instrument), *([_sign_off(signatures)] if signatures else [])]
-    reasons = sorted(given, key=lambda reason: _ORDER.index(reason.exit_code))
-    return Decision(limits, found.tally, tuple(reasons), found.rule_check)
+        counts.add(entry, instrument)
+    return decision_of(counts, instrument, signatures)
+
+
+def decision_of(counts: GateCounts, instrument: Instrument, signatures: SignOffs | None = None) -> Decision:
+    """The decision on conversations that are counted already."""
+    given = [*_reasons(counts, instrument), *([_sign_off(signatures)] if signatures else [])]
+    reasons = sorted(given, key=lambda reason: (STOPPED, UNDECIDED, THROUGH).index(reason.exit_code))
+    return Decision(counts.limits, counts.tally, tuple(reasons), counts.rule_check)
+
+
+def exit_code_alone(instrument: Instrument, identity: Identity, card: Scorecard | None) -> int:
+    """What the gate would decide if this were the only conversation."""
+    return decide([Entry(identity, card)], Limits(), instrument).exit_code
 
 
 def nothing_judged(limits: Limits) -> Decision:
@@ -307,52 +306,28 @@ def nothing_judged(limits: Limits) -> Decision:
     return Decision(limits, Tally(), (reason,))
 
 
-_ORDER = (STOPPED, UNDECIDED, THROUGH)
-
-
-def _answered(card: Scorecard) -> bool:
-    return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
-
-
 def _kinds(card: Scorecard | None, held: ReviewStatus) -> Iterator[Kind]:
     if card is None:
         yield from (Kind.NOT_JUDGED, *([Kind.UNSAFE] if held.alarm else []))
         return
-    if card.verdict in UNSAFE or held.alarm:
+    if card.verdict in UNSAFE_VERDICTS or held.alarm:
         yield Kind.UNSAFE
-    elif card.verdict in UNJUDGED:
+    elif card.verdict in UNJUDGED_VERDICTS:
         yield Kind.SAFETY_NOT_JUDGED
-    elif not _answered(card):
+    elif not answered(card):
         yield Kind.NOT_JUDGED  # an instrument without safety items calls this NO FLAG
-    elif card.verdict in _BY_VERDICT:
-        yield _BY_VERDICT[card.verdict]
+    elif card.verdict is Verdict.FAIL:
+        yield Kind.FAILED
+    elif card.verdict is Verdict.INCOMPLETE:
+        yield Kind.INCOMPLETE
     if card.needs_person and not held.reviewed:
         yield Kind.NEEDS_PERSON
 
 
-_BY_VERDICT = {
-    Verdict.FAIL: Kind.FAILED,
-    Verdict.INCOMPLETE: Kind.INCOMPLETE,
-}
-
-
-def _against(card: Scorecard, minimums: Mapping[str, int]) -> tuple[Counter[str], Counter[str]]:
-    """How many replies lie below the minimum of each item, and how many have no score."""
-    below: Counter[str] = Counter()
-    open_: Counter[str] = Counter()
-    for slot, outcome in card.outcomes.items():
-        if slot.item not in minimums:
-            continue
-        if not isinstance(outcome.value, int):
-            open_[slot.item] += 1
-        elif outcome.value < minimums[slot.item]:
-            below[slot.item] += 1
-    return below, open_
-
-
-def _reasons(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
-    yield from _failures(found, limits, instrument)
-    yield from _unknowns(found, limits)
+def _reasons(found: GateCounts, instrument: Instrument) -> Iterator[Reason]:
+    limits = found.limits
+    yield from _failures(found, instrument)
+    yield from _unknowns(found)
     if not instrument.gate and instrument.scoring.threshold is None and not limits.minimums:
         text = f"{instrument.id} has neither safety items nor a pass mark: say what is needed with --min ITEM=SCORE."
         yield Reason(Kind.NOTHING_TO_DECIDE_BY, UNDECIDED, text)
@@ -369,7 +344,8 @@ def _sign_off(signatures: SignOffs) -> Reason:
     return Reason(Kind.SIGN_OFF, code, sign_off_words(signatures))
 
 
-def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator[Reason]:
+def _failures(found: GateCounts, instrument: Instrument) -> Iterator[Reason]:
+    limits = found.limits
     if names := found[Kind.UNSAFE]:
         word = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
         text = f"{word}: {pluralize(len(names), 'conversation')}"
@@ -389,7 +365,8 @@ def _failures(found: _Found, limits: Limits, instrument: Instrument) -> Iterator
         yield Reason(Kind.BELOW_MINIMUM, STOPPED, f"Lower than asked for: {items}.", names)
 
 
-def _unknowns(found: _Found, limits: Limits) -> Iterator[Reason]:
+def _unknowns(found: GateCounts) -> Iterator[Reason]:
+    limits = found.limits
     if names := found[Kind.SAFETY_NOT_JUDGED]:
         text = f"Safety not judged: {pluralize(len(names), 'conversation')}"
         if len(names) <= limits.max_rejected:
@@ -426,8 +403,7 @@ _UNKNOWN = {
 }
 
 
-def _pass_rate(found: _Found, asked: float) -> Iterator[Reason]:
-    """Below the rate it stops, unless what is not known yet could still lift it."""
+def _pass_rate(found: GateCounts, asked: float) -> Iterator[Reason]:
     tally = found.tally
     if found.passed >= asked * tally.conversations - _TINY:
         return
@@ -447,7 +423,6 @@ def _replies(count: Counter[str], minimums: Mapping[str, int], limit: str) -> st
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
-    """The decision as plain data, for `--json`."""
     return {
         "exit_code": decision.exit_code,
         "accepted": decision.accepted,
@@ -458,7 +433,6 @@ def decision_record(decision: Decision) -> dict[str, Any]:
 
 
 def reason_record(reason: Reason) -> dict[str, Any]:
-    """A reason as plain data."""
     return {
         "kind": reason.kind.value,
         "exit_code": reason.exit_code,
@@ -467,11 +441,9 @@ def reason_record(reason: Reason) -> dict[str, Any]:
     }
 
 
-FEW = 20
-"""Below this many conversations, none unsafe still allows one in seven."""
+FEW = 20  # Below this many conversations, none unsafe still allows one in seven
 
-_DOUBT = 0.05
-"""One minus the confidence of the one-sided bound."""
+_DOUBT = 0.05  # One minus the confidence of the one-sided bound
 
 
 def entries(
@@ -487,29 +459,27 @@ def entries(
             raise StudyError(f"{rater} is a simulation: the gate decides on ratings by judges and people only")
     said = reviews(study, instrument) if with_reviews else {}
     return (
-        _entry(found, instrument, said.get(found.conversation.key, ()))
+        gate_entry(found, instrument, said.get(found.conversation.key, ()))
         for found in scored_conversations(study, instrument, rater=rater)
     )
 
 
-def _entry(found: ScoredConversation, instrument: Instrument, said: Sequence[Review]) -> Entry:
+def gate_entry(found: ScoredConversation, instrument: Instrument, said: Sequence[Review] = ()) -> Entry:
     cards = found.cards.deciders
     by = frozenset((card.rater, card.repeat or 0) for card in cards)
     spoke = {card.rater for card in cards if any(one.state is not State.ERROR for one in card.outcomes.values())}
     silent = frozenset(card.rater for card in cards) - spoke
     card = found.deciding
-    return Entry(found.conversation.identity, card, by, review_status(instrument, card, said), silent, found.cards)
+    reviewed = review_status(instrument, card, said) if said else ReviewStatus()
+    return Entry(found.conversation.identity, card, by, reviewed, silent, found.cards)
 
 
 class CrisisTalk(NamedTuple):
-    """In how many of the conversations the person speaks of suicide or self-harm."""
-
     found: int
     conversations: int
 
 
 def crisis_talk(study: Study) -> CrisisTalk:
-    """Look for crisis talk in every conversation of the study."""
     found = total = 0
     for kept in study.conversations():
         total += 1
@@ -540,6 +510,13 @@ def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> l
     return notes
 
 
+def notes_on(study: Study, instrument: Instrument, decision: Decision, crisis: CrisisTalk | None = None) -> list[str]:
+    """Everything that is said with a decision; without `crisis` all conversations are read to look for crisis talk."""
+    notes = caveats(instrument, decision, crisis or crisis_talk(study)) + version_note(study, instrument)
+    changed = reworded(study, instrument)
+    return [*notes, *([reworded_words(changed)] if changed else [])]
+
+
 def version_note(study: Study, instrument: Instrument) -> list[str]:
     """That the study holds other versions of the instrument, and which of them this is; nothing where it does not."""
     others = [kept.hash for kept in study.instruments() if kept.id == instrument.id and kept.hash != instrument.hash]
@@ -560,7 +537,6 @@ def most_unseen(number: int) -> float:
 
 
 def _never_answered(instrument: Instrument, tally: Tally) -> Iterator[str]:
-    """Items that no conversation put to the test."""
     idle: list[str] = []
     unjudged: list[str] = []
     for item in instrument.items:
@@ -575,3 +551,67 @@ def _never_answered(instrument: Instrument, tally: Tally) -> Iterator[str]:
 
 
 _UNTESTED = frozenset({Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE})
+
+
+class Gate(NamedTuple):
+    """A decision as a report shows it, made now or read from a file."""
+
+    exit_code: int
+    accepted: str | None  # what was accepted beforehand; it comes before anything else
+    reasons: tuple[Reason, ...]
+    notes: tuple[str, ...]
+    record: dict[str, Any]  # as `attune gate --json` prints it
+
+    def shown_with(self, privacy: Privacy) -> "Gate":
+        """The same without what must not be shown."""
+        reasons = tuple(
+            reason._replace(
+                text=privacy.text(reason.text), conversations=tuple(map(privacy.identity, reason.conversations))
+            )
+            for reason in self.reasons
+        )
+        notes = tuple(map(privacy.text, self.notes))
+        record = self.record | {"reasons": list(map(reason_record, reasons)), "notes": list(notes)}
+        return self._replace(reasons=reasons, notes=notes, record=record)
+
+
+def counted_gate(study: Study, instrument: Instrument, counts: GateCounts, crisis: CrisisTalk) -> Gate:
+    """The decision on conversations that are counted already."""
+    decision = decision_of(counts, instrument)
+    notes = notes_on(study, instrument, decision, crisis)
+    record = decision_record(decision) | {"notes": notes}
+    return Gate(decision.exit_code, decision.accepted, decision.reasons, tuple(notes), record)
+
+
+def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
+    """The decision in a file that `attune gate --json` wrote about this study and instrument.
+
+    Raises:
+        InputError: It is no such file, or it is about something else.
+    """
+    try:
+        record = cast("dict[str, Any]", json.loads(path.read_text("utf-8")))
+        reasons = tuple(
+            Reason(
+                Kind(reason["kind"]),
+                int(reason["exit_code"]),
+                str(reason["text"]),
+                tuple(Identity(str(name["system"]), str(name["id"])) for name in reason["conversations"]),
+            )
+            for reason in record["reasons"]
+        )
+        made = Gate(record["exit_code"], record["accepted"], reasons, tuple(map(str, record["notes"])), record)
+        about: Any = record["instrument"] or {"hash": None}
+        mark, number = about["hash"], record["counts"]["conversations"]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is no decision of the gate: write it with attune gate --json") from None
+    if made.exit_code not in WORDS:
+        raise InputError(f"{path} is no decision of the gate: its exit code is {made.exit_code!r}")
+    if mark != instrument.hash or number != study.conversation_count():
+        raise InputError(
+            f"{path} was decided on another instrument or other conversations than {study.place} holds now: run attune "
+            "gate --json again"
+        )
+    return made

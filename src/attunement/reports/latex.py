@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from attunement.analysis.summary import Agreement
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, table_rows
-from attunement.reports.digest import PASSED, SCORE, Digest, Measure, SystemScores, estimate_words, measures
 from attunement.reports.sanitize import in_a_line
+from attunement.reports.study_report import Report
+from attunement.reports.summary import PASSED, SCORE, Measure, SystemScores, estimate_words, measures
 from attunement.version import __version__
 
 _ACROSS = 3
@@ -52,10 +53,10 @@ def latex(text: str, longest: int = 200) -> str:
     return _SIGNS.sub(lambda sign: _SPECIAL[sign[0]], in_a_line(text, longest))
 
 
-def latex_tables(found: Digest) -> str:
+def latex_tables(found: Report) -> str:
     """All tables, each with a caption that says what it rests on."""
     made = [
-        f"% Attunement {__version__}, {found.report.made}. "
+        f"% Attunement {__version__}, {found.made}. "
         r"Needs \usepackage[T1]{fontenc} and \usepackage{array,booktabs,textcomp}."
     ]
     made += _scores(found)
@@ -64,8 +65,8 @@ def latex_tables(found: Digest) -> str:
     return "\n\n".join(made) + "\n"
 
 
-def _scores(found: Digest) -> Iterator[str]:
-    top, instrument = found.report.top, found.instrument
+def _scores(found: Report) -> Iterator[str]:
+    top, instrument = found.top, found.instrument
     if not top.verdict:
         yield "% Nothing was judged, so there is no table of scores."
         return
@@ -111,7 +112,7 @@ def _measure_rows(shown: Iterable[Measure], systems: Sequence[SystemScores]) -> 
         yield [measure.title, *cells]
 
 
-def _agreement(agreement: Agreement, found: Digest) -> Iterator[str]:
+def _agreement(agreement: Agreement, found: Report) -> Iterator[str]:
     instrument = found.instrument
     shown = [(0, 0.11), (1, 0.15), (3, 0.14), (4, 0.18), (5, 0.13), (6, 0.17)]
     parts: list[list[list[str]]] = [[]]

@@ -17,11 +17,10 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 from xml.sax.saxutils import escape, quoteattr
 
 from attunement.analysis.reliability import PairwiseKappa
@@ -32,51 +31,80 @@ from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.agreement_wording import sentence
 from attunement.reports.comparison_wording import Baseline, decision_record, findings
-from attunement.reports.conversation import Objection
-from attunement.reports.digest import Decided, Digest, Estimate, Measure, SystemScores, against_it, decided, measures
+from attunement.reports.conversation import Issue
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
-from attunement.reports.html.page import Report
-from attunement.reports.html.text import Privacy
-from attunement.reports.records import card_record, identity_record, instrument_record, tally_record
+from attunement.reports.privacy import Privacy
+from attunement.reports.records import identity_record, instrument_record, tally_record
+from attunement.reports.study_report import Report
+from attunement.reports.summary import Estimate, Measure, ReportedConversation, SystemScores, measures
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.results import Interval, Undefined
-from attunement.store import Study
 from attunement.version import __version__
 
-FORMAT = 2
-"""The version of the schema."""
+FORMAT = 2  # the version of the schema
+_PIECE = 1 << 16
+
+
+class Spool:
+    """Text that waits on disk until what comes before it is known."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115 - closed on exit
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self) -> Iterator[str]:
+        self._file.seek(0)
+        yield from iter(lambda: self._file.read(_PIECE), "")
+
+    def lines(self) -> Iterator[str]:
+        self._file.seek(0)
+        yield from self._file
+
+    def write(self, text: str) -> None:
+        self._file.write(text)
 
 
 def report_schema() -> dict[str, Any]:
-    """The JSON Schema of a report."""
     return json.loads(files("attunement.reports").joinpath("schemas/report.json").read_text("utf-8"))
 
 
-def json_report(study: Study, found: Digest) -> Iterator[str]:
-    """The pieces of the report: what is known of the whole, then one conversation after the other."""
-    # Escapes for all but ASCII: names may hold what no encoding takes.
-    head = json.dumps(_head(found), indent=1, allow_nan=False)
-    yield f'{head.removesuffix("}").rstrip()},\n "conversations": ['
-    separator = "\n  "
-    for entry in decided(study, found.report):
-        yield separator + json.dumps(_conversation(study, found, entry), allow_nan=False)
-        separator = ",\n  "
-    yield "]\n}\n"
+class JsonReport(Spool):
+    """What is known of the whole, then one conversation after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._separator = "\n  "
+
+    def add(self, reported: ReportedConversation) -> None:
+        self.write(self._separator + json.dumps(_conversation(reported), allow_nan=False))
+        self._separator = ",\n  "
+
+    def pieces(self, report: Report) -> Iterator[str]:
+        # Escapes for all but ASCII: names may hold what no encoding takes.
+        head = json.dumps(_head(report), indent=1, allow_nan=False)
+        yield f'{head.removesuffix("}").rstrip()},\n "conversations": ['
+        yield from self.read()
+        yield "\n]\n}\n"
 
 
-def _head(found: Digest) -> dict[str, Any]:
-    report, top = found.report, found.report.top
-    instrument = found.instrument
+def _head(report: Report) -> dict[str, Any]:
+    summary, top, instrument, gate = report.summary, report.top, report.instrument, report.gate
+    assert gate is not None  # noqa: S101 - it was decided for this form
     return {
         "format": FORMAT,
         "attunement": __version__,
         "study": report.title,
         "made": datetime.now(UTC).date().isoformat(),
-        "texts": "none" if not found.hiding.texts else "redacted" if found.hiding.redact else "all",
+        "texts": "none" if not report.hiding.texts else "redacted" if report.hiding.redact else "all",
         "instrument": {**instrument_record(instrument), "title": instrument.title},
-        "gate": {key: found.gate.record[key] for key in ("exit_code", "accepted", "reasons", "notes", "limits")},
+        "gate": {key: gate.record[key] for key in ("exit_code", "accepted", "reasons", "notes", "limits")},
         "summary": {
             "conversations": top.conversations,
             "not_judged": top.not_judged,
@@ -84,31 +112,31 @@ def _head(found: Digest) -> dict[str, Any]:
             "safety_not_judged": top.safety_not_judged,
             "crisis_talk": top.crisis,
             "rule_check": {"pointed": top.pointed, "not_english": top.not_english, "measured": top.measured},
-            "checked": {"sentence": top.checked.sentence, "by_people": bool(report.figures.rated_by_people)},
+            "checked": {"sentence": top.checked.sentence, "by_people": bool(summary.rated_by_people)},
             "sign_off": top.sign_off or None,
-            "judged_by": [found.hiding.text(name) for name in report.figures.members],
-            "judged_by_people": report.figures.by_people,
+            "judged_by": [report.hiding.text(name) for name in summary.members],
+            "judged_by_people": summary.by_people,
         },
-        "counts": tally_record(report.figures.total.tally),
-        "items": _items(found),
-        "systems": [_system(instrument, one) for one in found.scores],
-        "agreement": found.agreement and _agreement(found.agreement, found.hiding),
-        "baseline": found.baseline and _baseline(found.baseline, found.hiding),
+        "counts": tally_record(summary.total.tally),
+        "items": _items(report),
+        "systems": [_system(instrument, one) for one in report.scores],
+        "agreement": report.agreement and _agreement(report.agreement, report.hiding),
+        "baseline": report.baseline and _baseline(report.baseline, report.hiding),
         "cautions": report.cautions,
     }
 
 
-def _items(found: Digest) -> list[dict[str, Any]]:
-    tally = found.report.figures.total.tally
+def _items(report: Report) -> list[dict[str, Any]]:
+    tally = report.summary.total.tally
     return [
         {
             "id": item.id,
             "title": item.title,
             "category": item.category,
-            "safety": item.id in found.instrument.gate_ids,
+            "safety": item.id in report.instrument.gate_ids,
             "answers": {str(given): number for given, number in sorted(tally.given(item.id).items(), key=str)},
         }
-        for item in found.instrument.items
+        for item in report.instrument.items
     ]
 
 
@@ -201,28 +229,27 @@ def _baseline(baseline: Baseline, hiding: Privacy) -> dict[str, Any]:
     }
 
 
-def _conversation(study: Study, found: Digest, entry: Decided) -> dict[str, Any]:
-    card, about = entry.card, entry.summary
+def _conversation(reported: ReportedConversation) -> dict[str, Any]:
+    card, about, privacy = reported.card, reported.conversation, reported.privacy
     scenario = about.metadata.get("scenario")
     needs_reasons = card is not None and (card.failed or card.open or card.needs_person)
-    against = against_it(study, found.instrument, entry, found.hiding) if needs_reasons else ()
     return {
-        **identity_record(found.hiding.identity(about.identity)),
+        **identity_record(privacy.identity(about.identity)),
         "turns": about.turns,
-        "scenario": None if scenario is None else found.hiding.text(str(scenario)),
+        "scenario": None if scenario is None else privacy.text(str(scenario)),
         "verdict": card and card.verdict.value,
         "passed": bool(card and card.passed),
-        "gate": entry.exit_code,
+        "gate": reported.exit_code,
         "score": card and card.score,
         "lowest": card.range.lowest if card and card.range else None,
         "highest": card.range.highest if card and card.range else None,
         "categories": dict(card.categories) if card else {},
-        "judged_by": [found.hiding.text(name) for name in card.members] if card else [],
-        "objections": [_objection(one) for one in against],
+        "judged_by": [privacy.text(name) for name in card.members] if card else [],
+        "objections": [_issue_record(one) for one in reported.issues] if needs_reasons else [],
     }
 
 
-def _objection(one: Objection) -> dict[str, Any]:
+def _issue_record(one: Issue) -> dict[str, Any]:
     return {
         "item": one.slot.item,
         "turn": one.slot.turn,
@@ -236,54 +263,54 @@ def _objection(one: Objection) -> dict[str, Any]:
     }
 
 
+# JUnit
+
 Kind = Literal["failure", "error", "skipped"]
 
 # XML 1.0 has no way to write these, not even as references.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PIECE = 1 << 16
 
 
 class Case(NamedTuple):
-    """One test case."""
-
     classname: str
     name: str
-    kind: Kind | None
-    """None: it is good."""
+    kind: Kind | None  # None: it is good
     message: str = ""
     type: str = ""
     text: str = ""
 
 
-@contextmanager
-def junit_xml(
-    study: Study, made: Report, *, per: Literal["conversation", "item"] = "conversation"
-) -> Generator[Iterator[str]]:
-    """The pieces of the file. A suite names its counts first, so its cases wait on disk until they are counted."""
-    cases = (case for entry in decided(study, made) for case in _cases(study, made, entry, per=per))
-    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as waiting:
-        counts: Counter[str] = Counter()
-        for case in cases:
-            counts[case.kind or "good"] += 1
-            waiting.write(_case_xml(case))
-        waiting.seek(0)
-        yield _document(made, counts, iter(lambda: waiting.read(_PIECE), ""))
+class JUnitReport(Spool):
+    """A JUnit file. A suite names its counts first, so its cases wait until they are counted."""
+
+    def __init__(self, per: Literal["conversation", "item"] = "conversation") -> None:
+        super().__init__()
+        self._per: Literal["conversation", "item"] = per
+        self._counts = Counter[str]()
+
+    def add(self, reported: ReportedConversation) -> None:
+        for case in _cases(reported, self._per):
+            self._counts[case.kind or "good"] += 1
+            self.write(_case_xml(case))
+
+    def pieces(self, report: Report) -> Iterator[str]:
+        return _document(report, self._counts, self.read())
 
 
-def _document(made: Report, counts: Counter[str], cases: Iterable[str]) -> Iterator[str]:
-    instrument = made.instrument
+def _document(report: Report, counts: Counter[str], cases: Iterable[str]) -> Iterator[str]:
+    instrument = report.instrument
     numbers = f'tests="{counts.total()}" failures="{counts["failure"]}" errors="{counts["error"]}" time="0"'
     skipped = f'skipped="{counts["skipped"]}"'  # Jenkins refuses this on the outer element
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield f"<testsuites name={_attribute(made.title)} {numbers}>\n"
+    yield f"<testsuites name={_attribute(report.title)} {numbers}>\n"
     yield f"  <testsuite name={_attribute(f'{instrument.id} {instrument.version}')} {numbers} {skipped}>\n"
     yield "    <properties>\n"
     properties = {
         "instrument": instrument.id,
         "instrument version": instrument.version,
         "instrument version mark": instrument.hash,
-        "judged by": made.top.judges or "nobody",
-        "checked": made.top.checked.sentence,
+        "judged by": report.top.judges or "nobody",
+        "checked": report.top.checked.sentence,
     }
     for name, value in properties.items():
         yield f"      <property name={_attribute(name)} value={_attribute(value)}/>\n"
@@ -310,60 +337,57 @@ def _possible(text: str) -> str:
     return _IMPOSSIBLE.sub("\ufffd", text)
 
 
-def _cases(study: Study, made: Report, entry: Decided, *, per: Literal["conversation", "item"]) -> Iterator[Case]:
-    against = against_it(study, made.instrument, entry, made.hiding) if _needs_reasons(entry, per) else ()
-    if per == "conversation" or entry.card is None:
-        yield _of_conversation(made, entry, against)
+def _cases(reported: ReportedConversation, per: Literal["conversation", "item"]) -> Iterator[Case]:
+    card = reported.card
+    if per == "conversation" or card is None:
+        yield _of_conversation(reported)
     else:
-        yield from _of_items(made, entry, entry.card, against)
+        yield from _of_items(reported, card)
 
 
-def _needs_reasons(entry: Decided, per: Literal["conversation", "item"]) -> bool:
-    card = entry.card
-    return card is not None and bool(entry.exit_code or (per == "item" and (card.failed or card.open)))
-
-
-def _of_conversation(made: Report, entry: Decided, against: Iterable[Objection]) -> Case:
-    system, name = made.hiding.identity(entry.summary.identity)
-    if entry.card is None:
+def _of_conversation(reported: ReportedConversation) -> Case:
+    system, name = reported.privacy.identity(reported.conversation.identity)
+    card = reported.card
+    if card is None:
         return Case(system, name, "error", "Not judged: there is no answer yet.", "not judged")
-    if entry.exit_code == THROUGH:
+    if reported.exit_code == THROUGH:
         return Case(system, name, None)
-    verdict = verdict_phrase(entry.card).words
-    score = score_with_range(entry.card, made.instrument.scoring.threshold)
-    items = ", ".join(dict.fromkeys(one.slot.item for one in against))
-    message = verdict + (f", score {score}" if entry.card.score is not None else "") + (f": {items}" if items else "")
-    kind: Kind = "failure" if entry.exit_code == STOPPED else "error"
-    return Case(system, name, kind, message, verdict, "\n\n".join(map(objection_text, against)))
+    verdict = verdict_phrase(card).words
+    score = score_with_range(card, reported.instrument.scoring.threshold)
+    items = ", ".join(dict.fromkeys(one.slot.item for one in reported.issues))
+    message = verdict + (f", score {score}" if card.score is not None else "") + (f": {items}" if items else "")
+    kind: Kind = "failure" if reported.exit_code == STOPPED else "error"
+    return Case(system, name, kind, message, verdict, "\n\n".join(map(issue_text, reported.issues)))
 
 
-def _of_items(made: Report, entry: Decided, card: Scorecard, against: Iterable[Objection]) -> Iterator[Case]:
-    instrument = made.instrument
-    by_slot: dict[Slot, list[Objection]] = {}
-    for one in against:
+def _of_items(reported: ReportedConversation, card: Scorecard) -> Iterator[Case]:
+    instrument = reported.instrument
+    by_slot: dict[Slot, list[Issue]] = {}
+    for one in reported.issues if reported.exit_code or card.failed or card.open else ():
         by_slot.setdefault(one.slot, []).append(one)
-    system, name = made.hiding.identity(entry.summary.identity)
+    system, name = reported.privacy.identity(reported.conversation.identity)
     for slot, outcome in card.outcomes.items():
         item = instrument.item(slot.item)
+        meaning = answer(instrument, item, outcome)
         place = item.id if slot.turn is None else f"{item.id}, reply {slot.turn}"
-        title = f"{name}: {place} {item.title}"
         words = answer_phrase(instrument, item, outcome, card.rater).words
-        text = "\n\n".join(map(objection_text, by_slot.get(slot, ())))
+        found = by_slot.get(slot, [])
         kind: Kind | None = None
         if slot in card.failed:
             kind = "failure"
-        elif slot in by_slot or answer(instrument, item, outcome) is Answer.NOT_JUDGED:
+        elif found or meaning is Answer.NOT_JUDGED:
             kind = "error"
-            words = next((one.words for one in by_slot.get(slot, ())), words)
-        elif answer(instrument, item, outcome) is Answer.NA:
+            words = found[0].words if found else words
+        elif meaning is Answer.NA:
             kind = "skipped"
-        yield Case(system, title, kind, words, "safety" if item.id in instrument.gate_ids else "item", text)
+        type = "safety" if item.id in instrument.gate_ids else "item"
+        yield Case(system, f"{name}: {place} {item.title}", kind, words, type, "\n\n".join(map(issue_text, found)))
     for id in card.not_due:
         yield Case(system, f"{name}: {id} {instrument.item(id).title}", "skipped", "not due: the conversation is short")
 
 
-def objection_text(one: Objection) -> str:
-    """An objection with its reason and quotations, over several lines."""
+def issue_text(one: Issue) -> str:
+    """An issue with its reason and quotations, over several lines."""
     by = f" (according to {one.rater})" if one.rater and not one.words.endswith(f"by {one.rater}") else ""
     lines = [f"{one.place} {one.title}: {one.words}{by}"]
     if one.reason:
@@ -372,61 +396,74 @@ def objection_text(one: Objection) -> str:
     return "\n".join(lines)
 
 
+# Inspect
+
 _VALUES = {THROUGH: "C", STOPPED: "I", UNDECIDED: "N"}
 
 
-def inspect_scores(study: Study, made: Report, *, system: str | None = None) -> Iterator[str]:
-    """One line of JSON for each conversation, or for each of one system.
+class InspectScores(Spool):
+    """One line of JSON for each conversation, or for each of one system."""
 
-    Raises:
-        InputError: There is no such system, or two conversations would be scores of the same sample.
-    """
-    seen: dict[tuple[str, int | None], str] = {}
-    for entry in decided(study, made):
-        identity = entry.summary.identity
-        if system is not None and identity.system != system:
-            continue
-        record = _record(study, made, entry)
+    def __init__(self, system: str | None = None) -> None:
+        super().__init__()
+        self._system, self._problem = system, ""
+        self._seen: dict[tuple[str, int | None], str] = {}
+
+    def add(self, reported: ReportedConversation) -> None:
+        identity = reported.conversation.identity
+        if self._problem or (self._system is not None and identity.system != self._system):
+            return
+        record = _inspect_record(reported)
         key = record["id"], record.get("epoch")
-        if key in seen:
-            raise InputError(
-                f"Inspect knows a sample by its id alone, and {key[0]!r} occurs for {seen[key]} and {identity.system}: "
-                "choose one with --inspect-system"
+        if key in self._seen:
+            self._problem = (
+                f"Inspect knows a sample by its id alone, and {key[0]!r} occurs for {self._seen[key]} and "
+                f"{identity.system}: choose one with --inspect-system"
             )
-        seen[key] = identity.system
-        yield json.dumps(record) + "\n"
-    if system is not None and not seen:
-        raise InputError(f"{study.place} holds no conversation of a system {system!r}")
+        self._seen[key] = identity.system
+        self.write(json.dumps(record) + "\n")
+
+    def pieces(self, report: Report) -> Iterator[str]:
+        """The lines.
+
+        Raises:
+            InputError: There is no such system, or two conversations would be scores of the same sample.
+        """
+        if self._system is not None and not self._seen:
+            raise InputError(f"{report.study.place} holds no conversation of a system {self._system!r}")
+        if self._problem:
+            raise InputError(self._problem)
+        for line in self.lines():
+            record = json.loads(line)
+            record["metadata"]["checked"] = report.top.checked.sentence
+            yield json.dumps(record) + "\n"
 
 
-def _record(study: Study, made: Report, entry: Decided) -> dict[str, Any]:
-    about = entry.summary.metadata
-    card = entry.card
-    record: dict[str, Any] = {"id": str(about.get(SAMPLE, entry.summary.identity.id))}
+def _inspect_record(reported: ReportedConversation) -> dict[str, Any]:
+    about, card, privacy = reported.conversation.metadata, reported.card, reported.privacy
+    record: dict[str, Any] = {"id": str(about.get(SAMPLE, reported.conversation.identity.id))}
     if isinstance(about.get(EPOCH), int):
         record["epoch"] = about[EPOCH]
-    against = against_it(study, made.instrument, entry, made.hiding) if entry.exit_code else ()
     words = verdict_phrase(card).words if card else "Not judged"
     return {
         **record,
-        "value": _VALUES[entry.exit_code],
+        "value": _VALUES[reported.exit_code],
         "answer": words,
-        "explanation": "\n\n".join([f"{words}.", *map(objection_text, against)]),
+        "explanation": "\n\n".join([f"{words}.", *(map(issue_text, reported.issues) if reported.exit_code else ())]),
         "metadata": {
-            "instrument": instrument_record(made.instrument),
+            "instrument": instrument_record(reported.instrument),
             "verdict": card.verdict.value if card else None,
             "score": card and card.score,
             "categories": dict(card.categories) if card else {},
-            "judged_by": [made.hiding.text(name) for name in card.members] if card else [],
-            "items": _inspect_items(card_record(card)) if card else {},
-            "checked": made.top.checked.sentence,
+            "judged_by": [privacy.text(name) for name in card.members] if card else [],
+            "items": _inspect_items(card) if card else {},
         },
     }
 
 
-def _inspect_items(record: dict[str, Any]) -> dict[str, Any]:
-    """Each item's value, or what there is instead of one; the reply stands behind a number sign."""
+def _inspect_items(card: Scorecard) -> dict[str, Any]:
+    """Each item's value, or what there is instead of one; the number of the reply comes after a number sign."""
     return {
-        one["item"] if one["turn"] is None else f"{one['item']}#{one['turn']}": one["value"] or one["state"]
-        for one in record["outcomes"]
+        slot.item if slot.turn is None else f"{slot.item}#{slot.turn}": outcome.value or outcome.state.value
+        for slot, outcome in card.outcomes.items()
     }

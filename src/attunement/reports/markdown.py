@@ -13,45 +13,41 @@ from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, opening, table_rows, warnings
 from attunement.reports.comparison_wording import OUTCOMES, Baseline, difference_words, findings
-from attunement.reports.conversation import Objection, Quote
-from attunement.reports.digest import (
+from attunement.reports.conversation import Issue, Quote
+from attunement.reports.gate import WORDS
+from attunement.reports.numbers import pluralize, score_words
+from attunement.reports.privacy import Privacy
+from attunement.reports.sanitize import code, plain, table
+from attunement.reports.study_report import Report, Top
+from attunement.reports.summary import (
     PASSED,
     SCORE,
-    WORDS,
-    Digest,
-    Example,
     Measure,
+    ReportedConversation,
     SystemScores,
     estimate_words,
     measures,
 )
-from attunement.reports.html.figures import status_of
-from attunement.reports.html.page import Top
-from attunement.reports.html.text import Privacy
-from attunement.reports.numbers import pluralize, score_words
-from attunement.reports.sanitize import code, plain, table
-from attunement.reports.wording import VERDICTS, score_with_range
+from attunement.reports.wording import VERDICTS, score_with_range, status_of
 from attunement.statistics.alpha import Alpha
 from attunement.version import __version__
 
-LONGEST = 65_536
-"""What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters."""
+LONGEST = 65_536  # What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters.
 _MOST_NAMES = 10
 _MOST_REGRESSIONS = 50
-_MOST_OBJECTIONS = 3
+_MOST_ISSUES = 3
 _MOST_QUOTES = 2
-_ROOM = 400
-"""Bytes that are kept free for the last lines."""
+_ROOM = 400  # Bytes that are kept free for the last lines
 
 
-def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int = LONGEST) -> str:
+def markdown_summary(report: Report, examples: Sequence[ReportedConversation], *, longest: int = LONGEST) -> str:
     """The summary; `examples` are the conversations that need a look, the most serious first."""
-    open_ = sum(count for status, count in found.report.figures.total.statuses.items() if status.rank < _GOOD)
-    closing = f"*{plain(_made(found))}*"
-    before = _fit([*_gate(found), *_lines(found), *_baseline(found), *_scores(found)], longest - _ROOM)
-    after = _fit([*_agreement(found), *_notes(found)], longest - _ROOM - _size(before))
+    open_ = sum(count for status, count in report.summary.total.statuses.items() if status.rank < _GOOD)
+    closing = f"*{plain(_made(report))}*"
+    before = _fit([*_gate(report), *_lines(report), *_baseline(report), *_scores(report)], longest - _ROOM)
+    after = _fit([*_agreement(report), *_notes(report)], longest - _ROOM - _size(before))
     head = "### Read these first"
-    entries = [_example(found.instrument, found.hiding, example) for example in examples]
+    entries = [_example(example) for example in examples]
     kept: list[str] = []
     for entry in entries:
         if _size([*before, head, *kept, entry, *after]) > longest - _ROOM:
@@ -65,8 +61,7 @@ def markdown_summary(found: Digest, examples: Sequence[Example], *, longest: int
     return "\n\n".join([*written, *after, closing]) + "\n"
 
 
-_GOOD = 7
-"""Statuses from this rank on need no look: no flag, and pass."""
+_GOOD = 7  # Statuses from this rank on need no look: no flag, and pass
 
 
 def _size(parts: Iterable[str]) -> int:
@@ -74,7 +69,6 @@ def _size(parts: Iterable[str]) -> int:
 
 
 def _fit(parts: Sequence[str], longest: int) -> list[str]:
-    """The parts as far as they fit; where some do not, the last one says so."""
     kept: list[str] = []
     for part in parts:
         if _size([*kept, part]) > longest - _ROOM:
@@ -83,13 +77,13 @@ def _fit(parts: Sequence[str], longest: int) -> list[str]:
     return kept
 
 
-def _gate(found: Digest) -> Iterator[str]:
-    gate = found.gate
-    yield f"## {WORDS[gate.exit_code]}"
-    if gate.accepted:
-        yield f"**{plain(gate.accepted)}**"
-    if gate.reasons:
-        yield "\n".join(f"- {plain(reason.text)}{_names(reason.conversations, ' ')}" for reason in gate.reasons)
+def _gate(report: Report) -> Iterator[str]:
+    if gate := report.gate:
+        yield f"## {WORDS[gate.exit_code]}"
+        if gate.accepted:
+            yield f"**{plain(gate.accepted)}**"
+        if gate.reasons:
+            yield "\n".join(f"- {plain(reason.text)}{_names(reason.conversations, ' ')}" for reason in gate.reasons)
 
 
 def _names(names: Sequence[Identity], before: str) -> str:
@@ -100,9 +94,8 @@ def _names(names: Sequence[Identity], before: str) -> str:
     return f"{before}{shown}" + (f" and {more:,} more" if more > 0 else "")
 
 
-def _lines(found: Digest) -> Iterator[str]:
-    """The four lines. Their order is fixed: nothing about verdicts may come before them."""
-    top, instrument = found.report.top, found.instrument
+def _lines(report: Report) -> Iterator[str]:
+    top, instrument = report.top, report.instrument
     yield "\n".join(
         [
             f"1. **What was read.** {pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
@@ -162,17 +155,17 @@ def _meaning(instrument: Instrument) -> str:
     )
 
 
-def _baseline(found: Digest) -> Iterator[str]:
-    if found.baseline is None:
+def _baseline(report: Report) -> Iterator[str]:
+    if report.baseline is None:
         return
-    baseline = found.baseline
+    baseline = report.baseline
     yield "### Compared with the baseline"
     yield f"**{OUTCOMES[baseline.decision.exit_code].words}**"
     reasons = [
         f"- {plain(reason.text)}{_names(reason.conversations, ' ')}"
         for reason in baseline.decision.reasons
     ]  # fmt: skip
-    reasons += [f"- {plain(found.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
+    reasons += [f"- {plain(report.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
     yield "\n".join(reasons)
     yield from _regressions(baseline)
 
@@ -196,11 +189,11 @@ def _regressions(baseline: Baseline) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _scores(found: Digest) -> Iterator[str]:
-    if not found.report.top.verdict:
+def _scores(report: Report) -> Iterator[str]:
+    if not report.top.verdict:
         return
-    yield f"### Scores, according to {code(found.report.top.judges, 200)}"
-    yield scores_table(found.instrument, found.scores)
+    yield f"### Scores, according to {code(report.top.judges, 200)}"
+    yield scores_table(report.instrument, report.scores)
 
 
 def scores_table(instrument: Instrument, systems: Sequence[SystemScores]) -> str:
@@ -229,15 +222,15 @@ def _cell(measure: Measure, one: SystemScores) -> str:
     return plain(estimate_words(measure, one.estimates.get(measure.id)))
 
 
-def _agreement(found: Digest) -> Iterator[str]:
-    agreement = found.agreement
+def _agreement(report: Report) -> Iterator[str]:
+    agreement = report.agreement
     if agreement is None or not any(entry.units for entry in agreement.items):
         return
     yield "### How far people and judges agree"
-    yield " ".join(plain(found.hiding.text(said), 1000) for said in (*opening(agreement), *warnings(agreement)))
+    yield " ".join(plain(report.hiding.text(said), 1000) for said in (*opening(agreement), *warnings(agreement)))
     shown = (0, 3, 4, 6)  # four columns are what a phone can hold
     rows = [
-        [plain(f"{'– ' * row.below}{found.hiding.text(row.name)}", 80),
+        [plain(f"{'– ' * row.below}{report.hiding.text(row.name)}", 80),
          *(plain("; ".join(cell)) for cell in (row.people, row.judge)), plain(row.verdict.words)]
         for row in table_rows(agreement)
         if row.people[:1] != ("–",) or row.judge[:1] not in {(), ("–",)}
@@ -253,30 +246,29 @@ def _has_figures(entry: ItemAgreement) -> bool:
     return isinstance(entry.people.alpha, Alpha) or any(isinstance(found, PairwiseKappa) for found in judges)
 
 
-def _notes(found: Digest) -> Iterator[str]:
-    notes = [*found.gate.notes, *found.report.cautions]
+def _notes(report: Report) -> Iterator[str]:
+    notes = [*(report.gate.notes if report.gate else ()), *report.cautions]
     if notes:
         yield "### How far this goes"
         yield "\n".join(f"- {plain(note, 1000)}" for note in notes)
 
 
-def _example(instrument: Instrument, hiding: Privacy, example: Example) -> str:
-    entry = example.decided
-    score = ""
-    if entry.card and entry.card.score is not None:
-        score = f", score {score_with_range(entry.card, instrument.scoring.threshold)}"
-    name = code(str(hiding.identity(entry.summary.identity)))
-    head = f"- **{status_of(entry.card).word}** {name}{plain(score)}"
-    failed = [one for one in example.objections if one.failed or one.rater == ""]
-    lines = [_objection(one) for one in failed[:_MOST_OBJECTIONS]]
-    if rest := failed[_MOST_OBJECTIONS:]:
+def _example(example: ReportedConversation) -> str:
+    card, score = example.card, ""
+    if card and card.score is not None:
+        score = f", score {score_with_range(card, example.instrument.scoring.threshold)}"
+    name = code(str(example.privacy.identity(example.conversation.identity)))
+    head = f"- **{status_of(card).word}** {name}{plain(score)}"
+    failed = [one for one in example.issues if one.failed or one.rater == ""]
+    lines = [_issue(one) for one in failed[:_MOST_ISSUES]]
+    if rest := failed[_MOST_ISSUES:]:
         lines.append(f"and not met: {', '.join(one.place for one in rest)}")
-    if open_ := [one for one in example.objections if one not in failed]:
+    if open_ := [one for one in example.issues if one not in failed]:
         lines.append(f"{', '.join(one.place for one in open_)}: {plain(open_[0].words)}")
     return "\n".join([head, *(f"    - {line}" for line in lines)])
 
 
-def _objection(one: Objection) -> str:
+def _issue(one: Issue) -> str:
     said = f"{plain(f'{one.place} {one.title}')}: {plain(one.words)}"
     # A reason holds its quotations; what remains to be said is which of them do not stand where it says.
     quotes = [f"“{plain(quote.text, 160)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
@@ -284,13 +276,13 @@ def _objection(one: Objection) -> str:
     return f"{said}{reason}" + (f" Quoted: {'; '.join(quotes[:_MOST_QUOTES])}" if quotes else "")
 
 
-def _adds(one: Objection, quote: Quote) -> bool:
+def _adds(one: Issue, quote: Quote) -> bool:
     return quote.text not in one.reason or not quote.standing.startswith("found")
 
 
-def _made(found: Digest) -> str:
-    hiding = f" {said}" if (said := _hidden(found.hiding)) else ""
-    return f"Attunement {__version__}, {found.report.title}, {found.report.made}.{hiding}"
+def _made(report: Report) -> str:
+    hiding = f" {said}" if (said := _hidden(report.hiding)) else ""
+    return f"Attunement {__version__}, {report.title}, {report.made}.{hiding}"
 
 
 def _hidden(hiding: Privacy) -> str:

@@ -1,15 +1,11 @@
 """The scorecards of a study by rater, the counts, and cautions about the judges.
 
-One pass over the study counts everything; of the rows only the most serious ones are kept, so that a large study
-costs little memory.
-
-`unsafe` and `safety not judged` are counted apart, a conversation that nobody rated is counted as such, and what
-a person must confirm never counts as good.
+One pass over the study counts everything; of the scorecards only the most serious ones are kept, so that a large study
+costs little memory. `unsafe` and `safety not judged` are counted apart, a conversation that nobody rated is counted as
+such, and what a person must confirm never counts as good.
 
 A judge of the same model family as the system it judges favours it; a hosted model without a date in its name may be
 another one next month; a judge that does not keep to what it was asked may not keep to the criterion either.
-
-Each is found in the study, or there is one sentence that names those that are there.
 """
 
 from collections import Counter
@@ -29,19 +25,12 @@ from attunement.judges.base import hosted_at
 from attunement.ratings import Mark, RaterKind, State
 from attunement.reports.rule_check import RuleCheck
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import Answer, answer
-from attunement.scoring import PANEL, Flips, Scorecard, Verdict, flips
-from attunement.store import (
-    Rater,
-    ScoredConversation,
-    StoredConversation,
-    Study,
-    chosen_instrument,
-    scored_conversations,
-)
+from attunement.reports.wording import SEVERITY, Answer, answer
+from attunement.scoring import PANEL, Cards, Flips, Scorecard, Verdict, flips
+from attunement.store import Rater, StoredConversation, Study, chosen_instrument, scored_conversations
 
-UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
-UNJUDGED = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED})
+UNSAFE_VERDICTS = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
+UNJUDGED_VERDICTS = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED})
 
 
 @dataclass
@@ -49,29 +38,24 @@ class Tally:
     """Counts over conversations; each is added with its scorecard, or with None where nobody rated it."""
 
     conversations: int = 0
-    absent: int = 0
-    """Conversations without any rating."""
+    absent: int = 0  # Conversations without any rating
     verdicts: Counter[Verdict] = field(default_factory=Counter[Verdict])
-    passed: int = 0
-    """PASS, and nothing for a person to confirm."""
+    passed: int = 0  # PASS, and nothing for a person to confirm
     needs_person: int = 0
-    safety_judged: int = 0
-    """Conversations whose safety items all have an answer."""
+    safety_judged: int = 0  # Conversations whose safety items all have an answer
+    # By item: how often each answer was given
     answers: dict[str, Counter[Answer | int]] = field(default_factory=dict[str, Counter[Answer | int]])
-    """By item: how often each answer was given."""
 
     @property
     def unsafe(self) -> int:
-        """Conversations that are unsafe or flagged."""
-        return sum(self.verdicts[verdict] for verdict in UNSAFE)
+        return sum(self.verdicts[verdict] for verdict in UNSAFE_VERDICTS)
 
     @property
     def safety_not_judged(self) -> int:
         """Rated conversations without an answer on safety."""
-        return sum(self.verdicts[verdict] for verdict in UNJUDGED)
+        return sum(self.verdicts[verdict] for verdict in UNJUDGED_VERDICTS)
 
     def given(self, item: str) -> Counter[Answer | int]:
-        """How often each answer was given to this item."""
         return self.answers.get(item, Counter())
 
     def add(self, instrument: Instrument, card: Scorecard | None, *, answers: bool = True) -> None:
@@ -101,8 +85,8 @@ def safety_judged(instrument: Instrument, card: Scorecard) -> bool:
     return some and all(safety) and not card.needs_person
 
 
+# Systems that are compared with a judge's name; nobody judges more, and a file without system names may seem to
 _MOST_SYSTEMS = 1000
-"""Systems that are compared with a judge's name; nobody judges more, and a file without system names may seem to."""
 
 
 def about_judge(name: str, address: str | None, systems: Iterable[str]) -> Iterator[str]:
@@ -121,7 +105,6 @@ def about_judge(name: str, address: str | None, systems: Iterable[str]) -> Itera
 
 
 def about_raters(study: Study, raters: Iterable[Rater], systems: Iterable[str]) -> Iterator[str]:
-    """Sentences about the judges of a study."""
     systems = list(systems)
     long = study.mark_counts(Mark.LONG_REASONING)
     for rater in raters:
@@ -133,58 +116,89 @@ def about_raters(study: Study, raters: Iterable[Rater], systems: Iterable[str]) 
             yield f"Notice: {rater.name} wrote longer reasoning than asked for in {count:,} of {total:,} answers."
 
 
-SEVERITY = (
-    Verdict.UNSAFE,
-    Verdict.FLAGGED,
-    Verdict.SAFETY_MISSING,
-    Verdict.SAFETY_NOT_JUDGED,
-    Verdict.FAIL,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_JUDGED,
-    Verdict.NO_FLAG,
-    Verdict.PASS,
-)
-"""The order in which conversations are listed: what needs attention first."""
-
-
-class Who(NamedTuple):
-    """Whose scorecards a sheet holds."""
-
+class RaterRef(NamedTuple):
     rater: str
-    repeat: int | None
-    """None for the panel."""
+    repeat: int | None  # None for the panel
     kind: RaterKind = RaterKind.MODEL
 
 
 @dataclass
-class Sheet:
-    """The scorecards of one rater, one repeat of theirs, or the panel."""
+class Repeats:
+    """How often the same question got different answers."""
 
-    who: Who
-    members: tuple[str, ...] = ()
-    tally: Tally = field(default_factory=Tally)
-    systems: dict[str, Tally] = field(default_factory=dict[str, Tally])
-    cards: list[Scorecard] = field(default_factory=list[Scorecard])
-    """The most serious ones first."""
-    left_out: int = 0
-    """Cards that were asked for but are beyond the limit."""
-    absent: list[Identity] = field(default_factory=list[Identity])
-    """The conversations that this rater did not rate."""
+    again: dict[str, dict[str, Flips]] = field(default_factory=dict[str, dict[str, Flips]])  # by rater, by item
+    between: dict[str, Flips] = field(default_factory=dict[str, Flips])  # by item: from several judges
+
+    def add(self, cards: Cards) -> None:
+        """Count the questions about one conversation that got several answers."""
+        judges: list[Scorecard] = []
+        for rater, group in groupby(cards.all, key=lambda card: card.rater):
+            own = list(group)
+            if len(own) > 1:
+                _add_flips(self.again.setdefault(rater, {}), own)
+            if own[0].kind is RaterKind.MODEL:
+                judges.append(own[0])
+        if len(judges) > 1:
+            _add_flips(self.between, judges)
+
+
+def _add_flips(total: dict[str, Flips], cards: Sequence[Scorecard]) -> None:
+    for item, found in flips([cards]).items():
+        before = total.get(item, Flips(0, 0))
+        total[item] = Flips(before.differing + found.differing, before.compared + found.compared)
+
+
+class RaterScores:
+    """The scorecards of one rater, one repeat of theirs, or the panel.
+
+    With a limit only the most serious cards are kept; `verdicts` chooses among them. The counts are over all.
+    """
+
+    def __init__(self, who: RaterRef, instrument: Instrument, verdicts: Collection[Verdict], limit: int | None) -> None:
+        self.who, self._instrument, self._verdicts, self._limit = who, instrument, verdicts, limit
+        self.members: tuple[str, ...] = ()
+        self.tally = Tally()
+        self.systems: dict[str, Tally] = {}
+        self.cards: list[Scorecard] = []
+        self.left_out = 0  # cards that were asked for but are beyond the limit
+        self.absent: list[Identity] = []  # the conversations that this rater did not rate
+
+    def add(self, conversation: Identity, card: Scorecard | None) -> None:
+        self.tally.add(self._instrument, card)
+        self.systems.setdefault(conversation.system, Tally()).add(self._instrument, card, answers=False)
+        if card is None:
+            self.absent.append(conversation)
+            return
+        self.members = tuple(dict.fromkeys((*self.members, *card.members)))
+        if self._verdicts and card.verdict not in self._verdicts:
+            return
+        self.cards.append(card)
+        if self._limit is not None and len(self.cards) > self._limit + _SPARE:
+            self.sort()
+
+    def sort(self) -> None:
+        """Put the most serious cards first and drop those beyond the limit."""
+        self.cards.sort(key=_seriousness)
+        if self._limit is not None:
+            self.left_out += len(self.cards[self._limit :])
+            del self.cards[self._limit :]
+        self.absent.sort()
+
+
+_SPARE = 500  # cards beyond the limit that are held before the least serious ones are dropped, so that sorting is rare
+
+
+def _seriousness(card: Scorecard) -> tuple[int, bool, float, Identity]:
+    score = card.score if card.score is not None else 0.0
+    return SEVERITY.index(card.verdict), not card.needs_person, score, card.conversation
 
 
 class Overview(NamedTuple):
-    """All sheets of a study under one instrument."""
-
     instrument: Instrument
     conversations: int
-    sheets: list[Sheet]
-    """The panel, then the judges, then people."""
-    again: dict[str, dict[str, Flips]]
-    """By rater and item: how often a repeat gave another answer."""
-    between: dict[str, Flips]
-    """By item: how often judges gave different answers."""
-    cautions: list[str]
-    """What a reader should know about the judges."""
+    raters: list[RaterScores]  # the panel, then the judges, then people
+    repeats: Repeats
+    cautions: list[str]  # what a reader should know about the judges
     rule_check: RuleCheck
 
 
@@ -199,120 +213,45 @@ def overview(
 ) -> Overview:
     """Every scorecard of the study, or of one rater, or only those of the panel.
 
-    Where one judge rated a conversation alone, its card stands for the panel. `verdicts` and `limit` choose among the
-    rows; the counts are over all conversations.
+    Where one judge rated a conversation alone, its card counts as the panel's. `verdicts` and `limit` choose among the
+    cards; the counts are over all conversations.
     """
-    kinds = {known.name: known.kind for known in study.raters()}
-    books: dict[Who, _Book] = {}
-    again: dict[str, dict[str, Flips]] = {}
-    between: dict[str, Flips] = {}
+    scores: dict[RaterRef, RaterScores] = {}
+    repeats, rule_check = Repeats(), RuleCheck()
     seen: list[Identity] = []
-    rule_check = RuleCheck()
     for entry in scored_conversations(study, instrument, rater=rater):
-        cards = dict(_cards(entry, kinds, only_panel=only_panel))
-        for who, card in cards.items():
-            if who not in books:
-                books[who] = _Book(instrument, who, verdicts, limit)
-                for earlier in seen:
-                    books[who].add(earlier, None)
-            books[who].add(entry.conversation.identity, card)
-        for who in books.keys() - cards.keys():
-            books[who].add(entry.conversation.identity, None)
-        seen.append(entry.conversation.identity)
-        rule_check.add(entry.conversation.identity, entry.cards)
-        _add_flips(entry, kinds, again, between)
-    joined = [PANEL, *kinds]
-    order = sorted(books, key=lambda who: (who.kind is not RaterKind.MODEL, joined.index(who.rater), who.repeat or 0))
-    raters = [known for known in study.raters() if any(who.rater == known.name for who in books)]
+        identity = entry.conversation.identity
+        cards = dict(_cards(entry.cards, only_panel=only_panel))
+        for who in cards.keys() - scores.keys():
+            scores[who] = RaterScores(who, instrument, verdicts, limit)
+            for earlier in seen:
+                scores[who].add(earlier, None)
+        for who, found in scores.items():
+            found.add(identity, cards.get(who))
+        seen.append(identity)
+        rule_check.add(identity, entry.cards)
+        repeats.add(entry.cards)
+    for found in scores.values():
+        found.sort()
+    known = study.raters()
+    joined = [PANEL, *(one.name for one in known)]
+    order = sorted(scores, key=lambda who: (who.kind is not RaterKind.MODEL, joined.index(who.rater), who.repeat or 0))
+    raters = [one for one in known if any(who.rater == one.name for who in scores)]
     cautions = list(about_raters(study, raters, dict.fromkeys(identity.system for identity in seen)))
-    return Overview(instrument, len(seen), [books[who].sheet() for who in order], again, between, cautions, rule_check)
+    return Overview(instrument, len(seen), [scores[who] for who in order], repeats, cautions, rule_check)
 
 
-def _cards(
-    entry: ScoredConversation, kinds: dict[str, RaterKind], *, only_panel: bool
-) -> Iterator[tuple[Who, Scorecard]]:
-    if entry.cards.panel:
-        yield Who(PANEL, None, entry.cards.panel.kind), entry.cards.panel
+def _cards(cards: Cards, *, only_panel: bool) -> Iterator[tuple[RaterRef, Scorecard]]:
+    if cards.panel:
+        yield RaterRef(PANEL, None, cards.panel.kind), cards.panel
         if only_panel:
             return
-    for card in entry.cards.deciders[:1] if only_panel else entry.cards.all:
-        yield Who(card.rater, card.repeat, kinds.get(card.rater, RaterKind.MODEL)), card
+    for card in cards.deciders[:1] if only_panel else cards.all:
+        yield RaterRef(card.rater, card.repeat, card.kind), card
 
 
-class _Book:
-    """A sheet in the making. Where there is a limit, it keeps few more cards than will be shown."""
-
-    def __init__(self, instrument: Instrument, who: Who, verdicts: Collection[Verdict], limit: int | None) -> None:
-        self._instrument, self._verdicts, self._limit = instrument, verdicts, limit
-        self._sheet = Sheet(who)
-        self._cards: list[Scorecard] = []
-        self._wanted = 0
-
-    def add(self, conversation: Identity, card: Scorecard | None) -> None:
-        sheet = self._sheet
-        sheet.tally.add(self._instrument, card)
-        sheet.systems.setdefault(conversation.system, Tally()).add(self._instrument, card, answers=False)
-        if card is None:
-            sheet.absent.append(conversation)
-            return
-        sheet.members = tuple(dict.fromkeys((*sheet.members, *card.members)))
-        if self._verdicts and card.verdict not in self._verdicts:
-            return
-        self._wanted += 1
-        self._cards.append(card)
-        if self._limit is not None and len(self._cards) > self._limit + _SPARE:
-            self._cut()
-
-    def _cut(self) -> None:
-        self._cards.sort(key=_seriousness)
-        if self._limit is not None:
-            del self._cards[self._limit :]
-
-    def sheet(self) -> Sheet:
-        self._cut()
-        self._sheet.cards = self._cards
-        self._sheet.absent.sort()
-        self._sheet.left_out = self._wanted - len(self._cards)
-        return self._sheet
-
-
-def _seriousness(card: Scorecard) -> tuple[int, bool, float, Identity]:
-    score = card.score if card.score is not None else 0.0
-    return SEVERITY.index(card.verdict), not card.needs_person, score, card.conversation
-
-
-_SPARE = 500
-"""Cards kept beyond the limit before the least serious ones are dropped, so that sorting is rare."""
-
-
-def _add_flips(
-    entry: ScoredConversation,
-    kinds: dict[str, RaterKind],
-    again: dict[str, dict[str, Flips]],
-    between: dict[str, Flips],
-) -> None:
-    """Count the questions that got several answers: from one rater, and from several judges."""
-    judges: list[Scorecard] = []
-    for rater, group in groupby(entry.cards.all, key=lambda card: card.rater):
-        cards = list(group)
-        if len(cards) > 1:
-            _sum(again.setdefault(rater, {}), cards)
-        if kinds.get(rater) is RaterKind.MODEL:
-            judges.append(cards[0])
-    if len(judges) > 1:
-        _sum(between, judges)
-
-
-def _sum(total: dict[str, Flips], cards: Sequence[Scorecard]) -> None:
-    for item, found in flips([cards]).items():
-        before = total.get(item, Flips(0, 0))
-        total[item] = Flips(before.differing + found.differing, before.compared + found.compared)
-
-
-_MOST = 6
-"""More names than this help nobody."""
-_SEARCHED = 10_000
-"""Conversations whose names are held against a misspelt one."""
+_MOST = 6  # More names than this help nobody
+_SEARCHED = 10_000  # conversations whose names are compared with a misspelt one
 
 
 def instrument_of(study: Study, name: str | None) -> Instrument:

@@ -5,13 +5,12 @@ from typing import Any
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.ratings import Outcome, Rating
-from attunement.reports.overview import Overview, Sheet, Tally
-from attunement.scoring import Flips, Scorecard, Slot, SlotFinding
+from attunement.reports.overview import Overview, RaterScores, Tally
+from attunement.scoring import Flips, Scorecard
 from attunement.statistics.results import Interval, Undefined
 
 
 def instrument_record(instrument: Instrument) -> dict[str, Any]:
-    """Which instrument scored, and how."""
     return {
         "id": instrument.id,
         "version": instrument.version,
@@ -21,7 +20,6 @@ def instrument_record(instrument: Instrument) -> dict[str, Any]:
 
 
 def identity_record(identity: Identity) -> dict[str, str]:
-    """The two names of a conversation."""
     return {"system": identity.system, "id": identity.id}
 
 
@@ -36,7 +34,6 @@ def interval_record(interval: Interval | Undefined) -> dict[str, Any]:
 
 
 def card_record(card: Scorecard) -> dict[str, Any]:
-    """A scorecard with every outcome."""
     return {
         **identity_record(card.conversation),
         "rater": card.rater,
@@ -47,24 +44,22 @@ def card_record(card: Scorecard) -> dict[str, Any]:
         "range": list(card.range) if card.range else None,
         "score_without_contested": card.uncontested,
         "categories": dict(card.categories),
-        "failed": [_slot(slot) for slot in card.failed],
-        "unsafe": [_slot(slot) for slot in card.unsafe],
-        "safety_not_judged": [_slot(slot) for slot in card.unjudged],
-        "open": [_slot(slot) for slot in card.open],
+        "failed": [slot._asdict() for slot in card.failed],
+        "unsafe": [slot._asdict() for slot in card.unsafe],
+        "safety_not_judged": [slot._asdict() for slot in card.unjudged],
+        "open": [slot._asdict() for slot in card.open],
         "not_due": list(card.not_due),
         "needs_person": bool(card.needs_person),
-        "rules": [_spoken(spoken) for spoken in card.findings],
-        "outcomes": [_slot(slot) | outcome_record(outcome) for slot, outcome in card.outcomes.items()],
+        "rules": [{"rated": spoken.slot._asdict(), **spoken.finding._asdict()} for spoken in card.findings],
+        "outcomes": [slot._asdict() | outcome_record(outcome) for slot, outcome in card.outcomes.items()],
     }
 
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:
-    """An outcome in its three parts."""
     return {"state": outcome.state.value, "value": outcome.value, "error": outcome.error and outcome.error.value}
 
 
 def rating_record(rating: Rating) -> dict[str, Any]:
-    """What one rater said about one item, with the evidence."""
     return {
         "turn": rating.turn,
         "item": rating.item,
@@ -94,43 +89,34 @@ def tally_record(tally: Tally) -> dict[str, Any]:
 
 
 def overview_record(shown: Overview) -> dict[str, Any]:
-    """All sheets with their scorecards."""
     return {
         "instrument": instrument_record(shown.instrument),
-        "raters": [_sheet(sheet) for sheet in shown.sheets],
-        "asked_again": {rater: _flips(items) for rater, items in shown.again.items()},
-        "between_judges": _flips(shown.between),
+        "raters": [_rater_record(scores) for scores in shown.raters],
+        "asked_again": {rater: _flips(items) for rater, items in shown.repeats.again.items()},
+        "between_judges": _flips(shown.repeats.between),
         "cautions": shown.cautions,
         "rule_check": shown.rule_check.record(),
     }
 
 
-def _sheet(sheet: Sheet) -> dict[str, Any]:
+def _rater_record(scores: RaterScores) -> dict[str, Any]:
     answers = {
         item: {str(given): number for given, number in sorted(count.items(), key=lambda pair: str(pair[0]))}
-        for item, count in sheet.tally.answers.items()
+        for item, count in scores.tally.answers.items()
     }
     return {
-        "rater": sheet.who.rater,
-        "repeat": sheet.who.repeat,
-        "kind": sheet.who.kind.value,
-        "members": list(sheet.members),
-        "counts": tally_record(sheet.tally),
-        "systems": {system: tally_record(tally) for system, tally in sheet.systems.items()},
+        "rater": scores.who.rater,
+        "repeat": scores.who.repeat,
+        "kind": scores.who.kind.value,
+        "members": list(scores.members),
+        "counts": tally_record(scores.tally),
+        "systems": {system: tally_record(tally) for system, tally in scores.systems.items()},
         "answers": answers,
-        "scorecards": [card_record(card) for card in sheet.cards],
-        "left_out": sheet.left_out,
-        "not_judged": [identity_record(identity) for identity in sheet.absent],
+        "scorecards": [card_record(card) for card in scores.cards],
+        "left_out": scores.left_out,
+        "not_judged": [identity_record(identity) for identity in scores.absent],
     }
 
 
 def _flips(items: dict[str, Flips]) -> dict[str, dict[str, int]]:
     return {item: count._asdict() for item, count in items.items()}
-
-
-def _slot(slot: Slot) -> dict[str, Any]:
-    return slot._asdict()
-
-
-def _spoken(spoken: SlotFinding) -> dict[str, Any]:
-    return {"rated": _slot(spoken.slot), **spoken.finding._asdict()}

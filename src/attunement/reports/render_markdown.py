@@ -20,7 +20,7 @@ from attunement.reports.blocks import (
     chart_table,
     joined,
 )
-from attunement.reports.sanitize import legible, plain
+from attunement.reports.sanitize import for_terminal, plain
 
 _LONGEST = 100_000
 _LINE_START = re.compile(r"^(\d{1,9})([.)])|^([+=-])")
@@ -52,7 +52,7 @@ def _block(block: Block) -> str:
         case Verbatim(text):
             # A fence must be longer than any run of its marks inside.
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 3)
-            return f"{fence}text\n{legible(text)}\n{fence}"
+            return f"{fence}text\n{for_terminal(text)}\n{fence}"
         case Bullets(points):
             return "\n".join(f"- {_inline(_words(point))}" for point in points)
         case LabelRows(rows):

@@ -33,7 +33,7 @@ from attunement.reports.blocks import (
     chart_table,
     words_of,
 )
-from attunement.reports.sanitize import in_a_line, legible
+from attunement.reports.sanitize import for_terminal, in_a_line
 
 # Color belongs to answers; blue is met, because green is for what people rated.
 STYLES = {
@@ -71,7 +71,7 @@ _LONGEST_HEAD = 40
 
 def line(text: str, style: str = "") -> Line:
     """Anybody's text, made harmless. Words that are too long for a line are broken, not cut off."""
-    return Line(legible(text), style=style, overflow="fold")
+    return Line(for_terminal(text), style=style, overflow="fold")
 
 
 def phrase(words: Phrase) -> Line:

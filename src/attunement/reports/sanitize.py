@@ -1,27 +1,22 @@
-"""Show text that others wrote without letting it control a terminal or a Markdown page.
+"""Show text by others without letting it control a terminal or a Markdown page.
 
-Transcripts, reasons and names are untrusted. Their control characters are drawn as signs, and what could turn the
-direction of a line or pass for our own marks is replaced. Every character becomes one character, so that a place in
-the text stays the same place.
-
-Ids, reasons and quotations are untrusted: they may hold HTML, Markdown, formulas, mentions of people and links. Each
-sign that could mean something is escaped or written as an entity, so that a reader sees what was said and nothing else
-happens.
+Transcripts, reasons and names are untrusted: they may hold control characters, HTML, Markdown, formulas, mentions and
+links. Each sign that could mean something is replaced, escaped or written as an entity. On a terminal every character
+becomes one character, so that a place in the text stays the same place.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
-MARKS = "⟦⟧"
-"""What stands around quoted evidence; the same signs inside a text are shown as square brackets."""
+MARKS = "⟦⟧"  # around quoted evidence; the same signs inside a text are shown as square brackets
 
-_WINDOWS_BREAK = re.compile("\r(?=\n)")
-_REPLACED = (
-    {ord("\t"): " ", 0x2028: "\n", 0x2029: "\n"}
+WINDOWS_BREAK = re.compile("\r(?=\n)")
+REPLACED = (
+    {0x2028: "\n", 0x2029: "\n"}
     | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")  # these turn a line around
-    | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates, which no terminal can be sent
-    | dict(zip(map(ord, MARKS), "[]", strict=True))
+    | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # lone surrogates, which cannot be encoded
 )
+_ON_TERMINAL = REPLACED | {ord("\t"): " "} | dict(zip(map(ord, MARKS), "[]", strict=True))
 
 
 def visible(text: str) -> str:
@@ -38,14 +33,14 @@ _CONTROLS = (
 )
 
 
-def legible(text: str) -> str:
-    """`text` as it can be shown, as long as it was."""
-    return visible(_WINDOWS_BREAK.sub(" ", text)).translate(_REPLACED)
+def for_terminal(text: str) -> str:
+    """`text` as a terminal can show it, as long as it was."""
+    return visible(WINDOWS_BREAK.sub(" ", text)).translate(_ON_TERMINAL)
 
 
 def in_a_line(text: str, longest: int = 200) -> str:
     """`text` on one line, shortened where it is longer than `longest`."""
-    line = " ".join(legible(text).split())
+    line = " ".join(for_terminal(text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
@@ -61,11 +56,11 @@ _LINKS = (
     (re.compile(r"://"), "&#58;//"),
     (re.compile(r"(?i)\b(www)\."), r"\1&#46;"),
 )
-_FIGURE = re.compile(r"[\d–−+-]|$")
+_NUMBER = re.compile(r"[\d–−+-]|$")
 
 
 def plain(text: str, longest: int = 400) -> str:
-    """Anybody's text on one line, without a meaning in Markdown, as long as it does not begin a line."""
+    """Text by others on one line, without a meaning in Markdown, as long as it does not begin a line."""
     escaped = in_a_line(text, longest).translate(_SIGNS)
     for link, instead in _LINKS:
         escaped = link.sub(instead, escaped)
@@ -78,13 +73,13 @@ def code(text: str, longest: int = 80) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already; columns of figures stand to the right, but for the first."""
+    """A table of cells that are Markdown already; columns of numbers are aligned right, except the first."""
     body = [list(row) for row in rows]
-    figures = [bool(body) and all(_FIGURE.match(row[place]) for row in body) for place in range(1, len(columns))]
-    lines = [columns, ["---", *("---:" if right else "---" for right in figures)], *body]
+    numbers = [bool(body) and all(_NUMBER.match(row[place]) for row in body) for place in range(1, len(columns))]
+    lines = [columns, ["---", *("---:" if right else "---" for right in numbers)], *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of anybody's texts."""
+    """A table of texts by others."""
     return table([*map(plain, columns)], ([*map(plain, row)] for row in rows))

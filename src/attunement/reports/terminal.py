@@ -23,16 +23,16 @@ from attunement.instruments import Instrument, Item, Scores
 from attunement.reports import wording
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Region, Said, View
-from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, Decision, Kind
+from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED, WORDS, Decision, Kind
 from attunement.reports.numbers import pluralize, score_words, share_words
-from attunement.reports.overview import Overview, Sheet, Tally
+from attunement.reports.overview import Overview, RaterScores, Tally
 from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, bullets, heading, line, phrase, plain_table
 from attunement.reports.rule_check import RuleCheck, fact_lines, pointer_words
-from attunement.reports.sanitize import MARKS, in_a_line, legible
+from attunement.reports.sanitize import MARKS, for_terminal, in_a_line
 from attunement.reports.wording import VERDICTS, Answer
 from attunement.scoring import Flips, Scorecard, Slot, Verdict
 from attunement.signals.facts import facts
-from attunement.signals.measured import in_a_line as figures
+from attunement.signals.measured import in_a_line as measured
 from attunement.signals.pointers import PointerKind, country_of
 
 _MOST_SYSTEMS = 8
@@ -40,8 +40,6 @@ _MOST_NAMES = 5
 
 
 class _Output(Console):
-    """Standard output; whoever prints to it decides what a closed pipe means, where rich would exit with 1."""
-
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
@@ -74,15 +72,15 @@ def draw_overview(
         console.print(line(wording.reworded_words(reworded), STYLES[Tone.OPEN]))
     for note in notes:
         console.print(line(note, STYLES[Tone.OPEN]))
-    if not shown.sheets:
+    if not shown.raters:
         console.print(
             f"\n{pluralize(shown.conversations, 'conversation')}. None of them is judged with this instrument."
         )
     _draw_rule_check(shown.rule_check, console)
     # Where all judges together decide, theirs is the list to read; --rater has those of each.
-    together = shown.sheets[0].who.repeat is None if shown.sheets else False
-    for sheet in shown.sheets:
-        _draw_sheet(shown, sheet, console, brief=together and sheet.who.repeat is not None)
+    together = shown.raters[0].who.repeat is None if shown.raters else False
+    for scores in shown.raters:
+        _draw_rater(shown, scores, console, brief=together and scores.who.repeat is not None)
     _draw_flips(shown, console)
     if shown.cautions:
         console.print()
@@ -102,46 +100,49 @@ def _draw_rule_check(found: RuleCheck, console: Console) -> None:
         console.print(bullets(map(line, found.lines(_MOST_POINTERS))))
 
 
-_MOST_POINTERS = 20
-"""Pointers that are listed on a terminal."""
+_MOST_POINTERS = 20  # Pointers that are listed on a terminal
 
 
-def _draw_sheet(shown: Overview, sheet: Sheet, console: Console, *, brief: bool) -> None:
+def _draw_rater(shown: Overview, scores: RaterScores, console: Console, *, brief: bool) -> None:
     instrument = shown.instrument
     console.print()
-    console.print(heading(_sheet_title(shown, sheet)))
-    console.print(summary(instrument, sheet.tally))
-    if 1 < len(sheet.systems) <= _MOST_SYSTEMS and not brief:
-        for system, tally in sorted(sheet.systems.items()):
+    console.print(heading(_rater_title(shown, scores)))
+    console.print(summary(instrument, scores.tally))
+    if 1 < len(scores.systems) <= _MOST_SYSTEMS and not brief:
+        for system, tally in sorted(scores.systems.items()):
             console.print(Padding(line(f"{system}: ").append_text(summary(instrument, tally)), (0, 0, 0, 2)))
-    if sheet.absent and not brief:
-        console.print(line(f"Not judged are {names(sheet.absent)}.", STYLES[Tone.OPEN]))
+    if scores.absent and not brief:
+        console.print(line(f"Not judged are {names(scores.absent)}.", STYLES[Tone.OPEN]))
     for entry in instrument.gate:
         if entry.fails_at is not None:
-            console.print(_too_low(entry.item, entry.fails_at, sheet.tally))
+            console.print(_too_low(entry.item, entry.fails_at, scores.tally))
     if brief:
         return
     if isinstance(instrument.scale, Scores):
         console.print()
-        console.print(_levels(instrument, instrument.scale, sheet.tally))
-    if sheet.cards:
+        console.print(_levels(instrument, instrument.scale, scores.tally))
+    if scores.cards:
         console.print()
-        console.print(_cards(instrument, sheet, narrow=console.width < _WIDE))
-    if sheet.left_out:
-        console.print(f"{sheet.left_out:,} more; --limit {len(sheet.cards) + sheet.left_out} shows all.", style=QUIET)
-    _draw_needs_person(sheet.cards, console)
-    _draw_not_met(instrument, sheet.tally, console)
+        console.print(_cards(instrument, scores, narrow=console.width < _WIDE))
+    if scores.left_out:
+        console.print(
+            f"{scores.left_out:,} more; --limit {len(scores.cards) + scores.left_out} shows all.", style=QUIET
+        )
+    _draw_needs_person(scores.cards, console)
+    _draw_not_met(instrument, scores.tally, console)
     console.print()
-    for verdict in _meanings(sheet.cards):
+    for verdict in _meanings(scores.cards):
         words = VERDICTS[verdict]
         console.print(Text.assemble((words.words, STYLES[words.tone]), f" – {wording.MEANINGS[verdict]}"), style=QUIET)
 
 
-def _sheet_title(shown: Overview, sheet: Sheet) -> str:
-    who = sheet.who
+def _rater_title(shown: Overview, scores: RaterScores) -> str:
+    who = scores.who
     if who.repeat is None:
-        return wording.together_words(sheet.members, who.kind)
-    return wording.rater_words(who.rater, repeat=who.repeat if who.rater in shown.again else None, kind=who.kind)
+        return wording.together_words(scores.members, who.kind)
+    return wording.rater_words(
+        who.rater, repeat=who.repeat if who.rater in shown.repeats.again else None, kind=who.kind
+    )
 
 
 def _too_low(item: str, fails_at: int, tally: Tally) -> Text:
@@ -185,26 +186,24 @@ def _count(words: str, verdict: Verdict, number: int) -> Text:
     return Text(words, STYLES[VERDICTS[verdict].tone] if number else "")
 
 
-_WIDE = 110
-"""From this width on the system has a column of its own."""
-_NAME, _SYSTEM = 24, 16
-"""The widest that these columns get."""
+_WIDE = 110  # From this width on the system has a column of its own
+_NAME, _SYSTEM = 24, 16  # The widest that these columns get
 
 
-def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
+def _cards(instrument: Instrument, scores: RaterScores, *, narrow: bool) -> Table:
     threshold = instrument.scoring.threshold
-    several = len(sheet.systems) > 1
+    several = len(scores.systems) > 1
     # All columns but one have fixed widths, because rich lets a table with least widths grow beyond the terminal.
     table = plain_table()
-    names = [card.conversation.id for card in sheet.cards]
+    names = [card.conversation.id for card in scores.cards]
     table.add_column("Conversation", overflow="fold", width=_width("Conversation", names, _NAME))
     if several and not narrow:
-        table.add_column("System", overflow="fold", width=_width("System", sheet.systems, _SYSTEM))
+        table.add_column("System", overflow="fold", width=_width("System", scores.systems, _SYSTEM))
     table.add_column("Verdict", width=18)
     if threshold is not None:
         table.add_column("Score", width=22)
     table.add_column("Lowest" if isinstance(instrument.scale, Scores) else "Not met")
-    for card in sheet.cards:
+    for card in scores.cards:
         name, system = line(in_a_line(card.conversation.id)), line(in_a_line(card.conversation.system), QUIET)
         verdict = phrase(wording.verdict_phrase(card))
         if card.needs_person:
@@ -222,11 +221,10 @@ def _cards(instrument: Instrument, sheet: Sheet, *, narrow: bool) -> Table:
 
 
 def _width(title: str, names: Iterable[str], widest: int) -> int:
-    return min(max(cell_len(legible(name)) for name in (title, *names)), widest)
+    return min(max(cell_len(for_terminal(name)) for name in (title, *names)), widest)
 
 
 def _failed(instrument: Instrument, card: Scorecard) -> Text:
-    """What was not met; for scores the lowest safety score with its turn."""
     if not isinstance(instrument.scale, Scores):
         items = dict.fromkeys(slot.item for slot in card.failed)
         return Text(", ").join(line(item, STYLES[_tone(instrument, item)]) for item in items)
@@ -250,7 +248,6 @@ def _tone(instrument: Instrument, item: str) -> Tone:
 
 
 def _levels(instrument: Instrument, scale: Scores, tally: Tally) -> Table:
-    """How often each score was given. Counts, because a mean hides the replies that matter."""
     table = plain_table()
     table.add_column("Replies with a score of")
     for score in scale.answers:
@@ -267,7 +264,6 @@ def _levels(instrument: Instrument, scale: Scores, tally: Tally) -> Table:
 
 
 def _draw_needs_person(cards: Sequence[Scorecard], console: Console) -> None:
-    """Which conversations a person should look at, and at which words."""
     watched = [card for card in cards if card.needs_person]
     if not watched:
         return
@@ -278,7 +274,6 @@ def _draw_needs_person(cards: Sequence[Scorecard], console: Console) -> None:
 
 
 def _draw_not_met(instrument: Instrument, tally: Tally, console: Console) -> None:
-    """Each criterion that was not met somewhere, with its title: the legend of the table and where to begin."""
     rows: list[tuple[int, Item, int]] = []
     for item in instrument.items:
         count = tally.given(item.id)
@@ -306,9 +301,9 @@ def _meanings(cards: Sequence[Scorecard]) -> Iterator[Verdict]:
 
 
 def _draw_flips(shown: Overview, console: Console) -> None:
-    columns = [(f"{rater}, asked again", items) for rater, items in shown.again.items()]
-    if shown.between:
-        columns.append(("all judges", shown.between))
+    columns = [(f"{rater}, asked again", items) for rater, items in shown.repeats.again.items()]
+    if shown.repeats.between:
+        columns.append(("all judges", shown.repeats.between))
     if not columns:
         return
     console.print()
@@ -333,21 +328,21 @@ def _same(count: Flips | None) -> Text:
 
 # The gate
 
-_OUTCOMES = {
-    THROUGH: Phrase("The gate lets this through.", Tone.MET),
-    STOPPED: Phrase("The gate stops this: something failed or is unsafe.", Tone.NOT_MET),
-    UNDECIDED: Phrase("The gate cannot decide: not everything is known.", Tone.OPEN),
-}
-_REASONS = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
+_OUTCOMES = {THROUGH: Tone.MET, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
 
 
 def draw_decision(decision: Decision, instrument: Instrument | None, caveats: Sequence[str], console: Console) -> None:
-    """Print what the gate decides, why, the counts behind it, and what all that does not show."""
     if decision.accepted:
         console.print(line(decision.accepted, "bold"))
-    console.print(phrase(_OUTCOMES[decision.exit_code]))
+    console.print(phrase(Phrase(WORDS[decision.exit_code], _OUTCOMES[decision.exit_code])))
     for reason in decision.reasons:
-        tone = Tone.UNSAFE if reason.kind is Kind.UNSAFE else _REASONS[reason.exit_code]
+        tone = (
+            Tone.UNSAFE
+            if reason.kind is Kind.UNSAFE
+            else _OUTCOMES[reason.exit_code]
+            if reason.exit_code
+            else Tone.NONE
+        )
         said = line(reason.text, STYLES[tone])
         if reason.conversations:
             said.append(f"\n{names(reason.conversations)}", QUIET)
@@ -361,7 +356,6 @@ def draw_decision(decision: Decision, instrument: Instrument | None, caveats: Se
 
 
 def names(conversations: Sequence[Identity]) -> str:
-    """The first few names, and how many there are beyond them."""
     shown = ", ".join(in_a_line(str(identity), 80) for identity in conversations[:_MOST_NAMES])
     more = len(conversations) - _MOST_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
@@ -379,12 +373,10 @@ _HELD = frozenset(
 )
 
 
-_MOST_ITEMS = 4
-"""Items named behind quoted words; more would bury the words."""
+_MOST_ITEMS = 4  # Items named behind quoted words; more would bury the words
 
 
 def draw_view(shown: View, console: Console) -> None:
-    """Print one conversation with its verdicts, its turns and its answers."""
     conversation, instrument = shown.conversation, shown.instrument
     console.print(line(str(conversation.identity), "bold"))
     about = f"{pluralize(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
@@ -439,7 +431,6 @@ def _draw_card(shown: View, card: Scorecard, console: Console) -> None:
 
 
 def _scores(shown: View) -> Table:
-    """Each reply with all its scores, side by side."""
     table = plain_table()
     table.add_column("Turn", justify="right")
     table.add_column("Rater")
@@ -485,8 +476,7 @@ def _draw_turns(shown: View, console: Console) -> None:
 
 
 def marked(message: str, regions: list[Region]) -> Text:
-    """A message with its quoted words marked; the rest is shown as it is."""
-    text, said = Text(overflow="fold"), legible(message)
+    text, said = Text(overflow="fold"), for_terminal(message)
     at = 0
     for region in regions:
         text.append(said[at : region.start])
@@ -525,14 +515,13 @@ def _draw_questions(shown: View, console: Console) -> None:
 
 
 def _draw_pointers(shown: View, console: Console) -> None:
-    """What the rule check points to, and what can be counted."""
     found = [spoken.finding for spoken in shown.cards.pointers if spoken.finding.rule != PointerKind.NOT_ENGLISH]
     if len(found) < len(shown.cards.pointers):
         console.print("\nRule check: not English, not looked at.", style="bold")
     if found:
         console.print("\nThe rule check points to:", style="bold")
         console.print(bullets(line(pointer_words(finding)) for finding in found))
-        console.print(line(figures(), QUIET))
+        console.print(line(measured(), QUIET))
     conversation = shown.conversation
     console.print("\nCounted:", style="bold")
     counts = facts(conversation.turns, country_of(conversation.metadata))
@@ -570,12 +559,11 @@ def _said(shown: View, question: Question, said: Said) -> Iterator[Padding]:
 
 
 def _finding(finding: Finding) -> Text:
-    """A citation and what became of it."""
     text = Text(overflow="fold")
     if finding.quote:
         text.append(f"“{in_a_line(finding.quote)}”: ")
     held = finding.status in _HELD
-    text.append(legible(wording.finding_words(finding)), QUIET if held else STYLES[Tone.NOT_MET])
+    text.append(for_terminal(wording.finding_words(finding)), QUIET if held else STYLES[Tone.NOT_MET])
     if finding.nearest:
         text.append(f" “{in_a_line(finding.nearest)}”")
     return text

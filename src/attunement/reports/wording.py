@@ -4,8 +4,9 @@ Nobody reads a bare YES or NO: an answer is *met*, *not met*, *does not apply* o
 the good behaviour. Not knowing and failing have different words and different tones everywhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Scores
@@ -88,7 +89,6 @@ _KINDS = {RaterKind.PERSON: "person", RaterKind.SIMULATION: "simulated, not a pe
 
 
 def answer(instrument: Instrument, item: Item, outcome: Outcome) -> Answer | int:
-    """What the outcome means: a score, or met, not met, does not apply, not judged."""
     match outcome.state:
         case State.NOT_DUE:
             return Answer.NOT_DUE
@@ -138,24 +138,20 @@ def verdict_phrase(card: Scorecard) -> Phrase:
 
 
 def rule_words(kind: str) -> str:
-    """A rule of the instrument in a few words."""
     return _RULES.get(kind, kind.replace("_", " "))
 
 
 def rule_finding_words(finding: RuleFinding) -> str:
-    """What a rule says about a rating, with the words it rests on."""
     said = f"{CONSISTENCY[finding.consistency]} ({rule_words(finding.rule)}): {' '.join(finding.text.split())}"
     return f"{said} Turn {finding.turn}: “{finding.quote}”" if finding.quote and finding.turn else said
 
 
 def reason_words(finding: RuleFinding) -> str:
-    """Why a person should look, in a few words, and where."""
     where = f", turn {finding.turn} “{finding.quote}”" if finding.quote and finding.turn else ""
     return f"{rule_words(finding.rule)}{where}"
 
 
 def rater_words(rater: str, *, repeat: int | None = None, kind: RaterKind = RaterKind.MODEL) -> str:
-    """Who answered; the first repeat is number 1."""
     words = rater if repeat is None else f"{rater}, repeat {repeat + 1}"
     return f"{words} ({_KINDS[kind]})" if kind in _KINDS else words
 
@@ -168,7 +164,6 @@ def together_words(members: Sequence[str], kind: RaterKind = RaterKind.MODEL) ->
 
 
 def finding_words(finding: Finding) -> str:
-    """What became of a citation, in words, with the turn and who said it."""
     here = f"turn {finding.found_turn}" + (f", {_SPEAKERS[finding.speaker]}" if finding.speaker else "")
     cited = f"turn{'s' if len(finding.turns) > 1 else ''} {_listed(finding.turns)}"
     match finding.status:
@@ -213,5 +208,92 @@ def score_with_range(card: Scorecard, threshold: float | None) -> str:
 
 
 def reworded_words(items: Sequence[str]) -> str:
-    """That these items were never asked in the wording at hand."""
     return f"Never asked in this wording, so not judged: {', '.join(items)}."
+
+
+class Status(NamedTuple):
+    """How a conversation came out, in the short word of pages and lists; a pass that needs a person has its own."""
+
+    word: str
+    tone: str  # the class that draws it
+    rank: int  # in a list what needs attention comes first
+
+
+UNSAFE = Status("unsafe", "unsafe", 0)
+FLAGGED = Status("flagged", "unsafe", 1)
+UNJUDGED = Status("safety not judged", "open", 2)
+FAIL = Status("fail", "notmet", 3)
+INCOMPLETE = Status("incomplete", "open half", 4)
+HELD_BACK = Status("pass, needs a person", "open", 5)
+NOT_JUDGED_STATUS = Status("not judged", "open", 6)
+NO_FLAG = Status("no flag", "na", 7)
+PASS = Status("pass", "met", 8)
+
+STATUSES = (UNSAFE, FLAGGED, UNJUDGED, FAIL, INCOMPLETE, HELD_BACK, NOT_JUDGED_STATUS, NO_FLAG, PASS)
+BY_WORD = {status.word: status for status in STATUSES}
+ALARMING = (UNSAFE, FLAGGED)
+
+STATUS_OF = {
+    Verdict.UNSAFE: UNSAFE,
+    Verdict.FLAGGED: FLAGGED,
+    Verdict.SAFETY_MISSING: UNJUDGED,
+    Verdict.SAFETY_NOT_JUDGED: UNJUDGED,
+    Verdict.FAIL: FAIL,
+    Verdict.INCOMPLETE: INCOMPLETE,
+    Verdict.NOT_JUDGED: NOT_JUDGED_STATUS,
+    Verdict.NO_FLAG: NO_FLAG,
+    Verdict.PASS: PASS,
+}
+SEVERITY = tuple(STATUS_OF)  # the order in which conversations are listed: what needs attention first
+
+
+def status_of(card: Scorecard | None) -> Status:
+    """The status of a conversation with this card, or with none."""
+    if card is None:
+        return NOT_JUDGED_STATUS
+    return HELD_BACK if card.verdict is Verdict.PASS and not card.passed else STATUS_OF[card.verdict]
+
+
+def answered(card: Scorecard) -> bool:
+    """Whether at least one question got an answer."""
+    return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
+
+
+def possible_answers(instrument: Instrument) -> tuple[Answer | int, ...]:
+    """Every answer that an item of this instrument can have, in the order in which people read them."""
+    others = (Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE)
+    if isinstance(instrument.scale, Scores):
+        return (*range(instrument.scale.lowest, instrument.scale.highest + 1), *others)
+    return (Answer.MET, Answer.NOT_MET, *others)
+
+
+def mask(possible: tuple[Answer | int, ...], given: Iterable[Answer | int]) -> int:
+    """The answers that were given, as bits in the order of `possible`."""
+    return sum(1 << place for place in {possible.index(one) for one in given})
+
+
+def low_limit(instrument: Instrument) -> int | None:
+    """For scores: this one or a lower one is low; the two lowest levels of a scale are."""
+    return instrument.scale.lowest + 1 if isinstance(instrument.scale, Scores) else None
+
+
+def not_met(instrument: Instrument, given: Answer | int) -> bool:
+    """Whether an answer counts against the reply: not met, or a low score."""
+    limit = low_limit(instrument)
+    return given <= limit if isinstance(given, int) and limit is not None else given is Answer.NOT_MET
+
+
+def differ(instrument: Instrument, item: Item, first: Outcome, second: Outcome) -> bool:
+    """Whether two outcomes disagree in a way that a reader should see.
+
+    Scores that are next to each other do not, unless only one of them trips the gate. Where one of the two is no
+    answer, there is nothing to compare.
+    """
+    one, other = answer(instrument, item, first), answer(instrument, item, second)
+    if {one, other} & {Answer.NOT_JUDGED, Answer.NOT_DUE}:
+        return False
+    if isinstance(one, int) and isinstance(other, int):
+        limits = [entry.fails_at for entry in instrument.gate if entry.item == item.id and entry.fails_at is not None]
+        apart = any((one <= limit) != (other <= limit) for limit in limits)
+        return apart or abs(one - other) > 1
+    return one != other

@@ -41,12 +41,13 @@ from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import conversation_page, environment
-from attunement.reports.html.figures import low_limit
 from attunement.reports.html.listing import Filter, Listing, Placed
-from attunement.reports.html.page import GLOSSARY, Report, choices, failing, report, title_of, with_rates
 from attunement.reports.html.sections import NEEDS, analysed
-from attunement.reports.html.text import Privacy, kept_by_key
+from attunement.reports.privacy import Privacy
+from attunement.reports.study_report import Report, build_report, choices, failing, title_of
+from attunement.reports.wording import low_limit
 from attunement.store import Study
+from attunement.store.report_queries import conversations_by_key
 from attunement.store.reviews import reviews
 from attunement.store.scorecards import decided_by_people
 from attunement.styling import LOOK
@@ -206,11 +207,8 @@ class Counting:
 
     def _make(self, count: Count) -> None:
         self.by_people = decided_by_people(self._study, self._instrument)
-        made = report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
-        found = analysed(self._study, self._instrument, self._hiding)
-        top = made.top._replace(checked=found.checked or made.top.checked, sign_off=found.sign_off)
-        made = made._replace(top=top, sections=found.sections, agreement=found.agreement)
-        count.report = with_rates(made, found.rates)
+        made = build_report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
+        count.report = made.with_analyses(analysed(self._study, self._instrument, self._hiding))
 
     def _pace(self) -> None:
         if self._stopped.is_set():
@@ -339,7 +337,7 @@ def conversation(shown: Shown, request: Request) -> Response:
     chosen = chosen_of(request.query_params, shown.instrument)
     place = _number(request.query_params.get("at", ""), 10**9)
     with shown.counting.page():
-        kept = kept_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
+        kept = conversations_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
         if kept is None:
             raise HTTPException(404)
         page = conversation_page(
@@ -374,7 +372,7 @@ def section(shown: Shown, request: Request) -> Response:
 def words(shown: Shown, request: Request) -> Response:
     """What the words of the pages mean."""
     with shown.counting.standing() as standing:
-        return _page(shown, request, standing, "words", glossary=GLOSSARY)
+        return _page(shown, request, standing, "words")
 
 
 def cost(shown: Shown, request: Request) -> Response:

@@ -6,9 +6,10 @@ from typing import Any
 from attunement.conversations import Conversation
 from attunement.evidence import to_json, verify
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
-from attunement.reports.html.text import Privacy
-from attunement.reports.html.writing import ReportOptions, Written, write_report
+from attunement.reports.html.sections import Analysed
+from attunement.reports.html.writing import Written, write_report
 from attunement.reports.overview import instrument_of
+from attunement.reports.privacy import Privacy
 from attunement.store import Study
 from tests.builders import talk
 from tests.reports.html.tree import Element, parse
@@ -64,7 +65,7 @@ def report(
     path: Path, output: str | Path, hiding: Privacy | None = None, instrument: str | None = None, **more: Any
 ) -> Written:
     with Study(path) as study:
-        return write_report(study, instrument_of(study, instrument), output, ReportOptions(hiding or Privacy(), **more))
+        return write_report(study, instrument_of(study, instrument), output, hiding or Privacy(), Analysed(**more))
 
 
 def page(path: Path, hiding: Privacy | None = None, **more: Any) -> Element:

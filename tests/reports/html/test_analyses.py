@@ -9,7 +9,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.html import sections
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Privacy
+from attunement.reports.privacy import Privacy
 from attunement.store import Study
 from attunement.store.samples import NotDrawn, SampledConversation, save_sample
 from tests.reports.html.studies import COACHING, ERROR, fill, mixed, one, page, rated, report
@@ -212,9 +212,9 @@ def test_a_comparison_that_is_too_large_for_a_page_says_so(study, monkeypatch):
 
 def test_agreement_is_kept_for_the_other_forms(study, monkeypatch, tmp_path):
     from attunement.cli import app
-    from attunement.reports import digest
+    from attunement.reports import forms
 
-    monkeypatch.setattr(digest, "study_agreement", lambda *_: pytest.fail("it was computed before"))
+    monkeypatch.setattr(forms, "study_agreement", lambda *_: pytest.fail("it was computed before"))
     done = CliRunner().invoke(
         app, ["report", str(study), "-o", str(tmp_path / "r.html"), "--json", str(tmp_path / "r.json")]
     )

@@ -11,7 +11,7 @@ from attunement.conversations.reader import read
 from attunement.ratings import RaterKind
 from attunement.reports.html import writing
 from attunement.reports.html.sections import analysed
-from attunement.reports.html.text import Privacy
+from attunement.reports.privacy import Privacy
 from attunement.store import Study
 from attunement.store.import_ratings import AbsentPolicy, check_import, save_import
 from tests.browsing import browser, strict_tab

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from attunement.conversations.redaction import Redactor
 from attunement.reports.conversation import Place, view
 from attunement.reports.html.conversation_page import LONG, Cited, conversation_page, segments
-from attunement.reports.html.text import SHOW_ALL, Privacy
+from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
 from attunement.store.reviews import Review, ReviewDecision, adverse_findings

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.reports.html.figures import Moments
+from attunement.reports.summary import Moments
 from attunement.statistics.estimates import mean
 from attunement.statistics.results import Undefined
 

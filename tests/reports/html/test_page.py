@@ -6,7 +6,7 @@ from markupsafe import Markup
 from attunement.conversations import Conversation, Turn
 from attunement.ratings import Consistency, RaterKind, RuleFinding
 from attunement.reports.html.sections import Checked, Figure, Section
-from attunement.reports.html.text import Privacy
+from attunement.reports.privacy import Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
 from tests.reports.html.studies import ALARM, COACHING, ERROR, fill, mixed, one, page, rated

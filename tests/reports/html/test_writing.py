@@ -2,14 +2,17 @@ import base64
 import json
 import re
 import zlib
+from contextlib import closing
 
 import pytest
 
 from attunement.conversations.redaction import Redactor
 from attunement.errors import AttunementError
 from attunement.reports.html import writing
-from attunement.reports.html.text import Privacy
+from attunement.reports.html.listing import Listing
 from attunement.reports.html.writing import Form
+from attunement.reports.privacy import Privacy
+from attunement.reports.study_report import build_report
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
@@ -139,11 +142,11 @@ def test_a_conversation_that_goes_while_the_report_is_written_is_left_out(tmp_pa
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
-    with Study(path) as study:
-        written = writing.write_report(
-            study, instrument_of(study, None), tmp_path / "r.html", seen=lambda _: study.delete(1)
-        )
-    assert written.report.top.conversations == 6
+    with Study(path) as study, closing(Listing()) as listing:
+        made = build_report(study, instrument_of(study, None), listing, Privacy())
+        study.delete(1)
+        writing.write_page(made, tmp_path / "r.html")
+    assert made.top.conversations == 6
     assert len(parse((tmp_path / "r.html").read_text()).find(tag="article")) == 5
 
 

@@ -1,36 +1,23 @@
 """The charts of a report as positions on a page: dots, cells and bars, with the words that say the same.
 
 Lengths across are per cent of the width and lengths down are pixels, so that a chart fits any page and its type never
-shrinks. Systems are told apart by shape, answers by colour. A share of fewer than ten is said as two numbers.
-
-Lengths across are per cent of the width and lengths down are pixels, as in the other charts.
+shrinks. Systems are told apart by shape, answers by colour. A share of fewer than ten is given as two numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
-from attunement.instruments import Instrument, Scores
-from attunement.reports.html.figures import (
-    STEPS,
-    Figures,
-    Moments,
-    Share,
-    SystemFigures,
-    counted_answer,
-    low_limit,
-    not_met,
-)
+from attunement.instruments import Scores
 from attunement.reports.numbers import score_words
-from attunement.reports.wording import Answer
+from attunement.reports.summary import PASSED, SCORE, STEPS, Moments, Share, Summary, SystemCounts
+from attunement.reports.wording import Answer, low_limit
 from attunement.statistics.estimates import proportion
 from attunement.statistics.results import Interval, Undefined
 
-FEW = 10
-"""A share of fewer than this many is not drawn."""
+FEW = 10  # A share of fewer than this many is not drawn
 SHAPES = "abcdefghx"
+# A share above the last of these has the deepest of the seven colours, one of 0 the palest
 _HEAT = (0.0, 0.05, 0.12, 0.22, 0.35, 0.55)
-"""A share above the last of these has the deepest of the seven colours, one of 0 the palest."""
 
 
 class System(NamedTuple):
@@ -41,8 +28,6 @@ class System(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """How often an item was not met by one system."""
-
     words: str
     title: str
     step: int
@@ -50,16 +35,12 @@ class Cell(NamedTuple):
 
 
 class HeatRow(NamedTuple):
-    """An item and its cells, one for each system."""
-
     id: str
     title: str
     cells: list[Cell]
 
 
 class HeatGroup(NamedTuple):
-    """The items of a category."""
-
     title: str
     rows: list[HeatRow]
 
@@ -74,13 +55,10 @@ class Dot(NamedTuple):
     high: float | None
     words: str
     range: str
-    person: bool = False
-    """Whether it rests on people's ratings, and is green."""
+    person: bool = False  # Whether it rests on people's ratings, and is green
 
 
 class ChartRow(NamedTuple):
-    """One line of an interval chart."""
-
     label: str
     dots: list[Dot]
     whole: bool = False
@@ -98,8 +76,6 @@ class IntervalChart(NamedTuple):
 
 
 class LevelRow(NamedTuple):
-    """How often a system got each level of a safety item."""
-
     system: System
     counts: list[int]
     open: int
@@ -127,46 +103,35 @@ def percent(part: int, whole: int) -> str:
     return "over 99 %" if part < whole and rounded == 100 else f"{rounded} %"
 
 
-def systems_of(figures: Figures) -> list[System]:
+def systems_of(summary: Summary) -> list[System]:
     """The systems that have conversations, with their shapes."""
-    named = [name for name, counted in figures.systems.items() if counted.tally.conversations]
+    named = [name for name, counts in summary.systems.items() if counts.tally.conversations]
     return [System(name, SHAPES[min(number, len(SHAPES) - 1)]) for number, name in enumerate(named)]
 
 
 # Heat map
 
 
-def heat_map(figures: Figures, systems: Sequence[System]) -> list[HeatGroup]:
+def heat_map(summary: Summary, systems: Sequence[System]) -> list[HeatGroup]:
     """Every item by system, safety first."""
-    instrument = figures.instrument
+    instrument = summary.instrument
     groups: dict[str, list[HeatRow]] = {}
     for item in sorted(instrument.items, key=lambda item: item.id not in instrument.gate_ids):
         gate = item.id in instrument.gate_ids
         title = "Safety (gate)" if gate else instrument.categories.get(item.category or "", item.category or "")
-        cells = [_cell(instrument, figures.systems[system.name], item.id) for system in systems]
+        cells = [_cell(summary.systems[system.name].item_share(instrument, item.id)) for system in systems]
         groups.setdefault(title, []).append(HeatRow(item.id, item.title, cells))
     return [HeatGroup(title, rows) for title, rows in groups.items()]
 
 
-def item_share(instrument: Instrument, counted: SystemFigures, item: str) -> Share:
-    """Of the answers that say that the item applied and was judged, how many count against the replies."""
-    given = counted.tally.given(item).items()
-    whole = sum(number for answer, number in given if counted_answer(answer))
-    return Share(sum(number for answer, number in given if not_met(instrument, answer)), whole)
-
-
-def _cell(instrument: Instrument, counted: SystemFigures, item: str) -> Cell:
-    share = item_share(instrument, counted, item)
+def _cell(share: Share) -> Cell:
     if share.whole < FEW:
         return Cell(f"{share.part} of {share.whole}" if share.whole else "–", "too few for a share", 0, None)
     value = share.part / share.whole
-    words = percent(share.part, share.whole)
-    return Cell(words, f"{share.part:,} of {share.whole:,}", sum(value > edge for edge in _HEAT), value)
+    return Cell(percent(*share), f"{share.part:,} of {share.whole:,}", sum(value > edge for edge in _HEAT), value)
 
 
 # Intervals
-
-_Found = Callable[[SystemFigures], Moments | None]
 
 
 class Rate(NamedTuple):
@@ -176,40 +141,48 @@ class Rate(NamedTuple):
     interval: Interval | None
 
 
+def line_of(number: int) -> int:
+    """How far down the dot of the system with this number is."""
+    return 20 + 20 * number
+
+
 def pass_rates(
-    figures: Figures, systems: Sequence[System], corrected: Mapping[str, Rate] | None = None
+    summary: Summary, systems: Sequence[System], corrected: Mapping[str, Rate] | None = None
 ) -> IntervalChart | None:
     """The share that passed, and for each category the share that reached the threshold in it.
 
-    Below the first line stands the same share as people's ratings correct it, where `corrected` has it by system.
+    Below the first line is the same share as people's ratings correct it, where `corrected` has it by system.
     """
-    instrument, threshold = figures.instrument, figures.instrument.scoring.threshold
-    if threshold is None or not figures.total.passed.whole:
+    instrument, threshold = summary.instrument, summary.instrument.scoring.threshold
+    if threshold is None or not summary.total.judged:
         return None
-    rows = [ChartRow("Passed", [_share(s, n, figures.systems[s.name].passed) for n, s in enumerate(systems)], True)]
+
+    def dots(id: str) -> list[Dot]:
+        return [_share(system, n, summary.systems[system.name].share(id)) for n, system in enumerate(systems)]
+
+    rows = [ChartRow("Passed", dots(PASSED), True)]
     if corrected:
-        dots = [_corrected(system, number, corrected.get(system.name)) for number, system in enumerate(systems)]
-        rows.append(ChartRow("Corrected with people's ratings", dots))
-    for category in instrument.scoring.weights:
-        shares = [figures.systems[system.name].category_passed.get(category, Share()) for system in systems]
-        dots = [_share(system, number, shares[number]) for number, system in enumerate(systems)]
-        rows.append(ChartRow(instrument.categories.get(category, category), dots))
+        dots_of_people = [_corrected(system, n, corrected.get(system.name)) for n, system in enumerate(systems)]
+        rows.append(ChartRow("Corrected with people's ratings", dots_of_people))
+    rows += [
+        ChartRow(instrument.categories.get(category, category), dots(f"reached_category_{category}"))
+        for category in instrument.scoring.weights
+    ]
     note = (
         f"Of the conversations that were judged. A category counts as passed from {score_words(threshold)}. "
         f"Where two lines overlap widely, do not rank the systems.{' Green rests on people.' if corrected else ''}"
     )
-    ticks = [(share, f"{share}" + (" %" if share == 100 else "")) for share in range(0, 101, 25)]
-    return IntervalChart("pass-rates", "Pass rates with 95 % intervals", note, rows, [*ticks], list(systems))
+    ticks = [(float(share), f"{share}" + (" %" if share == 100 else "")) for share in range(0, 101, 25)]
+    return IntervalChart("pass-rates", "Pass rates with 95 % intervals", note, rows, ticks, list(systems))
 
 
 def _share(system: System, number: int, share: Share) -> Dot:
-    found = proportion(share.part, share.whole)
+    found = proportion(*share)
     if isinstance(found, Undefined) or share.whole < FEW:
         words = f"{share.part} of {share.whole}" if share.whole else "–"
         return Dot(system, line_of(number), None, None, None, words, "")
     low, high = 100 * found.interval.low, 100 * found.interval.high
-    words = percent(share.part, share.whole)
-    return Dot(system, line_of(number), 100 * found.value, low, high, words, f"{low:.0f} to {high:.0f}")
+    return Dot(system, line_of(number), 100 * found.value, low, high, percent(*share), f"{low:.0f} to {high:.0f}")
 
 
 def _corrected(system: System, number: int, rate: Rate | None) -> Dot:
@@ -227,19 +200,14 @@ def _within(share: float) -> float:
     return 100 * min(max(share, 0.0), 1.0)
 
 
-def line_of(number: int) -> int:
-    """How far down the dot of the system with this number stands."""
-    return 20 + 20 * number
-
-
-def item_means(figures: Figures, systems: Sequence[System]) -> IntervalChart | None:
+def item_means(summary: Summary, systems: Sequence[System]) -> IntervalChart | None:
     """The mean of each score, without those about safety, which are counted by level."""
-    instrument = figures.instrument
-    if not isinstance(instrument.scale, Scores) or not figures.total.item_means:
+    instrument = summary.instrument
+    if not isinstance(instrument.scale, Scores) or not _has_item_values(summary):
         return None
     lowest, highest = instrument.scale.lowest, instrument.scale.highest
     rows = [
-        ChartRow(item.title, _means(figures, systems, partial(_of_item, item.id), lowest, highest))
+        ChartRow(item.title, _means(summary, systems, _value_of(item.id), lowest, highest))
         for item in instrument.items
         if item.id not in instrument.gate_ids
     ]
@@ -248,10 +216,14 @@ def item_means(figures: Figures, systems: Sequence[System]) -> IntervalChart | N
     return IntervalChart("means", "Mean scores with 95 % intervals", note, rows, ticks, list(systems))
 
 
-def by_length(figures: Figures, systems: Sequence[System]) -> IntervalChart | None:
+def _has_item_values(summary: Summary) -> bool:
+    return any(item.id in summary.total.values for item in summary.instrument.items)
+
+
+def by_length(summary: Summary, systems: Sequence[System]) -> IntervalChart | None:
     """The mean score of short and long conversations, or of short and long replies."""
-    instrument = figures.instrument
-    bins = sorted(figures.total.lengths)
+    instrument = summary.instrument
+    bins = sorted(summary.total.lengths)
     if len(bins) < 2:
         return None
     scores = instrument.scale if isinstance(instrument.scale, Scores) and not instrument.scoring.weights else None
@@ -260,7 +232,7 @@ def by_length(figures: Figures, systems: Sequence[System]) -> IntervalChart | No
     rows = [
         ChartRow(
             f"{2**number} to {2 ** (number + 1) - 1} {unit}" if number else f"1 {unit.removesuffix('s')}",
-            _means(figures, systems, partial(_of_length, number), lowest, highest),
+            _means(summary, systems, _value_at_length(number), lowest, highest),
         )
         for number in range(bins[0], bins[-1] + 1)
     ]
@@ -271,17 +243,20 @@ def by_length(figures: Figures, systems: Sequence[System]) -> IntervalChart | No
     return IntervalChart("by-length", "Score against length", note, rows, ticks, list(systems))
 
 
-def _of_item(item: str, counted: SystemFigures) -> Moments | None:
-    return counted.item_means.get(item)
+_Values = Callable[[SystemCounts], Moments | None]
 
 
-def _of_length(number: int, counted: SystemFigures) -> Moments | None:
-    return counted.lengths.get(number)
+def _value_of(item: str) -> _Values:
+    return lambda counts: counts.values.get(item)
 
 
-def _means(figures: Figures, systems: Sequence[System], found: _Found, lowest: int, highest: int) -> list[Dot]:
+def _value_at_length(number: int) -> _Values:
+    return lambda counts: counts.lengths.get(number)
+
+
+def _means(summary: Summary, systems: Sequence[System], values: _Values, lowest: int, highest: int) -> list[Dot]:
     return [
-        _mean(system, number, found(figures.systems[system.name]) or Moments(), lowest, highest)
+        _mean(system, number, values(summary.systems[system.name]) or Moments(), lowest, highest)
         for number, system in enumerate(systems)
     ]
 
@@ -290,59 +265,55 @@ def _mean(system: System, number: int, found: Moments, lowest: float, highest: f
     mean, interval = found.mean, found.interval()
     if mean is None:
         return Dot(system, line_of(number), None, None, None, "–", "")
-    width = highest - lowest
-    words = f"{mean:.2f}"
+
+    def place(value: float) -> float:
+        return 100 * (value - lowest) / (highest - lowest)
+
     if not isinstance(interval, Interval):
         few = f"mean of {found.values}" if found.values < FEW else ""
-        return Dot(system, line_of(number), 100 * (mean - lowest) / width, None, None, words, few)
+        return Dot(system, line_of(number), place(mean), None, None, f"{mean:.2f}", few)
     low, high = max(interval.low, lowest), min(interval.high, highest)
-    return Dot(
-        system,
-        line_of(number),
-        100 * (mean - lowest) / width,
-        100 * (low - lowest) / width,
-        100 * (high - lowest) / width,
-        words,
-        f"{low:.2f} to {high:.2f}",
-    )
+    span = f"{low:.2f} to {high:.2f}"
+    return Dot(system, line_of(number), place(mean), place(low), place(high), f"{mean:.2f}", span)
 
 
 # Safety by level
 
 
-def safety_levels(figures: Figures, systems: Sequence[System]) -> list[Levels]:
+def safety_levels(summary: Summary, systems: Sequence[System]) -> list[Levels]:
     """The safety items of an instrument of scores: counts per level and the share of low ones."""
-    instrument = figures.instrument
+    instrument = summary.instrument
     if not isinstance(instrument.scale, Scores):
         return []
     levels = range(instrument.scale.lowest, instrument.scale.highest + 1)
     limits = {entry.item: entry.fails_at for entry in instrument.gate if entry.fails_at is not None}
-    tables: list[Levels] = []
-    for item, limit in limits.items():
-        rows = [_levels(figures, system, item, limit, levels) for system in systems]
-        tables.append(Levels(item, instrument.item(item).title, [str(level) for level in levels], str(limit), rows))
-    return tables
+    return [
+        Levels(
+            item, instrument.item(item).title, [str(level) for level in levels], str(limit),
+            [_levels(system, summary.systems[system.name], item, limit, levels) for system in systems],
+        )
+        for item, limit in limits.items()
+    ]  # fmt: skip
 
 
-def _levels(figures: Figures, system: System, item: str, limit: int, levels: range) -> LevelRow:
-    counted = figures.systems[system.name].tally
-    given = counted.given(item)
-    counts = [given[level] for level in levels]
-    low, whole = sum(given[level] for level in levels if level <= limit), sum(counts)
+def _levels(system: System, counts: SystemCounts, item: str, limit: int, levels: range) -> LevelRow:
+    given = counts.tally.given(item)
+    numbers = [given[level] for level in levels]
+    low, whole = sum(given[level] for level in levels if level <= limit), sum(numbers)
     found = proportion(low, whole)
     interval = ""
     # The interval is exact where each conversation has one reply.
-    if not isinstance(found, Undefined) and FEW <= whole <= counted.conversations:
+    if not isinstance(found, Undefined) and FEW <= whole <= counts.tally.conversations:
         interval = f"{100 * found.interval.low:.0f} to {100 * found.interval.high:.0f}"
-    return LevelRow(system, counts, given[Answer.NOT_JUDGED], percent(low, whole) if whole else "–", interval)
+    return LevelRow(system, numbers, given[Answer.NOT_JUDGED], percent(low, whole) if whole else "–", interval)
 
+
+# Distributions
 
 _BAR_HEIGHT, _BAR_BASE = 45.0, 58.0
 
 
 class Bar(NamedTuple):
-    """One bar of a distribution."""
-
     x: float
     width: float
     y: float
@@ -356,12 +327,9 @@ class Histogram(NamedTuple):
 
     system: System
     bars: list[Bar]
-    label: str
-    """The same in words."""
-    cut: float | None
-    """Where the threshold is."""
-    ticks: list[tuple[float, str, str]]
-    """Place, words, and the class that aligns them."""
+    label: str  # the same in words
+    cut: float | None  # where the threshold is
+    ticks: list[tuple[float, str, str]]  # place, words, and the class that aligns them
     crowded: bool
 
 
@@ -372,74 +340,61 @@ class Distribution(NamedTuple):
     histograms: list[Histogram]
 
 
-def distributions(figures: Figures, systems: Sequence[System]) -> list[Distribution]:
+def distributions(summary: Summary, systems: Sequence[System]) -> list[Distribution]:
     """The distribution of the weighted score and of each category, or of each item that is scored."""
-    instrument = figures.instrument
+    instrument, total = summary.instrument, summary.total
     found: list[Distribution] = []
-    if figures.total.scores:
-        found.append(_of_steps("Score", figures, systems, None))
+    if SCORE in total.steps:
+        titles = {SCORE: "Score"} | {
+            f"category_{id}": instrument.categories.get(id, id) for id in instrument.scoring.weights
+        }
+        for id, title in titles.items():
+            if counts := total.steps.get(id):
+                first = min([*counts, STEPS - 10])
+                histograms = [_steps(summary, system, id, first) for system in systems]
+                found.append(Distribution(title, histograms))
+    if isinstance(instrument.scale, Scores) and _has_item_values(summary):
+        levels = range(instrument.scale.lowest, instrument.scale.highest + 1)
         found += [
-            _of_steps(instrument.categories.get(category, category), figures, systems, category)
-            for category in instrument.scoring.weights
-            if figures.total.category_scores.get(category)
-        ]
-    if isinstance(instrument.scale, Scores) and figures.total.item_means:
-        found += [
-            Distribution(item.title, [_of_levels(figures, system, item.id) for system in systems])
+            Distribution(item.title, [_given_levels(summary, system, item.id, levels) for system in systems])
             for item in instrument.items
         ]
     return found
 
 
-def _of_steps(title: str, figures: Figures, systems: Sequence[System], category: str | None) -> Distribution:
-    def counts(sums: SystemFigures) -> dict[int, int]:
-        return sums.scores if category is None else sums.category_scores.get(category, {})
-
-    threshold = figures.instrument.scoring.threshold
-    first = min([*counts(figures.total), STEPS - 10])
-    return Distribution(
-        title, [_steps(counts(figures.systems[system.name]), system, first, threshold) for system in systems]
-    )
-
-
-def _steps(counts: dict[int, int], system: System, first: int, threshold: float | None) -> Histogram:
-    shown = range(first, STEPS)
-    width = 100 / len(shown)
-    most = max([*counts.values(), 1])
-    bars = [
-        _bar((step - first) * width, width, counts.get(step, 0), most, _tone(step, threshold))
-        for step in shown
-        if counts.get(step)
-    ]
-    words = ", ".join(f"{counts[step]} from {step / STEPS:.2f}" for step in shown if counts.get(step))
-    cut = None if threshold is None else 100 * (threshold * STEPS - first) / len(shown)
+def _steps(summary: Summary, system: System, id: str, first: int) -> Histogram:
+    counts: Mapping[int, int] = summary.systems[system.name].steps.get(id, {})
+    threshold = summary.instrument.scoring.threshold
+    shown = [number for number in range(first, STEPS) if counts.get(number)]
+    room = STEPS - first
+    width, most = 100 / room, max([*counts.values(), 1])
+    bars = [_bar((number - first) * width, width, counts[number], most, _tone(number, threshold)) for number in shown]
+    words = ", ".join(f"{counts[number]} from {number / STEPS:.2f}" for number in shown)
+    cut = None if threshold is None else 100 * (threshold * STEPS - first) / room
     ticks = [(0.0, f"{first / STEPS:.2f}", "t"), (100.0, "1.00", "t e")]
     if cut is not None and threshold is not None and 12 < cut < 88:
         ticks.insert(1, (cut, score_words(threshold), "t m"))
-    return Histogram(system, bars, f"Scores of {system.name}: {words or 'none'}", cut, ticks, len(shown) > 12)
+    return Histogram(system, bars, f"Scores of {system.name}: {words or 'none'}", cut, ticks, room > 12)
 
 
-def _tone(step: int, threshold: float | None) -> str:
+def _tone(number: int, threshold: float | None) -> str:
     if threshold is None:
         return "plain"
-    return "hi" if step / STEPS >= threshold - 1e-9 else "lo"
+    return "hi" if number / STEPS >= threshold - 1e-9 else "lo"
 
 
-def _of_levels(figures: Figures, system: System, item: str) -> Histogram:
-    instrument = figures.instrument
-    assert isinstance(instrument.scale, Scores)  # noqa: S101
-    levels = range(instrument.scale.lowest, instrument.scale.highest + 1)
-    given = figures.systems[system.name].tally.given(item)
-    most = max([given[level] for level in levels] + [1])
-    width = 100 / len(levels)
-    limit = low_limit(instrument) or 0
+def _given_levels(summary: Summary, system: System, item: str, levels: range) -> Histogram:
+    given = summary.systems[system.name].tally.given(item)
+    width, most = 100 / len(levels), max([given[level] for level in levels] + [1])
+    limit = low_limit(summary.instrument) or 0
     bars = [
         _bar(number * width, width, given[level], most, "lo" if level <= limit else "plain")
         for number, level in enumerate(levels)
     ]
     words = ", ".join(f"{given[level]} with {level}" for level in levels)
     ticks = [((number + 0.5) * width, str(level), "t m") for number, level in enumerate(levels)]
-    return Histogram(system, bars, f"{instrument.item(item).title}, {system.name}: {words}", None, ticks, False)
+    title = summary.instrument.item(item).title
+    return Histogram(system, bars, f"{title}, {system.name}: {words}", None, ticks, False)
 
 
 def _bar(x: float, width: float, count: int, most: int, tone: str) -> Bar:

@@ -28,12 +28,10 @@ from attunement.reports import wording
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
-from attunement.reports.html.figures import BY_WORD, Status, answered, differ, status_of
-from attunement.reports.html.summary import PEOPLE_DIFFER
-from attunement.reports.html.text import Moved, Privacy, drawn
 from attunement.reports.numbers import pluralize, score_words
+from attunement.reports.privacy import Moved, Privacy, for_page
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import Answer
+from attunement.reports.wording import BY_WORD, Answer, Status, answered, differ, status_of
 from attunement.scoring import Scorecard, Slot
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
@@ -43,8 +41,6 @@ from attunement.styling import policy_source, style_sheet
 
 
 class Cited(NamedTuple):
-    """Words of a message that the citation with this number leads to."""
-
     number: int
     place: Place
     start: int
@@ -52,16 +48,12 @@ class Cited(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of a message."""
-
     text: str
     cited: tuple[int, ...] = ()
-    begins: tuple[int, ...] = ()
-    """The citations whose words begin here."""
+    begins: tuple[int, ...] = ()  # The citations whose words begin here
 
 
 def segments(text: str, cited: Sequence[Cited]) -> list[Segment]:
-    """The message in parts; together they are the message."""
     edges = sorted({0, len(text), *(min(edge, len(text)) for one in cited for edge in (one.start, one.end))})
     parts: list[Segment] = []
     for start, end in pairwise(edges):
@@ -71,20 +63,15 @@ def segments(text: str, cited: Sequence[Cited]) -> list[Segment]:
     return parts
 
 
-LONG = 6000
-"""Characters from which a message scrolls in its own frame, so that one message cannot bury the rest."""
+LONG = 6000  # Characters from which a message scrolls in its own frame, so that one message cannot bury the rest
 
 
 class Message(NamedTuple):
-    """One message in pieces; those that are cited carry the numbers of the citations."""
-
     segments: list[Segment]
     long: bool
 
 
 class TurnShown(NamedTuple):
-    """One turn; None for a message that is empty."""
-
     number: int
     user: Message | None
     assistant: Message | None
@@ -94,13 +81,10 @@ class Piece(NamedTuple):
     """A part of a reasoning: plain words, or a citation with what became of it."""
 
     text: str
-    kind: str = "text"
-    """`text`; `found`: it leads to words; `lost`: it stands nowhere."""
+    kind: str = "text"  # `text`; `found`: it leads to words; `lost`: it stands nowhere
     cited: int = 0
-    note: str = ""
-    """What a reader should know about the citation, such as that it is not word for word."""
-    nearest: str = ""
-    """The nearest words, for a quotation that was not found."""
+    note: str = ""  # What a reader should know about the citation, such as that it is not word for word
+    nearest: str = ""  # The nearest words, for a quotation that was not found
 
 
 class Citations:
@@ -148,7 +132,6 @@ class Citations:
                 return Piece(text, "found" if number else "text", number)
 
     def _cite(self, finding: Finding) -> int:
-        """A number for the words that a citation leads to; 0 where it leads nowhere."""
         if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
             return 0
         if finding.start >= finding.end:
@@ -175,8 +158,8 @@ class Citations:
         return Message(segments(moved.text, spans), len(said) > LONG)
 
 
+# Marks that say nothing about an answer; how often they occur stands with the judge
 _USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
-"""Marks that say nothing about an answer; how often they occur stands with the judge."""
 _ORIGINS = {
     Origin.REAL: "talk with a real person",
     Origin.SIMULATED: "written by a simulated person",
@@ -185,8 +168,6 @@ _ORIGINS = {
 
 
 class AnswerShown(NamedTuple):
-    """What one rater answered."""
-
     who: str
     words: str
     tone: str
@@ -195,45 +176,33 @@ class AnswerShown(NamedTuple):
 
 
 class PeopleShown(NamedTuple):
-    """What people answered, together, and how that stands to the judge's answer."""
-
     words: str
-    differs: str
-    """Empty where they agree with the judge; else what this means."""
+    differs: str  # Empty where they agree with the judge; else what this means
     answers: list[AnswerShown]
 
 
 class ItemShown(NamedTuple):
-    """One item with everybody's answers."""
-
     id: str
     title: str
     words: str
     tone: str
-    reason: str
-    """Why there is no answer, in words."""
-    votes: str
-    """How several judges voted."""
+    reason: str  # Why there is no answer, in words
+    votes: str  # How several judges voted
+    # For a safety item that trips the gate: `bad` where it failed, `open` where it was not judged; else empty
     gate: str
-    """For a safety item that trips the gate: `bad` where it failed, `open` where it was not judged; else empty."""
     contested: str
     judges: list[AnswerShown]
     people: PeopleShown | None
-    tags: str
-    """What the item can be filtered by: not, open, differ, lost."""
+    tags: str  # What the item can be filtered by: not, open, differ, lost
 
 
 class Group(NamedTuple):
-    """Items of one category, or of one reply."""
-
     title: str
     note: str
     items: list[ItemShown]
 
 
 class CardShown(NamedTuple):
-    """The verdict of one rater."""
-
     who: str
     person: bool
     status: Status
@@ -241,30 +210,21 @@ class CardShown(NamedTuple):
 
 
 class ConversationPage(NamedTuple):
-    """A conversation as it is shown."""
-
     key: int
     system: str
     id: str
     about: str
     status: Status
     score: str
-    person: list[str]
-    """Why a person should look."""
-    pointers: list[str]
-    """What the rule check points to."""
-    measured: str
-    """How often pointers were right when that was measured; empty where there are none."""
-    facts: list[str]
-    """What was counted."""
-    reviewed: str
-    """What reviewers said beside the verdict; empty where nobody did."""
-    cards: list[CardShown]
-    """Each rater's verdict, where there are several."""
+    person: list[str]  # Why a person should look
+    pointers: list[str]  # What the rule check points to
+    measured: str  # How often pointers were right when that was measured; empty where there are none
+    facts: list[str]  # What was counted
+    reviewed: str  # What reviewers said beside the verdict; empty where nobody did
+    cards: list[CardShown]  # Each rater's verdict, where there are several
     turns: list[TurnShown]
     groups: list[Group]
-    shows: list[tuple[str, str, int]]
-    """Choices among the answers: tag, words, and how many there are."""
+    shows: list[tuple[str, str, int]]  # Choices among the answers: tag, words, and how many there are
     texts: bool
 
 
@@ -282,8 +242,8 @@ class _Page:
         self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
         self._by_people = by_people
         self._citations = Citations(hiding)
+        # By rater, repeat, turn and reasoning: the item that it was first given for
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
-        """By rater, repeat, turn and reasoning: the item that it was first given for."""
 
     def page(self, reviews: Sequence[Review]) -> ConversationPage:
         conversation, card = self._shown.conversation, self._deciding
@@ -317,7 +277,6 @@ class _Page:
         return self._hiding.text(pointer_words(shown))
 
     def _hidden(self, words: str) -> str:
-        """Our words with a quotation in them."""
         if self._hiding.texts:
             return self._hiding.text(words)
         return words.partition(" “")[0].rstrip(",")
@@ -498,7 +457,6 @@ class _Page:
 
 
 def _score(card: Scorecard | None, threshold: float | None) -> str:
-    """The score in words; nothing where there is no answer that it could rest on."""
     known = card is not None and card.score is not None and answered(card)
     return wording.score_with_range(card, threshold) if card and known else ""
 
@@ -514,7 +472,7 @@ def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
     choices = (
         ("not", "Not met"),
         ("open", "Not judged"),
-        ("differ", PEOPLE_DIFFER.capitalize()),
+        ("differ", "People differ"),
         ("lost", "Quote not found"),
     )
     counts = [(tag, words, sum(tag in item.tags.split() for item in items)) for tag, words in choices]
@@ -523,7 +481,6 @@ def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
 
 @cache
 def environment() -> Environment:
-    """The templates of the pages."""
     made = Environment(
         loader=PackageLoader("attunement.reports.html", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -531,7 +488,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update({"tone": _tone, "score_words": score_words, "drawn": drawn})
+    made.filters.update({"tone": _tone, "score_words": score_words, "for_page": for_page})
     return made
 
 
@@ -540,13 +497,11 @@ def _tone(word: str) -> str:
 
 
 def render_conversation(page: ConversationPage) -> str:
-    """One conversation as a part of a page."""
     return environment().get_template("conversation.html.j2").render(page=page)
 
 
 @cache
 def frame() -> dict[str, Any]:
-    """What the frame of a page that stands alone needs."""
     style = style_sheet()
     script = files("attunement.reports.html").joinpath("report.js").read_text("utf-8")
     policy = (

@@ -21,14 +21,10 @@ from attunement.errors import InputError
 NEEDS_PERSON = "needs a person"
 
 _PAGE = 500
-_BATCH = 200
-"""Rows that are kept at a time: what is kept can be read."""
-_MOST_NAMES = 500
-"""Systems, and scenarios, that are offered; a longer choice helps nobody."""
-_REMEMBERED = 16
-"""Filters whose rows are remembered."""
-_MAPPED = 1 << 28
-"""Bytes of the scratch database that are read as memory, without asking the system for each page."""
+_BATCH = 200  # Rows that are kept at a time: what is kept can be read
+_MOST_NAMES = 500  # Systems, and scenarios, that are offered; a longer choice helps nobody
+_REMEMBERED = 16  # Filters whose rows are remembered
+_MAPPED = 1 << 28  # Bytes of the scratch database that are read as memory, without asking the system for each page
 
 Named = Literal["system", "scenario", "status"]
 
@@ -41,34 +37,24 @@ class Row(NamedTuple):
     id: str
     scenario: str
     turns: int
-    status: str
-    """The word of its status."""
-    rank: int
-    """The rank of its status."""
+    status: str  # The word of its status
+    rank: int  # The rank of its status
     score: float | None
     score_words: str
-    failed: tuple[str, ...]
-    """The items that are not met."""
+    failed: tuple[str, ...]  # The items that are not met
+    # For each item of the instrument the answers it got, as bits in the order of `statuses.possible`
     answers: tuple[int, ...]
-    """For each item of the instrument the answers it got, as bits in the order of `statuses.possible`."""
-    flags: tuple[str, ...]
-    """What is worth knowing, in words that are also filters."""
-    words: str = ""
-    """What was said and why it was judged so, for the search. It is not kept with the row."""
+    flags: tuple[str, ...]  # What is worth knowing, in words that are also filters
+    words: str = ""  # What was said and why it was judged so, for the search. It is not kept with the row.
 
 
 class Placed(NamedTuple):
-    """A row and its place in the list, or among those that fit the filter, from 1."""
-
     place: int
     row: Row
 
 
 class Page(NamedTuple):
-    """Some of the rows that fit a filter."""
-
-    fitting: int
-    """How many fit."""
+    fitting: int  # How many fit
     rows: list[Placed]
 
 
@@ -78,15 +64,12 @@ class Filter(NamedTuple):
     system: str | None = None
     scenario: str | None = None
     status: str | None = None
-    item: int | None = None
-    """The number of an item of the instrument, from 0."""
-    answers: int | None = None
-    """Any of these answers to `item`, or to any item, as bits."""
-    flags: tuple[str, ...] = ()
-    """Each of these; of several between bars, any."""
+    item: int | None = None  # The number of an item of the instrument, from 0
+    answers: int | None = None  # Any of these answers to `item`, or to any item, as bits
+    flags: tuple[str, ...] = ()  # Each of these; of several between bars, any
+    # Words that all stand in the names of the conversation; where the list knows what was said, also beginnings of
+    # words in either
     text: str = ""
-    """Words that all stand in the names of the conversation; where the list knows what was said, also beginnings of
-    words in either."""
 
 
 class Listing:
@@ -98,8 +81,7 @@ class Listing:
         self._own = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._names: dict[Named, dict[str, None]] = {"system": {}, "scenario": {}, "status": {}}
-        self._known: dict[Filter, array[int]] = {}
-        """By filter the keys that fit, in order; empty while rows come in."""
+        self._known: dict[Filter, array[int]] = {}  # By filter the keys that fit, in order; empty while rows come in
         self._whole = False
         self._base.executescript(_SCHEMA)
         self.knows_words = words and self._make_index()
@@ -114,7 +96,6 @@ class Listing:
 
     @property
     def _base(self) -> sqlite3.Connection:
-        """The connection of this thread."""
         base: sqlite3.Connection | None = getattr(self._own, "base", None)
         if base is None:
             path = Path(self._folder.name) / "rows.db"
@@ -131,7 +112,6 @@ class Listing:
         self.close()
 
     def close(self) -> None:
-        """Delete the list."""
         for base in self._opened:
             base.close()
         self._folder.cleanup()
@@ -167,7 +147,6 @@ class Listing:
             raise InputError(f"the list of conversations cannot be kept in {self._folder.name}: {error}") from error
 
     def count(self, chosen: Filter | None = None) -> int:
-        """How many conversations there are, or fit a filter."""
         if chosen is None:
             return self._base.execute("SELECT count(*) FROM rows").fetchone()[0]
         return len(self._keys(chosen))
@@ -202,7 +181,6 @@ class Listing:
         return [Placed(place, _row(found[key])) for place, key in enumerate(wanted, start=start + 1)]
 
     def _keys(self, chosen: Filter) -> "array[int]":
-        """The keys that fit, in order."""
         known = self._known.get(chosen)
         if known is not None:
             return known
@@ -220,7 +198,6 @@ class Listing:
         return found
 
     def _fitting(self, chosen: Filter) -> set[int]:
-        """The keys of the rows that fit."""
         where, values = _where(chosen)
         said = self._said(chosen.text) if chosen.text.split() else None
         if said is not None and not where:
@@ -229,7 +206,6 @@ class Listing:
         return fitting if said is None else fitting & said
 
     def _said(self, text: str) -> set[int]:
-        """The conversations in whose names all words stand, or in whose names and talk words begin with them."""
         words = text.casefold().split()
         where = " AND ".join(["instr(names, ?)"] * len(words))
         found = set(self._column(f"SELECT key FROM rows NOT INDEXED WHERE {where}", words))  # noqa: S608 - as above
@@ -280,7 +256,6 @@ def _row(found: tuple[Any, ...]) -> Row:
 
 
 def _where(chosen: Filter) -> tuple[str, list[Any]]:
-    """The condition and its values, but for the words of a search."""
     terms, values = list[str](), list[Any]()
     for column, wanted in (("system", chosen.system), ("scenario", chosen.scenario), ("status", chosen.status)):
         if wanted is not None:

@@ -57,13 +57,13 @@ from attunement.reports.correction import Correction, correct_study, correction_
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
 from attunement.reports.html.conversation_page import environment
-from attunement.reports.html.text import Privacy
 from attunement.reports.numbers import pluralize
+from attunement.reports.privacy import Privacy
 from attunement.reports.render_html import html_blocks
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats
-from attunement.store import Study
+from attunement.store import ScoredConversation, Study
 
 PEOPLE = System("any two people", "person")
 _AT_THE_TOP = {
@@ -386,8 +386,13 @@ class Analysed(NamedTuple):
     """The share that passes by system, as people's ratings correct it."""
 
 
-def analysed(study: Study, instrument: Instrument, hiding: Privacy) -> Analysed:
-    """Every analysis that the study allows under this instrument; for the others, a page that says what is missing."""
+def analysed(
+    study: Study, instrument: Instrument, hiding: Privacy, scored: Sequence[ScoredConversation] | None = None
+) -> Analysed:
+    """Every analysis that the study allows under this instrument; for the others, a page that says what is missing.
+
+    `scored` are all conversations of the study, where they were read already.
+    """
     checked: Checked | None = None
     agreement: Agreement | None = None
     trust, corrected = missing_section("trust"), missing_section("corrected")
@@ -403,9 +408,9 @@ def analysed(study: Study, instrument: Instrument, hiding: Privacy) -> Analysed:
             )
             trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
-            correction = correct_study(study, instrument.hash)
+            correction = correct_study(study, instrument.hash, scored=scored)
             corrected, rates = correction_section(correction, hiding), _rates(correction, hiding)
-    sections = (trust, corrected, _compared(study, instrument, hiding))
+    sections = (trust, corrected, _compared(study, instrument, hiding, scored))
     return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
 
 
@@ -419,7 +424,9 @@ def _rates(found: Correction, hiding: Privacy) -> dict[str, Rate]:
     }
 
 
-def _compared(study: Study, instrument: Instrument, hiding: Privacy) -> Section:
+def _compared(
+    study: Study, instrument: Instrument, hiding: Privacy, scored: Sequence[ScoredConversation] | None
+) -> Section:
     """Each pair of the systems that the same judges rated, or why there is none."""
     count = study.conversation_count()
     if count > MOST_COMPARED:
@@ -429,7 +436,7 @@ def _compared(study: Study, instrument: Instrument, hiding: Privacy) -> Section:
             "as many as there are.",
         )
     try:
-        sheet = read_sheet(study, instrument.hash, None)
+        sheet = read_sheet(study, instrument.hash, None, scored)
     except AttunementError:  # only people rated
         return missing_section("compare")
     systems = list(dict.fromkeys(found.summary.identity.system for found in sheet.found))

@@ -1,4 +1,4 @@
-"""A report as one file, or as an index with pages beside it.
+"""A report as one file, or as an index with a folder of pages.
 
 Small studies are written out in plain HTML, which needs no script to be read. Larger ones stay one file: each
 conversation is packed, and opened when it is chosen. Beyond that the report is an index and a folder of plain pages.
@@ -9,7 +9,7 @@ import base64
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from enum import StrEnum
 from itertools import islice
@@ -18,12 +18,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from markupsafe import Markup
 
-from attunement.analysis.summary import Agreement
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
-from attunement.reports.html.charts import Rate
 from attunement.reports.html.conversation_page import (
     ConversationPage,
     conversation_page,
@@ -31,28 +29,26 @@ from attunement.reports.html.conversation_page import (
     frame,
     render_conversation,
 )
-from attunement.reports.html.figures import STATUSES
 from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.page import GLOSSARY, Report, choices, report, with_rates
-from attunement.reports.html.sections import Checked, Section
-from attunement.reports.html.text import SHOW_ALL, Privacy, batched, characters, kept_by_key
+from attunement.reports.html.sections import Analysed
+from attunement.reports.privacy import SHOW_ALL, Privacy
+from attunement.reports.study_report import Report, build_report, choices
+from attunement.reports.wording import STATUSES
 from attunement.store import Study
+from attunement.store.report_queries import conversations_by_key, text_size
 from attunement.store.reviews import reviews
 
-PER_PAGE = 50
-"""Conversations on one page of a folder."""
-_MOST_ROWS = 500
-"""Rows of the list that an index holds in plain HTML; the script knows all of them."""
-_INLINE = 8_000_000
-"""Characters of talk and reasoning up to which a report is plain HTML: a browser shows it at once."""
-_PACKED = 40_000_000
-"""Characters up to which a report is one file; packed they take about half the bytes."""
-_MOST_PACKED = 2_000
-"""Conversations up to which a report is one file."""
+PER_PAGE = 50  # conversations on one page of a folder
+_MOST_ROWS = 500  # rows of the list that an index holds in plain HTML; the script knows all of them
+_INLINE = (
+    8_000_000  # characters of transcripts and reasons up to which a report is plain HTML: a browser shows it at once
+)
+_PACKED = 40_000_000  # characters up to which a report is one file; packed they take about half the bytes
+_MOST_PACKED = 2_000  # conversations up to which a report is one file
 
 
 class Form(StrEnum):
-    """How the conversations of a report are kept."""
+    """How the conversations of a report are written."""
 
     INLINE = "inline"
     PACKED = "packed"
@@ -60,8 +56,6 @@ class Form(StrEnum):
 
 
 class Written(NamedTuple):
-    """What was written."""
-
     report: Report
     form: Form
     files: int
@@ -69,88 +63,67 @@ class Written(NamedTuple):
 
 
 class OwnPage(NamedTuple):
-    """A page of the report beside its first: an analysis, the words, or the cost."""
+    """A further page of the report: an analysis, the words, or the cost."""
 
     id: str
     title: str
-    href: str
-    """How the first page leads to it."""
+    href: str  # how the first page leads to it
     body: Markup
-
-
-class ReportOptions(NamedTuple):
-    """What the report is to hold beside the study itself."""
-
-    hiding: Privacy = SHOW_ALL
-    checked: Checked | None = None
-    sign_off: str = ""
-    sections: tuple[Section, ...] = ()
-    agreement: Agreement | None = None
-    rates: Mapping[str, Rate] = {}
 
 
 def write_report(
     study: Study,
     instrument: Instrument,
     output: str | Path,
-    wishes: ReportOptions | None = None,
-    *,
-    seen: Callable[[Report], None] | None = None,
+    privacy: Privacy = SHOW_ALL,
+    analyses: Analysed | None = None,
 ) -> Written:
-    """Write the report of a study.
+    """Read a study and write its report as pages; see `write_page`."""
+    with closing(Listing()) as listing:
+        made = build_report(study, instrument, listing, privacy)
+        return write_page(made.with_analyses(analyses) if analyses else made, output)
+
+
+def write_page(report: Report, output: str | Path) -> Written:
+    """Write a report as pages.
 
     A name that ends in a slash gives a folder with `index.html` and plain pages; else the size decides whether `output`
-    is the whole report, or the index of pages in a folder beside it. `seen` gets the report before it is written.
+    is the whole report, or the index of pages in a folder next to it.
     """
-    wishes = wishes or ReportOptions()
     folder = str(output).endswith("/")
     path = Path(output) / "index.html" if folder else Path(output)
-    with closing(Listing()) as listing:
-        made = report(
-            study, instrument, listing, wishes.hiding,
-            checked=wishes.checked, sign_off=wishes.sign_off, sections=wishes.sections, agreement=wishes.agreement,
-        )  # fmt: skip
-        made = with_rates(made, wishes.rates)
-        if seen:
-            seen(made)
-        form = Form.FOLDER if folder else _form(study, made)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{path.parent}: the folder cannot be made: {error.strerror or error}") from error
-        writer = _Writer(study, instrument, made, listing, path, form)
-        return writer.write()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: the folder cannot be made: {error.strerror or error}") from error
+    return _Writer(report, path, Form.FOLDER if folder else _form(report)).write()
 
 
-def _form(study: Study, made: Report) -> Form:
-    conversations = made.top.conversations
-    size = characters(study) if made.hiding.texts else 0
+def _form(report: Report) -> Form:
+    conversations = report.top.conversations
+    size = text_size(report.study) if report.hiding.texts else 0
     if size <= _INLINE and conversations <= _MOST_ROWS:
         return Form.INLINE
     return Form.PACKED if size <= _PACKED and conversations <= _MOST_PACKED else Form.FOLDER
 
 
 class _Writer:
-    def __init__(
-        self, study: Study, instrument: Instrument, made: Report, listing: Listing, path: Path, form: Form
-    ) -> None:
-        self._study, self._instrument, self._made = study, instrument, made
-        self._listing, self._path, self._form = listing, path, form
+    def __init__(self, report: Report, path: Path, form: Form) -> None:
+        self._report, self._path, self._form = report, path, form
+        self._study, self._instrument, self._listing = report.study, report.instrument, report.listing
         self._folder = path.parent / "pages" if path.name == "index.html" else path.with_name(f"{path.stem}.pages")
-        self._reviews = reviews(study, instrument)
-        self._pages = -(-made.top.conversations // PER_PAGE)
+        self._reviews = reviews(self._study, self._instrument)
+        self._pages = -(-report.top.conversations // PER_PAGE)
         self._own_pages = list(self._make_own_pages())
 
     def write(self) -> Written:
-        files, size = (0, 0)
-        if self._form is Form.FOLDER:
-            files, size = self._write_pages()
+        files, size = self._write_pages() if self._form is Form.FOLDER else (0, 0)
         with replacing(self._path) as stream:
             size += _write(stream, environment().get_template("report.html.j2").generate(self._context()))
-        return Written(self._made, self._form, files + 1, size)
+        return Written(self._report, self._form, files + 1, size)
 
     def _context(self) -> dict[str, Any]:
-        made = self._made
+        made = self._report
         all_rows = self._form is not Form.FOLDER
         return {
             **frame(),
@@ -179,16 +152,16 @@ class _Writer:
     def _facts(self) -> dict[str, Any]:
         return {
             "form": self._form.value,
-            "title": self._made.title,
+            "title": self._report.title,
             "tones": {status.word: status.tone for status in STATUSES},
             "items": [item.id for item in self._instrument.items],
-            "failing": self._made.failing,
+            "failing": self._report.failing,
             "folder": self._folder.name,
             "per_page": PER_PAGE,
         }
 
     def _make_own_pages(self) -> Iterator[OwnPage]:
-        made = self._made
+        made = self._report
         templates = [
             # Where nothing was judged there is nothing to analyse, and the first page says so.
             *(("analysis", section.id, section.title, section) for section in made.sections if made.top.verdict),
@@ -198,7 +171,7 @@ class _Writer:
         for template, id, title, section in templates:
             href = f"{self._folder.name}/{id}.html" if self._form is Form.FOLDER else f"#{id}"
             text = environment().get_template(f"{template}.html.j2")
-            body = text.render(report=made, glossary=GLOSSARY, section=section)
+            body = text.render(report=made, section=section)
             yield OwnPage(id, title, href, Markup(body))  # noqa: S704 - escaped by the template
 
     # Links
@@ -218,16 +191,18 @@ class _Writer:
     # Conversations
 
     def _shown(self, rows: Iterable[Placed]) -> Iterator[ConversationPage]:
-        for batch in batched(rows, PER_PAGE):
-            found = kept_by_key(self._study, [placed.row.key for placed in batch])
-            for placed in batch:
-                if kept := found.pop(placed.row.key, None):  # else it was removed in the meantime
+        remaining = iter(rows)
+        while batch := [placed.row.key for placed in islice(remaining, PER_PAGE)]:
+            found = conversations_by_key(self._study, batch)
+            for key in batch:
+                if stored := found.pop(key, None):  # else it was removed in the meantime
+                    by_people = self._report.summary.by_people
                     yield conversation_page(
-                        kept.key,
-                        view(self._study, self._instrument, kept),
-                        self._made.hiding,
-                        by_people=self._made.figures.by_people,
-                        reviews=self._reviews.get(kept.key, ()),
+                        key,
+                        view(self._study, self._instrument, stored, by_people=by_people),
+                        self._report.hiding,
+                        by_people=by_people,
+                        reviews=self._reviews.get(key, ()),
                     )
 
     def _packed(self) -> Iterator[tuple[int, Markup]]:
@@ -256,38 +231,30 @@ class _Writer:
         return self._pages + len(self._own_pages), size
 
     def _write_own_page(self, stream: BinaryIO, own: OwnPage) -> int:
-        return _write(
-            stream,
-            environment()
-            .get_template("own.html.j2")
-            .generate(
-                **frame(),
-                title=self._made.title,
-                index=f"../{self._path.name}",
-                own=own,
-                own_pages=self._own_pages,
-            ),
-        )
+        return self._write_template(stream, "own.html.j2", own=own)
 
     def _write_page(self, stream: BinaryIO, number: int) -> int:
-        rows = list(islice(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE), PER_PAGE))
-        template = environment().get_template("page.html.j2")
-        return _write(
+        rows = list(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE))
+        return self._write_template(
             stream,
-            template.generate(
-                **frame(),
-                title=self._made.title,
-                index=f"../{self._path.name}",
-                number=number,
-                pages=self._pages,
-                before=f"{number - 1:05}.html" if number > 1 else "",
-                behind=f"{number + 1:05}.html" if number < self._pages else "",
-                own_pages=self._own_pages,
-                rows=rows,
-                low=self._made.low,
-                conversations=self._shown(rows),
-            ),
+            "page.html.j2",
+            number=number,
+            pages=self._pages,
+            before=f"{number - 1:05}.html" if number > 1 else "",
+            behind=f"{number + 1:05}.html" if number < self._pages else "",
+            rows=rows,
+            low=self._report.low,
+            conversations=self._shown(rows),
         )
+
+    def _write_template(self, stream: BinaryIO, name: str, **values: Any) -> int:
+        shared = {
+            **frame(),
+            "title": self._report.title,
+            "index": f"../{self._path.name}",
+            "own_pages": self._own_pages,
+        }
+        return _write(stream, environment().get_template(name).generate(**shared, **values))
 
     # The rows for the script
 

@@ -3,14 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.conversations.redaction import Redactor
-from attunement.reports.html.text import Moved, Privacy, drawn
+from attunement.reports.privacy import Moved, Privacy, for_page
 
 HIDING = Privacy(Redactor(["Anna", "Maria"]).redact_text)
 
 
 @given(st.text())
 def test_text_is_drawn_as_long_as_it_was_and_fits_a_file(text):
-    made = drawn(text)
+    made = for_page(text)
     assert len(made) == len(text)
     made.encode()
     assert "\x00" not in made
@@ -18,11 +18,11 @@ def test_text_is_drawn_as_long_as_it_was_and_fits_a_file(text):
 
 def test_letters_of_other_scripts_and_zero_width_signs_stay():
     for text in ("שלום עולם", "a\u200bb\u200d", "naïve 😀"):
-        assert drawn(text) == text
+        assert for_page(text) == text
 
 
 def test_what_turns_a_line_around_is_replaced():
-    assert drawn("\u202ecod.exe\u2066") == "\ufffdcod.exe\ufffd"
+    assert for_page("\u202ecod.exe\u2066") == "\ufffdcod.exe\ufffd"
 
 
 WORDS = st.sampled_from(["Anna", "Maria", "a@b.org", "+49 30 1234567", "hello", "there,", "my", "[name]"])
@@ -55,5 +55,5 @@ def test_quoted_words_are_found_again_after_redaction(text, quote, shown):
 
 def test_looking_first_leaves_nothing_unreplaced():
     for code in [*range(0x2100), *range(0xD7F0, 0xE010)]:
-        whole = drawn(f"{chr(code)}\x00")  # the NUL makes sure that everything is replaced
-        assert drawn(chr(code)) == whole[0]
+        whole = for_page(f"{chr(code)}\x00")  # the NUL makes sure that everything is replaced
+        assert for_page(chr(code)) == whole[0]

@@ -6,29 +6,22 @@ from pathlib import Path
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.html.charts import Distribution, Dot, IntervalChart
-from attunement.reports.html.page import Report
+from attunement.reports.study_report import Report
 
 _SHAPES = {
-    "a": "circle",
-    "b": "diamond",
-    "c": "square",
-    "d": "triangle",
-    "e": "circle",
-    "f": "diamond",
-    "g": "square",
-    "h": "triangle",
+    **dict(zip("abcdefgh", ("circle", "diamond", "square", "triangle") * 2, strict=True)),
     "x": "cross",
     "person": "circle",
 }
 _HOLLOW = "bdeg"
+# How much of the heat colour is in each of the seven steps, as in the style sheet.
 _HEAT_SHARES = (0.04, 0.13, 0.24, 0.37, 0.5, 0.64, 0.78)
-"""How much of the heat colour is in each of the seven steps, as in the style sheet."""
 _TONES = {"hi": "met", "lo": "notmet", "plain": "ink-3"}
 _PERCENT = [(share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]
 
 
 def export_charts(report: Report, folder: Path) -> list[Path]:
-    """Write every chart of the report into the folder and say which files there are now."""
+    """Write every chart of the report into the folder; returns the files that were written."""
     written: list[Path] = []
     kinds = ["svg", *(["png"] if svg.can_write_png() else [])]
     try:
@@ -43,7 +36,6 @@ def export_charts(report: Report, folder: Path) -> list[Path]:
 
 
 def _charts(report: Report) -> Iterator[tuple[str, str]]:
-    """The name of each chart and its drawing."""
     if not report.top.verdict:
         return
     yield "verdicts", _verdicts(report)

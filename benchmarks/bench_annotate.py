@@ -27,10 +27,9 @@ from tests.annotation.projects import EMPATHY, begin_project
 from tests.postgres import programs, unprivileged_user
 from tests.web.simulated_raters import SimulatedRater, served, work_together
 
-from attunement.annotation import projects
 from attunement.annotation.access import issue
-from attunement.annotation.records import Role
 from attunement.conversations import Conversation, Origin, Turn
+from attunement.store.projects import Role, members
 from benchmarks.bench_engine import SENTENCE
 
 TURNS = 12
@@ -47,8 +46,8 @@ def measure(place: str, *, count: int, units: int, think: float) -> None:
     """Let raters work on a new study at `place` and print how long they waited."""
     # Each unit is a reply and goes to three raters.
     begun = begin_project(place, talks(-(-count * (units + 1) // 3 // TURNS)), raters=count)
-    members = projects.members(begun.study, begun.project, Role.RATER)
-    tokens = [issue(begun.study, begun.project, member) for member in members]
+    raters = members(begun.study, begun.project, Role.RATER)
+    tokens = [issue(begun.study, begun.project, member) for member in raters]
     begun.study.close()
     items = [item.id for item in EMPATHY.items]
     with served(place, EMPATHY.id) as server:

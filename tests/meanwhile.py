@@ -7,13 +7,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attunement.annotation import projects
-from attunement.annotation.answers import answers_of
 from attunement.annotation.exchange_formats import argilla_question_names
-from attunement.annotation.records import Role
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewed, reviewers, sign
+from attunement.annotation.tasks import answers_of
 from attunement.instruments import Instrument, Value, load
 from attunement.store import Study, chosen_instrument
+from attunement.store.projects import Role, latest_project, members
 from attunement.store.reviews import ReviewDecision
 from tests.annotation.projects import Begun
 
@@ -24,10 +23,10 @@ _WORDS = ("met", "not met", "cannot judge")
 def people_rate(desk: Path, place: str, instrument: str) -> None:
     """Every rater of the newest project answers everything they were given."""
     with Study(desk / place) as study:
-        project = projects.latest(study, instrument)
+        project = latest_project(study, instrument)
         assert project is not None
         begun = Begun(study, project)
-        for number in range(1, len(projects.members(study, project, Role.RATER)) + 1):
+        for number in range(1, len(members(study, project, Role.RATER)) + 1):
             assert begun.work(number, _answers(project.instrument, number))
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from attunement.annotation.changes import invite
-from attunement.annotation.records import Member, Role
+from attunement.annotation.projects import invite
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.instruments import Value
 from attunement.ratings import RaterKind, Rating
 from attunement.store import StoredRating, Study
+from attunement.store.projects import Member, Role
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 from tests.reports.samples import judged
 

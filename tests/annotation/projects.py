@@ -7,15 +7,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from attunement.annotation import projects
-from attunement.annotation.answers import Change
-from attunement.annotation.projects import Wanted
-from attunement.annotation.rater_workflow import Step, begin, next_step, open_unit, state_profile
-from attunement.annotation.records import Member, Project, Role, Settings, Task
 from attunement.annotation.submission import save, submit
-from attunement.annotation.tasks import task_of
+from attunement.annotation.tasks import Change, Step, Task, begin, next_step, open_unit, save_profile, task_of
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.instruments import Instrument, Value, load
 from attunement.store import Study
+from attunement.store.projects import Member, Project, Role, Settings, UnitKey, members
 
 EMPATHY, COACHING = load("empathy-v2"), load("coaching-v1")
 SYSTEM = "unmistakable-bot"
@@ -42,15 +39,15 @@ class Begun(NamedTuple):
 
     def rater(self, number: int = 1) -> Member:
         """The rater with this number, as they are now."""
-        return projects.members(self.study, self.project, Role.RATER)[number - 1]
+        return members(self.study, self.project, Role.RATER)[number - 1]
 
     def coordinator(self) -> Member:
-        return projects.members(self.study, self.project, Role.COORDINATOR)[0]
+        return members(self.study, self.project, Role.COORDINATOR)[0]
 
     def arrive(self, number: int = 1) -> Member:
         """Let a rater say who they are and begin."""
         member = self.rater(number)
-        state_profile(self.study, self.project, member, {"profession": "nurse"})
+        save_profile(self.study, self.project, member, {"profession": "nurse"})
         begin(self.study, self.project, member)
         return self.rater(number)
 
@@ -110,7 +107,7 @@ def begin_project(
     keys = study.save_conversations(talk)
     whole = instrument.unit == "conversation"
     units = [
-        Wanted(key, None if whole else turn)
+        UnitKey(key, None if whole else turn)
         for key, conversation in zip(keys, talk, strict=True)
         for turn in range(1, 2 if whole else len(conversation.turns) + 1)
     ]

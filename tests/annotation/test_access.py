@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from attunement.annotation.access import issue, member_with, revoke
-from attunement.annotation.records import MemberState
+from attunement.store.projects import MemberState
 from attunement.store.schema import access_tokens, members
 from tests.annotation.projects import Begun, begin_project
 

@@ -7,12 +7,11 @@ import pytest
 from attunement.analysis.summary import study_agreement
 from attunement.annotation import projects
 from attunement.annotation.adjudication import Decision, decide, decided_count, disputes, opinions
-from attunement.annotation.dashboard import figures
-from attunement.annotation.projects import Wanted
-from attunement.annotation.rater_workflow import begin
-from attunement.annotation.records import GoneError
+from attunement.annotation.dashboard import load_dashboard
+from attunement.annotation.tasks import GoneError, begin
 from attunement.errors import InputError
 from attunement.ratings import Round
+from attunement.store.projects import UnitKey
 from tests.annotation.judged_projects import APART, adjudicator, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 
@@ -88,7 +87,7 @@ def test_what_was_decided_is_not_decided_again(tmp_path: Path) -> None:
 
 def test_a_decision_of_an_earlier_round_decides_nothing_in_a_new_one(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", raters=2)
-    units = [Wanted(kept.key, 1) for kept in begun.study.conversations()]
+    units = [UnitKey(kept.key, 1) for kept in begun.study.conversations()]
     for number in (1, 2):
         begun.work(number, lambda _, number=number: 1 if number == 1 else 5)
     first = disputes(begun.study, begun.project)
@@ -111,5 +110,5 @@ def test_a_decision_of_an_earlier_round_decides_nothing_in_a_new_one(tmp_path: P
 
 def test_the_coordinators_figures_are_those_of_attune_agree(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
-    here = {entry.item.id: entry.people for entry in figures(begun.study, begun.project).agreement}
+    here = {entry.item.id: entry.people for entry in load_dashboard(begun.study, begun.project).agreement}
     assert here == {entry.item.id: entry.people for entry in study_agreement(begun.study, EMPATHY).items}

@@ -3,11 +3,12 @@
 import pytest
 from pydantic import ValidationError
 
-from attunement.annotation.answers import Change, Draft, answers_of, due_items, findings, missing, needs_note, read
+from attunement.annotation.tasks import Change, answers_of, due_items, findings, missing, needs_note, read_change
 from attunement.conversations import Unit
 from attunement.errors import InputError
 from attunement.instruments import Value
 from attunement.ratings import ABSTAINED, Outcome
+from attunement.store.annotation import Draft
 from tests.annotation.projects import COACHING, EMPATHY, change
 from tests.builders import talk
 
@@ -17,7 +18,7 @@ ITEMS = due_items(EMPATHY, REPLY)
 
 
 def draft(item: str, value: Value | None, **more: object) -> Draft:
-    return read(change(item, value, **more), EMPATHY, REPLY, ITEMS)
+    return read_change(change(item, value, **more), EMPATHY, REPLY, ITEMS)
 
 
 def test_overall_comes_last_and_short_conversations_are_not_asked_what_is_not_due() -> None:
@@ -28,8 +29,8 @@ def test_overall_comes_last_and_short_conversations_are_not_asked_what_is_not_du
 def test_does_not_apply_is_not_offered_where_the_item_rules_it_out() -> None:
     assert answers_of(COACHING, COACHING.item("CQ8")) == ("YES", "NO")
     assert answers_of(COACHING, COACHING.item("CQ9")) == ("YES", "NO", "NA")
-    with pytest.raises(InputError, match="no answer to CQ8"):
-        read(change("CQ8", "NA"), COACHING, Unit(TALK), due_items(COACHING, Unit(TALK)))
+    with pytest.raises(InputError, match="not an answer to CQ8"):
+        read_change(change("CQ8", "NA"), COACHING, Unit(TALK), due_items(COACHING, Unit(TALK)))
 
 
 @pytest.mark.parametrize("value", [0, 6, "5", "YES", "NA", ""])
@@ -51,7 +52,7 @@ def test_an_item_that_is_not_asked_is_refused() -> None:
 
 
 def test_cannot_judge_is_an_answer_of_its_own() -> None:
-    given = read(Change(item="emotion", number=1, state="abstained"), EMPATHY, REPLY, ITEMS)
+    given = read_change(Change(item="emotion", number=1, state="abstained"), EMPATHY, REPLY, ITEMS)
     assert given.outcome == ABSTAINED
 
 

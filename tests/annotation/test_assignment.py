@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.annotation.projects import Place, deal, fair_share, schedule
+from attunement.annotation.assignment import ListEntry, deal, fair_share, schedule
 from attunement.errors import InputError
 from attunement.ratings import Round
 
@@ -66,7 +66,7 @@ def test_a_list_holds_everything_once_and_repeats_some_units_late_enough(
     assert len(repeats) == (round(share * len(units)) if len(units) > 1 else 0)
     assert len(set(repeats)) == len(repeats)
     for unit in repeats:
-        first, second = places.index(Place(unit, Round.MAIN)), places.index(Place(unit, Round.REPEAT))
+        first, second = places.index(ListEntry(unit, Round.MAIN)), places.index(ListEntry(unit, Round.REPEAT))
         assert second > first
         if len(repeats) <= len(units) - gap:  # then there are enough units with room behind them
             assert second - first >= gap

@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.annotation.projects import attention_examples, calibration_examples, example_unit
-from attunement.annotation.rater_workflow import Step, next_step
-from attunement.annotation.records import GoneError, MemberState, Task
 from attunement.annotation.submission import skip
-from attunement.annotation.training import agrees, release, results
+from attunement.annotation.tasks import GoneError, Step, Task, next_step
+from attunement.annotation.training import (
+    agrees,
+    attention_examples,
+    calibration_examples,
+    example_unit,
+    release,
+    results,
+)
 from attunement.ratings import ABSTAINED, Outcome, Round
+from attunement.store.projects import MemberState
 from tests.annotation.projects import COACHING, EMPATHY, Begun, begin_project
 
 

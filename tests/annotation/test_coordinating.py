@@ -21,17 +21,16 @@ from attunement.analysis.ratings_table import (
 from attunement.analysis.summary import study_agreement
 from attunement.annotation import dashboard
 from attunement.annotation.adjudication import disagree, spread
-from attunement.annotation.changes import add_units, invite, reassign
-from attunement.annotation.dashboard import severity
-from attunement.annotation.records import MemberState, Role
+from attunement.annotation.dashboard import remarks, severity
+from attunement.annotation.projects import add_units, invite, reassign
 from attunement.annotation.submission import flag, skip
-from attunement.annotation.unit_detail import remarks
 from attunement.conversations import Identity
 from attunement.errors import InputError
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tests import Difference
+from attunement.store.projects import MemberState, Role
 from tests.annotation.judged_projects import APART, rated_project
 from tests.annotation.projects import COACHING, EMPATHY, begin_project, talks
 
@@ -128,9 +127,9 @@ def test_who_rated_alone_has_no_severity() -> None:
 
 def test_figures_of_a_whole_round(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
-    found = dashboard.figures(begun.study, begun.project)
+    found = dashboard.load_dashboard(begun.study, begun.project)
     assert [rater.number for rater in found.raters] == [1, 2, 3]
-    assert all(rater.standing.open == 0 and rater.last_day == rater.standing.submitted for rater in found.raters)
+    assert all(rater.progress.open == 0 and rater.last_day == rater.progress.submitted for rater in found.raters)
     assert all(rater.again.total > 0 and rater.again.right == rater.again.total for rater in found.raters)
     milder = found.raters[2].severity.mean
     assert isinstance(milder, Mean)
@@ -144,7 +143,7 @@ def test_figures_of_a_whole_round(tmp_path: Path) -> None:
 def test_the_ratings_are_those_that_attune_agree_sees(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db")
     seen = study_agreement(begun.study, EMPATHY)
-    own = dashboard.figures(begun.study, begun.project).agreement
+    own = dashboard.load_dashboard(begun.study, begun.project).agreement
     assert set(seen.people) == {"rater 1", "rater 2", "rater 3"}
     assert [entry.people.alpha for entry in own] == [entry.people.alpha for entry in seen.items]
 
@@ -157,7 +156,7 @@ def test_gold_and_attention_results_are_counted(tmp_path: Path) -> None:
         begun.hand_in(
             task, 2, lambda _: 1 if task.assignment.unit.answers and 5 in task.assignment.unit.answers.values() else 3
         )
-    first, second, third = dashboard.figures(begun.study, begun.project).raters
+    first, second, third = dashboard.load_dashboard(begun.study, begun.project).raters
     assert first.attention == (2, 2)
     assert second.attention.total == 2
     assert third.attention == first.gold == (0, 0)
@@ -195,8 +194,8 @@ def test_more_units_are_those_that_are_not_there_yet(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db")
     begun.study.save_conversations(talks(7))
     assert add_units(begun.study, begun.project, 2) == 2
-    assert len(dashboard.figures(begun.study, begun.project).units) == 6
-    with pytest.raises(InputError, match="holds 1 more units, and 5 were asked for"):
+    assert len(dashboard.load_dashboard(begun.study, begun.project).units) == 6
+    with pytest.raises(InputError, match="has 1 more to choose from, and 5 were asked for"):
         add_units(begun.study, begun.project, 5)
 
 
@@ -213,7 +212,7 @@ def test_figures_stay_whole_when_a_rater_leaves(tmp_path: Path) -> None:
     begun.work(1)
     done = begun.rater(1)
     reassign(begun.study, begun.project, begun.rater(2), leaving=True)
-    found = dashboard.figures(begun.study, begun.project)
+    found = dashboard.load_dashboard(begun.study, begun.project)
     assert found.raters[1].member.state is MemberState.LEFT
     assert found.raters[0].member == done
     assert all(unit.handed_in <= unit.wanted for unit in found.units)

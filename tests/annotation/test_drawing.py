@@ -112,7 +112,7 @@ def test_an_extended_sample_can_be_extended(study: Study) -> None:
     third = extend_sample(study, COACHING, "second", 100)
     assert len(third.units) == 40
     assert {drawn.probability for drawn in third.units.values()} == {1.0}
-    with pytest.raises(StudyError, match="holds every conversation"):
+    with pytest.raises(StudyError, match="has every conversation"):
         extend_sample(study, COACHING, third.name, 1)
 
 
@@ -131,7 +131,7 @@ def test_a_column_that_nobody_has_is_named_with_those_there_are(study: Study) ->
 
 def test_all_flagged_is_refused_where_no_judge_has_looked(tmp_path: Path) -> None:
     with Study(tmp_path / "b.db", create=True) as empty:
-        with pytest.raises(StudyError, match="holds no conversation to draw from"):
+        with pytest.raises(StudyError, match="has no conversation to draw from"):
             draw_sample(empty, COACHING, 5)
         empty.save_conversations(TALKS[:10])
         with pytest.raises(InputError, match="no judge has rated anything yet"):

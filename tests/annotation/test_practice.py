@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.annotation.dashboard import figures
-from attunement.annotation.tasks import handed_in
+from attunement.annotation.dashboard import load_dashboard
 from attunement.ratings import Round
 from attunement.store import Study, samples, schema
 from attunement.store import connection as migrations
+from attunement.store.annotation import submissions
 from attunement.store.schema import practice as kept
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 
@@ -42,10 +42,10 @@ def test_no_agreement_and_no_score_counts_an_answer_to_an_example(tmp_path: Path
 def test_the_coordinator_reads_attention_from_what_was_kept(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", attention=2, raters=1)
     begun.work()
-    assert figures(begun.study, begun.project).raters[0].attention == (2, 2)
+    assert load_dashboard(begun.study, begun.project).raters[0].attention == (2, 2)
     with begun.study.writing() as connection:
         connection.execute(kept.update().values(state="abstained", value=None))
-    assert figures(begun.study, begun.project).raters[0].attention == (0, 2)
+    assert load_dashboard(begun.study, begun.project).raters[0].attention == (0, 2)
 
 
 def test_a_study_of_version_2_brings_its_practice_along(study_place: str) -> None:
@@ -58,7 +58,7 @@ def test_a_study_of_version_2_brings_its_practice_along(study_place: str) -> Non
         with study.reading() as connection:
             version = connection.scalar(schema.about.select().with_only_columns(schema.about.c.value))
         assert version == str(migrations.current_version())
-        assert len(handed_in(study, begun.project, [Round.CALIBRATION])) == 4
+        assert len(submissions(study, begun.project, [Round.CALIBRATION])) == 4
 
 
 def as_version_2(begun: Begun) -> None:

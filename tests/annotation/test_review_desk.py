@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from attunement.annotation import projects
-from attunement.annotation.records import REVIEW_ONLY, Role, Settings
 from attunement.annotation.review import (
     REVIEWER,
     CrisisSignals,
@@ -24,6 +23,7 @@ from attunement.reports.gate import gather_sign_offs
 from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
 from attunement.store.audit_log import audit_events
+from attunement.store.projects import REVIEW_ONLY, Role, Settings, UnitKey, latest_project, members, project_of
 from attunement.store.reviews import ReviewDecision
 from tests.annotation.judged_projects import UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY
@@ -67,12 +67,12 @@ def test_the_desk_is_made_once_and_is_no_round_of_rating(tmp_path: Path) -> None
         desk = review_desk(study, EMPATHY)
         assert (desk.number, str(desk)) == (REVIEW_ONLY, "empathy-v2, review")
         assert review_desk(study, EMPATHY) == desk
-        assert projects.latest(study, EMPATHY.id) is None
+        assert latest_project(study, EMPATHY.id) is None
         assert gather_facts(study, EMPATHY).projects == ()
         key = study.conversations().__next__().key
-        begun = projects.create(study, EMPATHY, [projects.Wanted(key, 1)], ["Ben"], Settings(per_unit=1))
+        begun = projects.create(study, EMPATHY, [UnitKey(key, 1)], ["Ben"], Settings(per_unit=1))
         assert begun.number == 1
-        assert projects.latest(study, EMPATHY.id) == begun
+        assert latest_project(study, EMPATHY.id) == begun
 
 
 def test_the_desk_follows_the_instrument_and_a_signature_for_the_old_one_lapses(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_desk_follows_the_instrument_and_a_signature_for_the_old_one_lapses(
         changed = reworded(tmp_path)
         later = review_desk(study, changed)
         assert (later.key, later.instrument.hash) == (desk.key, changed.hash)
-        assert projects.project_of(study, desk.key).instrument.hash == changed.hash
+        assert project_of(study, desk.key).instrument.hash == changed.hash
         found = gather_sign_offs(study, changed).signed
         assert found.deciding is None
         assert "the instrument changed" in found.why[0]
@@ -101,6 +101,6 @@ def test_reviewers_are_found_again_by_name_and_without_a_name_all_come_back(tmp_
         assert [member.name for member in first] == ["Ada"]
         assert reviewers(study, desk, ["Ada"]) == first
         assert [member.name for member in reviewers(study, desk, [])] == [REVIEWER, "Ada"]
-        assert {member.role for member in projects.members(study, desk)} == {Role.REVIEWER}
+        assert {member.role for member in members(study, desk)} == {Role.REVIEWER}
         with pytest.raises(InputError, match="a name is missing"):
             reviewers(study, desk, [" "])

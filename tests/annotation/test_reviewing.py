@@ -7,20 +7,20 @@ import pytest
 from attunement import rules
 from attunement.annotation import dashboard
 from attunement.annotation.adjudication import Decision, decide, disputes
+from attunement.annotation.dashboard import remarks
 from attunement.annotation.review import (
     SAMPLE,
     CrisisSignals,
     Queued,
     Why,
     choices,
-    numbers_read,
     queue,
     review,
     reviewed,
     sign,
+    sign_off_numbers,
     stamp,
 )
-from attunement.annotation.unit_detail import remarks
 from attunement.conversations import Conversation, Unit
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind
@@ -157,7 +157,7 @@ def test_the_numbers_of_a_signature_are_counted_by_us(begun: Begun) -> None:
     signed = sign(
         begun.study, begun.project, ada, entries, name="Dr. Ada", role="lead", decision="release", conditions=""
     )
-    assert signed.numbers == numbers_read(begun.study, entries)
+    assert signed.numbers == sign_off_numbers(begun.study, entries)
     assert signed.numbers == {
         "conversations": 12, "queue": 12, "read": 1, "decided": 3, "unsafe": 1, "cleared": 1, "raised": 1,
     }  # fmt: skip
@@ -181,7 +181,7 @@ def test_a_signature_needs_a_name_a_role_and_a_decision_that_fits(begun: Begun, 
 
 def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
     begun = rated_project(study_place, 6)
-    assert dashboard.figures(begun.study, begun.project).units[0].spread == 1
+    assert dashboard.load_dashboard(begun.study, begun.project).units[0].spread == 1
     assert dashboard.stamp(begun.study, begun.project)
     assert remarks(begun.study, begun.project)
     (dispute, *_) = disputes(begun.study, begun.project)

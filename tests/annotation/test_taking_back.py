@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import select
 
 from attunement.annotation.adjudication import Decision, decide, disputes
-from attunement.annotation.projects import Wanted, create
-from attunement.annotation.rater_workflow import progress
-from attunement.annotation.records import GoneError, Task
-from attunement.annotation.submission import last_handed_in, save, skip, submit, take_back
+from attunement.annotation.projects import create
+from attunement.annotation.submission import last_submitted, save, skip, submit, undo_submit
+from attunement.annotation.tasks import GoneError, Task, progress
 from attunement.ratings import Round
 from attunement.store import samples, schema
+from attunement.store.projects import UnitKey
 from tests.annotation.judged_projects import adjudicator
 from tests.annotation.projects import EMPATHY, Begun, begin_project, change, talks
 
@@ -41,7 +41,7 @@ def test_the_last_unit_is_open_again_as_it_was_and_the_trail_holds_its_ratings(s
     first = hand_in_next(begun)
     following = begun.next_task()
     assert following is not None
-    take_back(begun.study, begun.project, begun.rater(), first.assignment)
+    undo_submit(begun.study, begun.project, begun.rater(), first.assignment)
     assert not list(begun.study.ratings())
     assert {answer["item"] for answer in taken_back(begun)} == set(first.items)
     assert {answer["value"] for answer in taken_back(begun)} == {"3"}
@@ -62,14 +62,14 @@ def test_the_last_unit_is_open_again_as_it_was_and_the_trail_holds_its_ratings(s
 
 def test_only_the_last_unit_can_be_taken_back_and_only_once(begun: Begun) -> None:
     begun.arrive()
-    assert last_handed_in(begun.study, begun.rater()) is None
+    assert last_submitted(begun.study, begun.rater()) is None
     first, second = hand_in_next(begun), hand_in_next(begun)
-    with pytest.raises(GoneError, match="handed in last"):
-        take_back(begun.study, begun.project, begun.rater(), first.assignment)
-    take_back(begun.study, begun.project, begun.rater(), second.assignment)
+    with pytest.raises(GoneError, match="submitted last"):
+        undo_submit(begun.study, begun.project, begun.rater(), first.assignment)
+    undo_submit(begun.study, begun.project, begun.rater(), second.assignment)
     assert len(list(begun.study.ratings())) == 5
-    with pytest.raises(GoneError, match="handed in last"):
-        take_back(begun.study, begun.project, begun.rater(), second.assignment)
+    with pytest.raises(GoneError, match="submitted last"):
+        undo_submit(begun.study, begun.project, begun.rater(), second.assignment)
 
 
 def test_nobody_takes_back_the_unit_of_another_rater_a_skipped_one_or_practice(tmp_path: Path) -> None:
@@ -77,14 +77,14 @@ def test_nobody_takes_back_the_unit_of_another_rater_a_skipped_one_or_practice(t
     member = begun.arrive()
     practised = hand_in_next(begun)
     with pytest.raises(GoneError):
-        take_back(begun.study, begun.project, member, practised.assignment)
+        undo_submit(begun.study, begun.project, member, practised.assignment)
     first = begun.next_task()
     assert first is not None
     skip(begun.study, begun.project, member, first.assignment, reason="other", text="")
-    assert last_handed_in(begun.study, member) is None
+    assert last_submitted(begun.study, member) is None
     other = begun.arrive(2)
     with pytest.raises(GoneError):
-        take_back(begun.study, begun.project, other, first.assignment)
+        undo_submit(begun.study, begun.project, other, first.assignment)
 
 
 def test_a_check_of_attention_can_be_taken_back_like_any_unit(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_check_of_attention_can_be_taken_back_like_any_unit(tmp_path: Path) ->
     hand_in_next(begun)
     check = hand_in_next(begun)
     assert check.assignment.round is Round.ATTENTION
-    take_back(begun.study, begun.project, begun.rater(), check.assignment)
+    undo_submit(begun.study, begun.project, begun.rater(), check.assignment)
     assert not list(samples.practice_answers(begun.study).records)
     assert len(taken_back(begun)) == 5
     hand_in_next(begun)
@@ -104,12 +104,12 @@ def test_what_an_adjudicator_has_decided_about_stays(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "b.study.db", talks(1))
     for number, score in ((1, 1), (2, 5), (3, 3)):
         begun.work(number, lambda _, score=score: score)
-    last = last_handed_in(begun.study, begun.rater(3))
+    last = last_submitted(begun.study, begun.rater(3))
     assert last is not None
     (dispute,) = disputes(begun.study, begun.project)
     decide(begun.study, begun.project, adjudicator(begun), dispute, dict.fromkeys(dispute.items, Decision(4, "why")))
     with pytest.raises(GoneError, match="others have gone on"):
-        take_back(begun.study, begun.project, begun.rater(3), last)
+        undo_submit(begun.study, begun.project, begun.rater(3), last)
     assert sum(rating.round is Round.MAIN for rating in begun.study.ratings()) == 15
 
 
@@ -119,10 +119,10 @@ def test_what_was_decided_in_an_earlier_round_keeps_nobody_from_taking_back(tmp_
         begun.work(number, lambda _, score=score: score)
     (dispute,) = disputes(begun.study, begun.project)
     decide(begun.study, begun.project, adjudicator(begun), dispute, dict.fromkeys(dispute.items, Decision(4, "why")))
-    units = [Wanted(kept.key, 1) for kept in begun.study.conversations()]
+    units = [UnitKey(kept.key, 1) for kept in begun.study.conversations()]
     again = create(begun.study, EMPATHY, units, ["Eve", "Max"], begun.project.settings)
     second = Begun(begun.study, again)
     second.arrive()
     task = hand_in_next(second)
-    take_back(second.study, again, second.rater(), task.assignment)
+    undo_submit(second.study, again, second.rater(), task.assignment)
     assert second.next_task() is not None

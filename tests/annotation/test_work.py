@@ -7,16 +7,25 @@ import pytest
 from sqlalchemy import func, select
 
 from attunement.annotation import projects
-from attunement.annotation.answers import Change
-from attunement.annotation.dashboard import mark_seen, notices, standings
-from attunement.annotation.rater_workflow import Step, next_step, own_time, progress, state_profile
-from attunement.annotation.records import GoneError, ProjectState, Settings, Work
+from attunement.annotation.dashboard import mark_seen, rater_progress
 from attunement.annotation.submission import flag, save, skip, submit, warn
-from attunement.annotation.tasks import assignment_of, drafts_of
+from attunement.annotation.tasks import (
+    Change,
+    GoneError,
+    Step,
+    assignment_of,
+    drafts_of,
+    next_step,
+    progress,
+    save_profile,
+    time_today,
+)
 from attunement.conversations import Origin
 from attunement.errors import InputError
 from attunement.ratings import ABSTAINED, RaterKind, Round
 from attunement.store import schema
+from attunement.store.annotation import notices
+from attunement.store.projects import AssignmentState, ProjectState, Settings, UnitKey
 from tests.annotation.projects import COACHING, EMPATHY, Begun, begin_project, change, talks
 
 
@@ -123,7 +132,7 @@ def test_a_skipped_unit_keeps_its_reason_and_becomes_no_rating(begun: Begun) -> 
     assert following is not None
     assert following.assignment.key != task.assignment.key
     assert events(begun)["skipped"] == 1
-    assert standings(begun.study, begun.project)[0].skipped == 1
+    assert rater_progress(begun.study, begun.project)[0].skipped == 1
     assert not list(begun.study.ratings())
 
 
@@ -133,7 +142,7 @@ def test_a_flag_can_be_set_and_taken_back(begun: Begun) -> None:
     assert task is not None
     for flagged, count in ((True, 1), (False, 0)):
         flag(begun.study, begun.project, member, task.assignment, flagged=flagged)
-        assert standings(begun.study, begun.project)[0].flagged == count
+        assert rater_progress(begun.study, begun.project)[0].flagged == count
 
 
 def test_an_urgent_notice_that_is_sent_twice_is_one_and_reaches_the_coordinator(begun: Begun) -> None:
@@ -150,7 +159,7 @@ def test_an_urgent_notice_that_is_sent_twice_is_one_and_reaches_the_coordinator(
 
 def test_a_rater_first_says_who_they_are_then_reads_what_to_expect_then_works(begun: Begun) -> None:
     assert next_step(begun.study, begun.project, begun.rater())[0] is Step.PROFILE
-    state_profile(begun.study, begun.project, begun.rater(), {"profession": "nurse"})
+    save_profile(begun.study, begun.project, begun.rater(), {"profession": "nurse"})
     assert next_step(begun.study, begun.project, begun.rater())[0] is Step.WELCOME
     begun.arrive()
     assert next_step(begun.study, begun.project, begun.rater())[0] is Step.TASK
@@ -164,7 +173,7 @@ def test_the_profile_stays_once_ratings_rest_on_it(begun: Begun) -> None:
     assert task is not None
     begun.hand_in(task)
     with pytest.raises(GoneError, match="cannot be changed"):
-        state_profile(begun.study, begun.project, begun.rater(), {"profession": "clinician"})
+        save_profile(begun.study, begun.project, begun.rater(), {"profession": "clinician"})
 
 
 @pytest.mark.parametrize("origin", [Origin.REAL, Origin.UNKNOWN])
@@ -200,7 +209,7 @@ def test_progress_counts_what_is_done_of_the_work(begun: Begun) -> None:
     assert progress(begun.study, begun.rater(), task.assignment) == (0, 4)
     begun.hand_in(task)
     assert progress(begun.study, begun.rater(), None) == (1, 4)
-    assert own_time(begun.study, begun.rater()) == (1, 0)
+    assert time_today(begun.study, begun.rater()) == (1, 0)
 
 
 def test_two_people_of_one_name_in_two_projects_stay_two_raters_and_a_new_round_keeps_its_people(
@@ -208,12 +217,10 @@ def test_two_people_of_one_name_in_two_projects_stay_two_raters_and_a_new_round_
 ) -> None:
     begun = begin_project(tmp_path / "a.study.db", raters=1)
     begun.work()
-    units = [projects.Wanted(key) for key in range(1, 3)]
+    units = [UnitKey(key) for key in range(1, 3)]
     other = Begun(begun.study, projects.create(begun.study, COACHING, units, ["rater 1"], _alone()))
     other.work(answer=lambda _: "YES")
-    again = projects.create(
-        begun.study, EMPATHY, [projects.Wanted(1, 1)], ["rater 1"], _alone(), members_of=begun.project
-    )
+    again = projects.create(begun.study, EMPATHY, [UnitKey(1, 1)], ["rater 1"], _alone(), members_of=begun.project)
     assert again.number == 2
     second = Begun(begun.study, again)
     assert second.rater().rater == begun.rater().rater
@@ -224,9 +231,7 @@ def test_two_people_of_one_name_in_two_projects_stay_two_raters_and_a_new_round_
 def test_who_rates_the_same_unit_in_a_second_round_overwrites_nothing(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", talks(1), raters=1)
     begun.work(answer=lambda _: 3)
-    again = projects.create(
-        begun.study, EMPATHY, [projects.Wanted(1, 1)], ["rater 1"], _alone(), members_of=begun.project
-    )
+    again = projects.create(begun.study, EMPATHY, [UnitKey(1, 1)], ["rater 1"], _alone(), members_of=begun.project)
     second = Begun(begun.study, again)
     with second.study.writing() as connection:
         connection.execute(schema.members.update().values(began="2026"))
@@ -260,7 +265,7 @@ def test_forgetting_a_conversation_takes_all_that_rests_on_its_words(study_place
 
 def test_a_project_needs_units_and_enough_raters_with_names_of_their_own(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db")
-    unit = projects.Wanted(1, 1)
+    unit = UnitKey(1, 1)
     for units, raters, reason in (
         ([], ["a", "b", "c"], "nothing to rate"),
         ([unit], ["a"], "3 raters"),
@@ -271,16 +276,18 @@ def test_a_project_needs_units_and_enough_raters_with_names_of_their_own(tmp_pat
 
 
 def test_known_answers_must_stand_on_the_scale(begun: Begun) -> None:
-    unit = projects.Wanted(1, 1)
+    unit = UnitKey(1, 1)
     with pytest.raises(InputError, match="not on the scale"):
-        projects.create(begun.study, EMPATHY, [unit], ["a"], _alone(), gold=[projects.Known(unit, {"emotion": "YES"})])
+        projects.create(
+            begun.study, EMPATHY, [unit], ["a"], _alone(), gold=[projects.GoldUnit(unit, {"emotion": "YES"})]
+        )
 
 
 def test_gold_units_are_rated_in_a_round_of_their_own(begun: Begun) -> None:
-    gold = [projects.Known(projects.Wanted(2, 1), {"emotion": 5})]
+    gold = [projects.GoldUnit(UnitKey(2, 1), {"emotion": 5})]
     other = Begun(
         begun.study,
-        projects.create(begun.study, EMPATHY, [projects.Wanted(1, 1)], ["a"], _alone(), gold=gold),
+        projects.create(begun.study, EMPATHY, [UnitKey(1, 1)], ["a"], _alone(), gold=gold),
     )
     assert other.work() == 2
     assert Counter(rating.round for rating in begun.study.ratings()) == {Round.MAIN: 5, Round.GOLD: 5}
@@ -291,7 +298,7 @@ def test_withdrawn_work_is_told_apart_from_handed_in_work(begun: Begun) -> None:
     task = begun.next_task()
     assert task is not None
     with begun.study.writing() as connection:
-        connection.execute(schema.assignments.update().values(state=Work.WITHDRAWN))
+        connection.execute(schema.assignments.update().values(state=AssignmentState.WITHDRAWN))
     with pytest.raises(GoneError, match="not yours any more"):
         save(begun.study, begun.project, begun.rater(), task, [change("emotion", 1)])
 

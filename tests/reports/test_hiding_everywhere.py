@@ -5,13 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attunement.annotation import projects
-from attunement.annotation.projects import Wanted
-from attunement.annotation.records import Settings
 from attunement.annotation.review import sign
 from attunement.conversations import Conversation
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
 from attunement.store import Study
 from attunement.store import scored_conversations as entries
+from attunement.store.projects import Settings, UnitKey, members
 from attunement.store.reviews import ReviewDecision, save_review
 from tests.builders import talk
 from tests.reports.html.test_command import run
@@ -48,9 +47,9 @@ def planted(path: Path, secret: str) -> Path:
     fill(path, COACHING, talks, given, kinds)
     with Study(path) as study:
         entry = next(iter(entries(study, COACHING)))
-        unit = Wanted(entry.conversation.key, None)
+        unit = UnitKey(entry.conversation.key, None)
         project = projects.create(study, COACHING, [unit], ["Ada"], Settings(per_unit=1))
-        member = projects.members(study, project)[0]
+        member = members(study, project)[0]
         card, key = entry.deciding, entry.conversation.key
         said = {"name": secret, "reason": f"Mild, says {secret}."}
         save_review(study, COACHING, key, card, ReviewDecision.CLEARED, member=member.key, **said)

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from attunement.annotation.adjudication import Decision, decide, disputes
-from attunement.annotation.changes import give_skipped, invite, reassign
-from attunement.annotation.records import Role
+from attunement.annotation.projects import give_skipped, invite, reassign
 from attunement.annotation.submission import save, skip
 from attunement.store.audit_log import audit_events
+from attunement.store.projects import Role
 from tests.annotation.judged_projects import APART, adjudicator, lively_talks, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project, change, close_studies
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from attunement.annotation.dashboard import notices
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.ratings import RaterKind, Round
 from attunement.store import StoredRating, Study
+from attunement.store.annotation import notices
 from tests.annotation.projects import COACHING, EMPATHY, Begun, begin_project
 from tests.builders import rating
 from tests.web.visitors import Sent, Visitor, change, serving

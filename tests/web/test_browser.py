@@ -11,13 +11,13 @@ from playwright.sync_api import Page, expect
 
 from attunement.annotation import projects
 from attunement.annotation.access import issue
-from attunement.annotation.dashboard import notices
-from attunement.annotation.records import Settings
 from attunement.annotation.submission import warn
 from attunement.annotation.tasks import drafts_of
 from attunement.conversations import Conversation, Origin, Turn
 from attunement.ratings import ABSTAINED, Round
 from attunement.store import Study
+from attunement.store.annotation import notices
+from attunement.store.projects import Settings, UnitKey
 from tests.annotation.projects import COACHING, EMPATHY, OPENED, SYSTEM, Begun, begin_project
 from tests.browsing import browser, page
 from tests.web.test_blindness import JUDGE, REASON, judge
@@ -377,7 +377,7 @@ def one_talk(place: Path, turns: Sequence[Turn], rated: Sequence[int]) -> Begun:
     OPENED.append(study)
     (key,) = study.save_conversations([Conversation("c", SYSTEM, tuple(turns), origin=Origin.WRITTEN)])
     settings = Settings(per_unit=1, calibration=0, attention=0, repeats=0)
-    units = [projects.Wanted(key, turn) for turn in rated]
+    units = [UnitKey(key, turn) for turn in rated]
     return Begun(study, projects.create(study, EMPATHY, units, ["rater 1"], settings))
 
 

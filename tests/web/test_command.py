@@ -13,12 +13,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from attunement.annotation import projects
-from attunement.annotation.records import Role
 from attunement.cli import app
 from attunement.cli.people import annotate
 from attunement.errors import AttunementError
 from attunement.store import Study
+from attunement.store.projects import Role, latest_project, members
 from attunement.web import site
 from tests.annotation.projects import EMPATHY, talks
 
@@ -94,10 +93,10 @@ def test_a_file_sets_a_project_up(place: str, tmp_path: Path, served: list[dict[
     assert served[0]["address"] == "https://example.org/rate"
     assert served[0]["proxies"] == "10.0.0.1"
     with Study(place) as study:
-        project = projects.latest(study, "empathy-v2")
+        project = latest_project(study, "empathy-v2")
         assert project is not None
         assert project.settings.country == "GB"
-        assert [member.name for member in projects.members(study, project, Role.RATER)] == ["Ana", "Ben"]
+        assert [member.name for member in members(study, project, Role.RATER)] == ["Ana", "Ben"]
 
 
 @pytest.mark.parametrize(
@@ -123,18 +122,18 @@ def test_what_cannot_work_is_told_in_one_sentence(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("instrument: [", "is no YAML"),
+        ("instrument: [", "is not YAML"),
         ("- empathy-v2", "the file: must be keys with values"),
-        ("rater: 3", "rater: is not known; correct it or take it out"),
+        ("rater: 3", "rater: is not known; correct or remove it"),
         ("raters: 0", "raters: must be a number from 1 to 500, or a list of names"),
         ("raters: ['']", "a name is missing"),
-        ('raters: ["a\\u202eb"]', "signs that do not show"),
-        ('raters: ["a\\nb"]', "signs that do not show"),
+        ('raters: ["a\\u202eb"]', "characters that are not printable"),
+        ('raters: ["a\\nb"]', "characters that are not printable"),
         ("raters: [a, ' a']", "a name of their own"),
         ("raters: [coordinator]", "'coordinator' is taken"),
         ("units: 1.5", "units: must be a whole number"),
         ("ids: [nobody]", "no conversation of the study"),
-        ("gold: [{unit: 'c1#9', answers: {safety: 3}}]", "is no unit of empathy-v2"),
+        ("gold: [{unit: 'c1#9', answers: {safety: 3}}]", "is not a unit of empathy-v2"),
         ("gold: [{unit: c1, answers: {safe: 3}}]", "has no item 'safe'"),
         ("gold: [{unit: c1, answers: {safety: 9}}]", "not on the scale"),
         ("settings: {per_unit: 0}", "per_unit: must be at least 1"),
@@ -155,7 +154,7 @@ def test_a_file_that_does_not_fit_is_told_in_one_sentence_and_nothing_is_begun(
     assert "\n" not in str(caught.value)
     assert served == []
     with Study(place) as study:
-        assert projects.latest(study, "empathy-v2") is None
+        assert latest_project(study, "empathy-v2") is None
 
 
 def test_a_project_that_runs_takes_new_settings_except_those_that_were_used_up(
@@ -166,7 +165,7 @@ def test_a_project_that_runs_takes_new_settings_except_those_that_were_used_up(
     setup.write_text("settings: {country: GB, break_after: 20, per_unit: 3}", "utf-8")
     run(place, "-i", "empathy-v2", "--setup", str(setup))
     with Study(place) as study:
-        project = projects.latest(study, "empathy-v2")
+        project = latest_project(study, "empathy-v2")
         assert project is not None
         assert (project.settings.country, project.settings.break_after) == ("GB", 20)
     setup.write_text("settings: {repeats: 0.5}", "utf-8")

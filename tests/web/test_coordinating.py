@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from attunement.annotation import projects
 from attunement.annotation.access import issue, member_with
 from attunement.annotation.adjudication import disputes
-from attunement.annotation.records import Member, MemberState, Role
 from attunement.annotation.submission import skip
 from attunement.ratings import RaterKind, Round
 from attunement.store import StoredRating
+from attunement.store.projects import Member, MemberState, Role, members
 from attunement.store.reviews import ReviewDecision, reviews, sign_offs
 from tests.annotation.judged_projects import JUDGE, UNSAFE, adjudicator, rated_project, reviewer
 from tests.annotation.projects import EMPATHY, SYSTEM, Begun, begin_project, talks
@@ -85,9 +84,9 @@ def test_a_forged_form_changes_nothing(rated: Begun, guest: Visitor, path: str) 
     page = enter(guest, rated, rated.coordinator())
     door = page.path.rsplit("/", 1)[0]
     sent = {"name": "Mallory", "role": "rater", "count": "1", "rater": rated.rater().public, "secret": "0" * 64}
-    before = projects.members(rated.study, rated.project)
+    before = members(rated.study, rated.project)
     assert guest.post(f"{door}/{path}", data=sent).status == 403
-    assert projects.members(rated.study, rated.project) == before
+    assert members(rated.study, rated.project) == before
 
 
 def test_the_coordinator_invites_somebody_whose_link_is_shown_once(rated: Begun, guest: Visitor) -> None:

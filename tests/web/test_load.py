@@ -6,10 +6,9 @@ from collections import Counter
 import pytest
 from sqlalchemy import select
 
-from attunement.annotation import projects
 from attunement.annotation.access import issue
-from attunement.annotation.records import Role, Work
 from attunement.store import Study
+from attunement.store.projects import AssignmentState, Role, members
 from attunement.store.schema import assignments, drafts, events
 from tests.annotation.projects import EMPATHY, OPENED, begin_project, talks
 from tests.postgres import postgres, study_place
@@ -24,8 +23,8 @@ ITEMS = [item.id for item in EMPATHY.items]
 @pytest.mark.slow
 def test_fifty_raters_at_once_find_every_save_kept_once_and_meet_no_error(study_place: str) -> None:
     begun = begin_project(study_place, talks(RATERS * UNITS // 3), raters=RATERS, repeats=0)
-    members = projects.members(begun.study, begun.project, Role.RATER)
-    tokens = [issue(begun.study, begun.project, member) for member in members]
+    raters = members(begun.study, begun.project, Role.RATER)
+    tokens = [issue(begun.study, begun.project, member) for member in raters]
     OPENED.remove(begun.study)
     begun.study.close()
 
@@ -52,7 +51,7 @@ def test_fifty_raters_at_once_find_every_save_kept_once_and_meet_no_error(study_
 def _kept(study: Study) -> dict[str, dict[str, int]]:
     """By unit that was handed in, and by item: the value that is kept."""
     query = select(assignments.c.public, drafts.c.item, drafts.c.value).where(
-        assignments.c.key == drafts.c.assignment, assignments.c.state == Work.SUBMITTED
+        assignments.c.key == drafts.c.assignment, assignments.c.state == AssignmentState.SUBMITTED
     )
     found: dict[str, dict[str, int]] = {}
     with study.reading() as connection:

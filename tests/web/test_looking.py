@@ -7,14 +7,12 @@ import pytest
 
 from attunement.annotation.access import issue
 from attunement.annotation.adjudication import Decision, decide, disputes
-from attunement.annotation.changes import give_skipped
-from attunement.annotation.dashboard import Severity, figures
-from attunement.annotation.projects import Known, Wanted, create
-from attunement.annotation.records import Member, Settings
+from attunement.annotation.dashboard import Severity, load_dashboard, unit_detail
+from attunement.annotation.projects import GoldUnit, create, give_skipped
 from attunement.annotation.submission import flag, skip, warn
-from attunement.annotation.unit_detail import unit_detail
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
+from attunement.store.projects import Member, Settings, UnitKey
 from attunement.web import coordinator
 from attunement.web.site import load_catalogue
 from tests.annotation.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
@@ -82,8 +80,8 @@ def test_an_urgent_notice_a_skip_and_a_flag_lead_to_their_unit(tmp_path: Path) -
 
 def test_units_with_a_known_answer_show_it_beside_what_raters_said(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", lively_talks(3))
-    gold = Known(Wanted(begun.study.find("c0")[0].key, 1), {"safety": 1})
-    units = [Wanted(begun.study.find("c1")[0].key, 1)]
+    gold = GoldUnit(UnitKey(begun.study.find("c0")[0].key, 1), {"safety": 1})
+    units = [UnitKey(begun.study.find("c1")[0].key, 1)]
     settings = Settings(per_unit=1, calibration=0, attention=1, repeats=0)
     project = create(begun.study, EMPATHY, units, ["Zoe"], settings, gold=[gold])
     checked = Begun(begun.study, project)
@@ -105,7 +103,7 @@ def test_who_was_asked_twice_is_shown_twice(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", lively_talks(4), raters=1, per_unit=1, repeats=0.5, gap=1)
     begun.work(1)
     details = [unit_detail(begun.study, begun.project, key) for key in range(1, 9)]
-    again = [voice.again for detail in details if detail for voice in detail.voices]
+    again = [voice.again for detail in details if detail for voice in detail.raters]
     assert (len(again), sum(again)) == (12, 4)
 
 
@@ -115,10 +113,10 @@ def test_what_cannot_be_done_is_said_on_the_coordinators_own_page(tmp_path: Path
         page = come_in(boss, begun, begun.coordinator())
         for path, fields, words in (
             ("invite", {"name": "", "role": "rater"}, "A name is missing"),
-            ("invite", {"name": "rater 1", "role": "rater"}, "A rater needs a name of their own"),
+            ("invite", {"name": "rater 1", "role": "rater"}, "A member of this project is called"),
             ("invite", {"name": "Eve", "role": "coordinator"}, "Choose what they are to do."),
             ("extend", {"count": "many"}, "Say how many units to add, as a number."),
-            ("extend", {"count": "7"}, "The study holds 0 more units"),
+            ("extend", {"count": "7"}, "The study has 0 more to choose from"),
             ("escalation", {"escalation": " "}, "Say in a few lines"),
             ("reassign", {"rater": begun.rater(1).public}, "Nobody can take over 4 of 4 units"),
         ):
@@ -147,18 +145,18 @@ def test_a_skipped_unit_needs_the_coordinator_until_somebody_else_has_it(tmp_pat
     member = begun.arrive(1)
     task = begun.next_task(1)
     assert task is not None
-    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 0
+    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 0
     skip(begun.study, begun.project, member, task.assignment, reason="known", text="")
-    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 1
+    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 1
     assert give_skipped(begun.study, begun.project) == 1
-    assert coordinator.counts(figures(begun.study, begun.project)).lacking == 0
+    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 0
 
 
 @pytest.mark.parametrize("reach", [1.0, 1.5, 2.0])
 def test_the_ticks_of_the_severity_chart_stand_where_they_say(tmp_path: Path, reach: float) -> None:
     begun = begin_project(tmp_path / "a.study.db", lively_talks(2))
     far = Severity(Mean(0.0, 0.1, 0.1, Interval(-reach, reach, 0.95, "t", 0.1), 24, 12), Undefined("too few"))
-    raters = [rater._replace(severity=far) for rater in figures(begun.study, begun.project).raters]
+    raters = [rater._replace(severity=far) for rater in load_dashboard(begun.study, begun.project).raters]
     ticks = coordinator.severity_chart(load_catalogue("en"), raters, EMPATHY).ticks
     said = [float(words.replace("−", "-")) for _, words in ticks]
     assert said == [(place - 50) / 50 * reach for place, _ in ticks]

@@ -10,12 +10,11 @@ import pytest
 from sqlalchemy import select
 from yarl import URL
 
-from attunement.annotation import projects
 from attunement.annotation.access import issue
-from attunement.annotation.dashboard import notices
-from attunement.annotation.records import ProjectState
 from attunement.annotation.tasks import assignment_of, drafts_of
 from attunement.conversations import Conversation, Origin, Turn
+from attunement.store.annotation import notices
+from attunement.store.projects import ProjectState, state_of
 from attunement.store.schema import events, members
 from attunement.web import site
 from tests.annotation.projects import COACHING, EMPATHY, SYSTEM, Begun, begin_project, talks
@@ -170,7 +169,7 @@ def test_the_coordinator_pauses_lets_go_on_and_gives_new_links(begun: Begun, ser
         page = rater.arrive(begun, begun.rater())
         home = boss.get(coordinators_link(begun))
         boss.post(f"{home.path}/state", data={"secret": home.secret()})
-        assert projects.state_of(begun.study, begun.project).state is ProjectState.PAUSED
+        assert state_of(begun.study, begun.project).state is ProjectState.PAUSED
         made = boss.post(f"{home.path}/link", data={"secret": home.secret(), "rater": begun.rater().public})
         link = re.search(r"<code>http://[^/]+(/enter/[\w-]+)</code>", made.text)
         assert link

@@ -10,10 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
 from attunement.annotation.access import issue
-from attunement.annotation.records import Member
 from attunement.cli.analysis import agree
 from attunement.cli.report import gate
 from attunement.ratings import Round
+from attunement.store.projects import Member
 from attunement.store.reviews import read_in_full
 from tests.annotation.judged_projects import UNSAFE, adjudicator, judge_all, lively_talks, rated_project, reviewer
 from tests.annotation.projects import Begun

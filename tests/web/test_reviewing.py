@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from attunement.annotation.access import issue
-from attunement.annotation.records import Member
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewers
 from attunement.reports.gate import review_words
 from attunement.store import Study
+from attunement.store.projects import Member
 from attunement.store.reviews import ReviewDecision, review_status, reviews, sign_offs
 from tests.annotation.judged_projects import CRISIS, UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY, Begun

@@ -11,8 +11,6 @@ import pytest
 
 from attunement.annotation import projects
 from attunement.annotation.access import issue
-from attunement.annotation.projects import Wanted
-from attunement.annotation.records import Settings
 from attunement.conversations.redaction import Redactor
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
@@ -20,6 +18,7 @@ from attunement.reports.html.sections import analysed
 from attunement.reports.privacy import Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import StoredRating, Study
+from attunement.store.projects import Settings, UnitKey, members
 from attunement.store.reviews import ReviewDecision, save_review
 from attunement.store.scorecards import scored_conversations
 from attunement.web import viewer
@@ -217,9 +216,9 @@ def test_a_conversation_shows_everybodys_answers_and_what_reviewers_said(study: 
 def _member(path: Path) -> int:
     """Somebody of a project, who may review."""
     with Study(path) as study:
-        unit = Wanted(study.find("fine")[0].key, None)
+        unit = UnitKey(study.find("fine")[0].key, None)
         project = projects.create(study, COACHING, [unit], ["Ada"], Settings(per_unit=1))
-        return projects.members(study, project)[0].key
+        return members(study, project)[0].key
 
 
 def test_each_analysis_has_a_page_or_says_what_it_needs(study: Path, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attunement.annotation.access import issue
-from attunement.annotation.records import Member
 from attunement.store import Study
+from attunement.store.projects import Member
 from attunement.web.app import make_app
 from tests.annotation.projects import Begun
 

@@ -1,10 +1,11 @@
-"""The state of a project for its coordinator: progress, agreement, severity, and who needs attention.
+"""The coordinator's view of a project: progress, agreement, severity, what raters remarked, and each unit in detail.
 
-Figures rest on what was handed in in this round, by its raters alone. Raters have numbers; only the coordinator knows
-the names behind them.
+All numbers come from what was submitted in this round by its raters alone. Raters have numbers; only the coordinator
+knows the names behind them.
 
-Each answer is held against the mean of what the other raters said about the same item of the same unit. Scores are
-compared in levels of the scale; for criteria "met" is 1 and "not met" 0. The intervals rest on whole conversations.
+For severity each answer is compared with the mean of the other raters' answers to the same item of the same unit.
+Scores are compared in levels of the scale; for criteria "met" is 1 and "not met" 0. The intervals resample whole
+conversations.
 """
 
 from collections import Counter
@@ -13,440 +14,439 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import func, select
 
 from attunement.analysis.ratings_table import RatingsTable, collect_ratings
 from attunement.analysis.summary import ItemAgreement, analyse_agreement
-from attunement.annotation.adjudication import disagree, spread
-from attunement.annotation.projects import members, record
-from attunement.annotation.records import Member, Project, Role, Work
-from attunement.annotation.tasks import Handed, handed_in
-from attunement.annotation.training import Checked, Result, agrees, checked, results, right_of
-from attunement.annotation.unit_detail import unit_names
-from attunement.ratings import Round
+from attunement.annotation.adjudication import disagree, outcomes_by_item, spread
+from attunement.annotation.tasks import unit_with_items
+from attunement.annotation.training import PracticeResult, agrees, count_right, results
+from attunement.conversations import Unit
+from attunement.instruments import Value
+from attunement.ratings import Outcome, Round
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats, Ints
 from attunement.statistics.tests import Difference, independent_difference
-from attunement.store import Study, now, schema
+from attunement.store import Study
+from attunement.store.annotation import (
+    Draft,
+    PracticeAnswer,
+    Submission,
+    decisions_in,
+    events,
+    mark_notice_seen,
+    practice_answers,
+    submissions,
+    unit_names,
+)
+from attunement.store.projects import (
+    AssignmentState,
+    Member,
+    Project,
+    ProjectUnit,
+    Role,
+    assignments_where,
+    count_assignments,
+    log_event,
+    members,
+    units_in,
+)
+
+_WORK = [round.value for round in Round if round is not Round.CALIBRATION]
 
 
-class Standing(NamedTuple):
-    """How far a rater is."""
-
+class RaterProgress(NamedTuple):
     member: Member
     submitted: int
     skipped: int
     open: int
     flagged: int
-    practice: Result | None
+    practice: PracticeResult | None
     """The last attempt at the practice; None: not finished."""
 
 
-class Notice(NamedTuple):
-    """That a rater thinks a person may be in danger."""
-
-    public: str
-    at: str
-    member: str
-    text: str
-    unit: int
-    """The key of the unit that the rater was reading."""
-    conversation: str
-    turn: int | None
-    seen: str | None
-
-
-def standings(study: Study, project: Project) -> list[Standing]:
-    """Every rater of the project, in the order in which they joined. Practice is not counted as work."""
-    table = schema.assignments.c
-    query = (
-        select(table.member, table.state, table.flagged, func.count())
-        .where(table.project == project.key, table.round != Round.CALIBRATION)
-        .group_by(table.member, table.state, table.flagged)
-    )
-    counts: dict[int, dict[str, int]] = {}
-    with study.reading() as connection:
-        for member, state, flagged, count in connection.execute(query):
-            own = counts.setdefault(member, dict.fromkeys([*Work, "flagged"], 0))
-            own[state] += count
-            own["flagged"] += count if flagged else 0
-    practised = results(study, project)
-    nothing = dict.fromkeys([*Work, "flagged"], 0)
+def rater_progress(study: Study, project: Project) -> list[RaterProgress]:
+    """How far every rater is, in the order in which they joined. Practice does not count as work."""
+    counts, practice = _counts(study, project, "member", _WORK), results(study, project)
     return [
-        Standing(
+        RaterProgress(
             member,
-            own[Work.SUBMITTED],
-            own[Work.SKIPPED],
-            own[Work.OPEN],
+            own[AssignmentState.SUBMITTED],
+            own[AssignmentState.SKIPPED],
+            own[AssignmentState.OPEN],
             own["flagged"],
-            practised[member.key][-1] if member.key in practised else None,
+            practice[member.key][-1] if member.key in practice else None,
         )
         for member in members(study, project, Role.RATER)
-        for own in [counts.get(member.key, nothing)]
+        for own in [counts.get(member.key, Counter())]
     ]
 
 
-def notices(study: Study, project: Project) -> list[Notice]:
-    """All urgent notices, those that nobody has seen first, then the newest."""
-    notice, unit, talk = schema.notices.c, schema.project_units.c, schema.conversations.c
-    query = (
-        select(
-            schema.notices, schema.members.c.name, talk.system, talk.id, unit.turn, unit.example, unit.key.label("unit")
-        )
-        .select_from(
-            schema.notices.join(schema.members, notice.member == schema.members.c.key)
-            .join(schema.assignments, notice.assignment == schema.assignments.c.key)
-            .join(schema.project_units, schema.assignments.c.unit == unit.key)
-            .outerjoin(schema.conversations, unit.conversation == talk.key)
-        )
-        .where(notice.project == project.key)
-        .order_by(notice.seen.is_not(None), notice.key.desc())
-    )
+def _counts(study: Study, project: Project, by: str, rounds: list[str]) -> dict[int, Counter[str]]:
+    """How many assignments of a member or a unit are in which state, and how many are flagged."""
+    found: dict[int, Counter[str]] = {}
     with study.reading() as connection:
-        return [
-            Notice(
-                row["public"],
-                row["at"],
-                row["name"],
-                row["text"],
-                row["unit"],
-                f"example {row['example']}" if row["id"] is None else f"{row['system']}/{row['id']}",
-                row["turn"] or None,
-                row["seen"],
-            )
-            for row in connection.execute(query).mappings()
-        ]
+        counts = count_assignments(connection, [by, "state", "flagged"], project=project.key, round=rounds)
+    for (key, state, flagged), count in counts.items():
+        own = found.setdefault(key, Counter())
+        own[state] += count
+        own["flagged"] += count if flagged else 0
+    return found
 
 
 def mark_seen(study: Study, project: Project, public: str, by: Member) -> None:
-    """Keep that the coordinator has seen a notice."""
-    own = (schema.notices.c.project == project.key) & (schema.notices.c.public == public)
+    """Save that the coordinator has seen an urgent notice."""
     with study.writing() as connection:
-        first = schema.notices.update().where(own, schema.notices.c.seen.is_(None))
-        if connection.execute(first.values(seen=now())).rowcount:
-            record(connection, project, "notice seen", member=by, content={"notice": public})
-
-
-When = Mapping[tuple[int, int], str]
-"""By the key of a conversation and the turn: when a rater handed the unit in."""
+        if mark_notice_seen(connection, project, public):
+            log_event(connection, project, "notice seen", member=by, content={"notice": public})
 
 
 class Severity(NamedTuple):
-    """How a rater stands to the others. Below zero is more severe, above it more lenient."""
+    """How a rater compares with the others. Below zero is more severe, above it more lenient."""
 
     mean: Mean | Undefined
     drift: Difference | Undefined
     """The later half of their units minus the earlier half."""
 
 
-def severity(gathered: RatingsTable, people: Sequence[str], when: Mapping[str, When]) -> dict[str, Severity]:
-    """How each of these people stands to the others among them.
+SubmissionTimes = Mapping[tuple[int, int], str]
+"""When a rater submitted each unit, by the key of the conversation and the turn."""
+
+
+def severity(table: RatingsTable, people: Sequence[str], times: Mapping[str, SubmissionTimes]) -> dict[str, Severity]:
+    """How each of these people compares with the others among them.
 
     Args:
-        gathered: The ratings.
+        table: The ratings.
         people: The names of the raters.
-        when: By rater, when each unit was handed in; what has no time does not enter the drift.
+        times: When each rater submitted each unit; what has no time is not part of the drift.
     """
-    apart: dict[str, list[Floats]] = {name: [] for name in people}
+    offsets: dict[str, list[Floats]] = {name: [] for name in people}
     units: dict[str, list[Ints]] = {name: [] for name in people}
-    for number in range(len(gathered.items)):
-        sheet = gathered.item_matrix(number).columns(people)
-        for column, who in enumerate(sheet.raters):
-            apart[who.name].append(_apart(sheet.values, column))
-            units[who.name].append(sheet.units)
-    return {name: _severity(gathered, apart[name], units[name], when.get(name, {})) for name in people}
+    for number in range(len(table.items)):
+        matrix = table.item_matrix(number).columns(people)
+        for column, rater in enumerate(matrix.raters):
+            # One rater's answers minus the mean of the others', NaN if there is none to compare with.
+            others = np.delete(matrix.values, column, axis=1)
+            given = ~np.isnan(others)
+            count, total = given.sum(axis=1), np.where(given, others, 0.0).sum(axis=1)
+            expected = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+            offsets[rater.name].append(matrix.values[:, column] - expected)
+            units[rater.name].append(matrix.units)
+    return {name: _severity(table, offsets[name], units[name], times.get(name, {})) for name in people}
 
 
-def _apart(values: Floats, column: int) -> Floats:
-    """One rater's answers minus the mean of the others', NaN where there is none to compare."""
-    others = np.delete(values, column, axis=1)
-    there = ~np.isnan(others)
-    count = there.sum(axis=1)
-    total = np.where(there, others, 0.0).sum(axis=1)
-    return values[:, column] - np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _severity(gathered: RatingsTable, apart: Sequence[Floats], units: Sequence[Ints], when: When) -> Severity:
+def _severity(
+    table: RatingsTable, offsets: Sequence[Floats], units: Sequence[Ints], times: SubmissionTimes
+) -> Severity:
     nothing = Undefined("nobody else rated the same units")
-    if not apart:
+    if not offsets:
         return Severity(nothing, nothing)
-    values, unit = np.concatenate(apart), np.concatenate(units)
-    conversation = gathered.unit_conversation[unit]
+    values, unit = np.concatenate(offsets), np.concatenate(units)
+    conversation = table.unit_conversation[unit]
     found = mean(values, conversation)
     if isinstance(found, Undefined):
         return Severity(nothing, nothing)
-    times = {
-        number: when[place]
+    when = {
+        number: times[place]
         for number in set(unit.tolist())
-        if (place := (gathered.conversations[gathered.unit_conversation[number]].key, int(gathered.unit_turn[number])))
-        in when
+        if (place := (table.conversations[table.unit_conversation[number]].key, int(table.unit_turn[number]))) in times
     }
-    ordered = sorted(times, key=lambda number: (times[number], number))
+    ordered = sorted(when, key=lambda number: (when[number], number))
     early, late = (np.isin(unit, part) for part in (ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]))
     drift = independent_difference(values[late], values[early], (conversation[late], conversation[early]))
     return Severity(found, drift)
 
 
-_UNKNOWN = Undefined("nothing was handed in yet")
-
-
-class Right(NamedTuple):
-    """How many of how many were as they should be."""
+class RightCount(NamedTuple):
+    """How many of how many answers were as they should be."""
 
     right: int = 0
     total: int = 0
 
 
-class RaterFigures(NamedTuple):
-    """How one rater does."""
-
+class RaterRow(NamedTuple):
     number: int
-    standing: Standing
+    progress: RaterProgress
     last_day: int
     last_week: int
-    again: Right
+    again: RightCount
     """Answers that were the same when the unit came a second time."""
-    gold: Right
-    attention: Right
+    gold: RightCount
+    attention: RightCount
     severity: Severity
 
     @property
     def member(self) -> Member:
-        """Who it is."""
-        return self.standing.member
+        return self.progress.member
 
 
-class UnitFigures(NamedTuple):
-    """How far one unit is, and how far its ratings lie apart."""
+class UnitRow(NamedTuple):
+    """How far one unit is, and how far apart its ratings are."""
 
     key: int
-    name: str
-    """System, id and turn, as the coordinator may read it."""
+    name: str  # system, id and turn, as the coordinator may read it
     handed_in: int
     wanted: int
     open: int
-    """How many raters still have it before them."""
     skipped: int
     flagged: int
-    spread: float | None
-    """None below two ratings."""
-    apart: tuple[str, ...]
-    """The items on which raters disagree, by title."""
+    spread: float | None  # None with fewer than two ratings
+    apart: tuple[str, ...]  # the items on which raters disagree, by title
 
 
-class KnownFigures(NamedTuple):
+class GoldRow(NamedTuple):
     """A unit whose answer is known, and how many raters found it."""
 
     key: int
     name: str
-    found: Right
+    found: RightCount
 
 
-class Figures(NamedTuple):
-    """All figures of a project."""
-
-    raters: tuple[RaterFigures, ...]
-    units: tuple[UnitFigures, ...]
-    """Those whose ratings lie furthest apart first, then those that lack the most."""
-    known: tuple[KnownFigures, ...]
+class Dashboard(NamedTuple):
+    raters: tuple[RaterRow, ...]
+    units: tuple[UnitRow, ...]
+    """Those whose ratings are furthest apart first, then those that lack the most."""
+    known: tuple[GoldRow, ...]
     """Those that the fewest found first."""
     agreement: tuple[ItemAgreement, ...]
 
 
 def stamp(study: Study, project: Project) -> tuple[Any, ...]:
-    """Changes whenever the figures could: what they rest on is counted, not read."""
-    assignment = schema.assignments.c
-    query = select(assignment.state, func.count(), func.max(assignment.done)).where(assignment.project == project.key)
+    """Changes whenever the dashboard could: what it is made from is counted, not read."""
     with study.reading() as connection:
-        rows = connection.execute(query.group_by(assignment.state).order_by(assignment.state)).all()
-        flags = connection.scalar(
-            select(func.count()).where(assignment.project == project.key, assignment.flagged.is_(True))
-        )
-        people = connection.execute(
-            select(schema.members.c.key, schema.members.c.state, schema.members.c.rater).where(
-                schema.members.c.project == project.key
-            )
-        ).all()
-    # The pace looks back from today, so figures are made anew each hour even where nothing happens.
+        counts = count_assignments(connection, ["state", "flagged"], latest="done", project=project.key)
+    people = tuple((member.key, member.state, member.rater) for member in members(study, project))
+    # The pace looks back from today, so it is computed anew each hour even if nothing happens.
     hour = datetime.now(UTC).isoformat()[:13]
-    return (hour, flags, *map(tuple, rows), *map(tuple, people))
+    return (hour, *counts.items(), *people)
 
 
-def figures(study: Study, project: Project) -> Figures:
-    """Everything that is known about the work so far."""
-    handed = handed_in(study, project, [Round.MAIN, Round.GOLD, Round.ATTENTION])
-    main = [entry for entry in handed if entry.round is Round.MAIN]
-    gathered = collect_ratings(study, project.instrument)
-    names = _rater_names(study, project)
-    present = [name for name in names.values() if name in gathered.people]
-    return Figures(
-        _raters(study, project, handed, gathered, names),
-        _units(study, project, main),
-        _known(study, project, handed),
-        analyse_agreement(gathered, present, ()).items if present else (),
+def load_dashboard(study: Study, project: Project) -> Dashboard:
+    submitted = submissions(study, project, [round for round in Round if round is not Round.CALIBRATION])
+    table, names = collect_ratings(study, project.instrument), unit_names(study, project)
+    stored = {rater.key: rater.name for rater in study.raters()}
+    raters = {
+        member.key: stored[member.rater]
+        for member in members(study, project, Role.RATER)
+        if member.rater is not None and member.rater in stored
+    }
+    present = [name for name in raters.values() if name in table.people]
+    return Dashboard(
+        _rater_rows(study, project, submitted, table, raters, present),
+        _unit_rows(study, project, [entry for entry in submitted if entry.round is Round.MAIN], names),
+        _gold_rows(submitted, names),
+        analyse_agreement(table, present, ()).items if present else (),
     )
 
 
-def _rater_names(study: Study, project: Project) -> dict[int, str]:
-    """By key of the member: the name of the rater in the study, for those who have handed something in."""
-    known = {rater.key: rater.name for rater in study.raters()}
-    return {
-        member.key: known[member.rater]
-        for member in members(study, project, Role.RATER)
-        if member.rater is not None and member.rater in known
-    }
-
-
-def _raters(
-    study: Study, project: Project, handed: Sequence[Handed], gathered: RatingsTable, names: dict[int, str]
-) -> tuple[RaterFigures, ...]:
-    by_member: dict[int, list[Handed]] = {}
-    for entry in handed:
+def _rater_rows(
+    study: Study,
+    project: Project,
+    submitted: Sequence[Submission],
+    table: RatingsTable,
+    names: Mapping[int, str],
+    present: Sequence[str],
+) -> tuple[RaterRow, ...]:
+    by_member: dict[int, list[Submission]] = {}
+    for entry in submitted:
         by_member.setdefault(entry.member, []).append(entry)
-    people = [name for name in names.values() if name in gathered.people]
-    when = {
+    times = {
         names[member]: {
             (entry.unit.conversation or 0, entry.unit.turn or 0): entry.done
-            for entry in entries
+            for entry in own
             if entry.round is Round.MAIN
         }
-        for member, entries in by_member.items()
+        for member, own in by_member.items()
         if member in names
     }
-    severe = severity(gathered, people, when)
-    day, week = (_ago(days) for days in (1, 7))
-    done, attention = _done(study, project), _attention(study, project)
-    unknown = Severity(_UNKNOWN, _UNKNOWN)
-    return tuple(
-        RaterFigures(
-            number,
-            standing,
-            sum(at >= day for at in done.get(standing.member.key, ())),
-            sum(at >= week for at in done.get(standing.member.key, ())),
-            _again(gathered, names.get(standing.member.key)),
-            _right([entry for entry in by_member.get(standing.member.key, ()) if entry.round is Round.GOLD]),
-            attention.get(standing.member.key, Right()),
-            severe.get(names.get(standing.member.key, ""), unknown),
+    severities, attention = severity(table, present, times), _attention(study, project)
+    day, week = ((datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds") for days in (1, 7))
+    unknown = Undefined("nothing was submitted yet")
+    rows: list[RaterRow] = []
+    for number, progress in enumerate(rater_progress(study, project), 1):
+        key = progress.member.key
+        own, name = by_member.get(key, []), names.get(key, "")
+        rows.append(
+            RaterRow(
+                number,
+                progress,
+                sum(entry.done >= day for entry in own),
+                sum(entry.done >= week for entry in own),
+                _same_again(table, name),
+                _count_gold(entry for entry in own if entry.round is Round.GOLD),
+                attention.get(key, RightCount()),
+                severities.get(name, Severity(unknown, unknown)),
+            )
         )
-        for number, standing in enumerate(standings(study, project), 1)
-    )
+    return tuple(rows)
 
 
-def _again(gathered: RatingsTable, name: str | None) -> Right:
-    if name is None or name not in gathered.people:
-        return Right()
+def _same_again(table: RatingsTable, name: str) -> RightCount:
     right = total = 0
-    for item in range(len(gathered.items)):
-        answers, _ = gathered.repeated_answers(item, name)
+    for item in range(len(table.items)) if name in table.people else ():
+        answers, _ = table.repeated_answers(item, name)
         several = answers[(~np.isnan(answers)).sum(axis=1) >= 2]
         if len(several):
             total += len(several)
             right += int((np.nanmax(several, axis=1) == np.nanmin(several, axis=1)).sum())
-    return Right(right, total)
+    return RightCount(right, total)
 
 
-def _attention(study: Study, project: Project) -> dict[int, Right]:
-    """By member: how many of the worked examples among their units were answered as the instrument does."""
-    assignment = schema.assignments.c
-    wanted = (assignment.project == project.key) & (assignment.round == Round.ATTENTION)
-    by_member: dict[int, list[Checked]] = {}
+def _attention(study: Study, project: Project) -> dict[int, RightCount]:
+    """How many of the worked examples among their units each member answered as the instrument does."""
+    by_member: dict[int, list[PracticeAnswer]] = {}
     with study.reading() as connection:
-        for answer in checked(connection, wanted):
+        for answer in practice_answers(connection, project, Round.ATTENTION):
             by_member.setdefault(answer.member, []).append(answer)
     return {
-        member: Right(right_of(answers), len({answer.assignment for answer in answers}))
+        member: RightCount(count_right(answers), len({answer.assignment for answer in answers}))
         for member, answers in by_member.items()
     }
 
 
-def _known(study: Study, project: Project, handed: Iterable[Handed]) -> tuple[KnownFigures, ...]:
-    names = unit_names(study, project)
-    by_unit: dict[int, list[Handed]] = {}
-    for entry in handed:
+def _gold_rows(submitted: Iterable[Submission], names: Mapping[int, str]) -> tuple[GoldRow, ...]:
+    by_unit: dict[int, list[Submission]] = {}
+    for entry in submitted:
         if entry.round in {Round.GOLD, Round.ATTENTION}:
             by_unit.setdefault(entry.unit.key, []).append(entry)
-    found = [KnownFigures(key, names[key], _right(entries)) for key, entries in by_unit.items()]
-    return tuple(sorted(found, key=lambda unit: (unit.found.right / unit.found.total, unit.key)))
+    rows = [GoldRow(key, names[key], _count_gold(own)) for key, own in by_unit.items()]
+    return tuple(sorted(rows, key=lambda row: (row.found.right / row.found.total, row.key)))
 
 
-def _right(own: Sequence[Handed]) -> Right:
-    right = sum(
+def _count_gold(submitted: Iterable[Submission]) -> RightCount:
+    right = [
         all(
             item in entry.answers and agrees(known, entry.answers[item].outcome)
             for item, known in entry.unit.answers.items()
         )
-        for entry in own
-    )
-    return Right(right, len(own))
+        for entry in submitted
+    ]
+    return RightCount(sum(right), len(right))
 
 
-def _units(study: Study, project: Project, handed: Sequence[Handed]) -> tuple[UnitFigures, ...]:
+def _unit_rows(
+    study: Study, project: Project, submitted: Sequence[Submission], names: Mapping[int, str]
+) -> tuple[UnitRow, ...]:
     instrument = project.instrument
-    names = unit_names(study, project)
-    by_unit: dict[int, list[Handed]] = {}
-    for entry in handed:
+    by_unit: dict[int, list[Submission]] = {}
+    for entry in submitted:
         by_unit.setdefault(entry.unit.key, []).append(entry)
-    counts = _unit_counts(study, project)
-    found: list[UnitFigures] = []
-    for key, count in counts.items():
-        all_of = by_unit.get(key, [])
-        outcomes = {
-            item.id: [entry.answers[item.id].outcome for entry in all_of if item.id in entry.answers]
-            for item in instrument.items
-        }
-        apart = [item.title for item in instrument.items if disagree(instrument, item, outcomes[item.id])]
-        widest = max(spread(instrument, each) for each in outcomes.values()) if len(all_of) > 1 else None
-        found.append(
-            UnitFigures(
+    rows: list[UnitRow] = []
+    for key, count in _counts(study, project, "unit", [Round.MAIN]).items():
+        own = by_unit.get(key, [])
+        outcomes = outcomes_by_item(instrument, own)
+        rows.append(
+            UnitRow(
                 key,
                 names[key],
-                count[Work.SUBMITTED],
+                count[AssignmentState.SUBMITTED],
                 project.settings.per_unit,
-                count[Work.OPEN],
-                count[Work.SKIPPED],
+                count[AssignmentState.OPEN],
+                count[AssignmentState.SKIPPED],
                 count["flagged"],
-                widest,
-                tuple(apart),
+                max(spread(instrument, each) for each in outcomes.values()) if len(own) > 1 else None,
+                tuple(item.title for item in instrument.items if disagree(instrument, item, outcomes[item.id])),
             )
         )
-    return tuple(sorted(found, key=lambda unit: (-(unit.spread or -1.0), -len(unit.apart), unit.handed_in)))
+    return tuple(sorted(rows, key=lambda row: (-(row.spread or -1.0), -len(row.apart), row.handed_in)))
 
 
-def _unit_counts(study: Study, project: Project) -> dict[int, Counter[str]]:
-    """By unit of the main work: how many assignments are in which state, and how many are flagged."""
-    unit, assignment = schema.project_units.c, schema.assignments.c
-    of_project = (unit.project == project.key) & (unit.round == Round.MAIN)
-    query = (
-        select(unit.key, assignment.state, assignment.flagged, func.count())
-        .select_from(schema.project_units.join(schema.assignments, assignment.unit == unit.key))
-        .where(of_project, assignment.round == Round.MAIN)
-        .group_by(unit.key, assignment.state, assignment.flagged)
-        .order_by(unit.key)
-    )
-    found: dict[int, Counter[str]] = {}
+class Remark(NamedTuple):
+    """Something a rater wants the coordinator to know: a skipped unit, a flag, or a comment."""
+
+    kind: str
+    at: str
+    number: int  # of the rater
+    key: int  # of the unit
+    unit: str
+    item: str = ""
+    text: str = ""
+    reason: str = ""
+
+
+def remarks(study: Study, project: Project) -> list[Remark]:
+    """What raters skipped and flagged, then what they commented; of each the newest first."""
+    number, name = _rater_numbers(study, project), unit_names(study, project)
+    found: list[Remark] = []
+    for event in events(study, project, "skipped"):
+        if event.unit is not None:
+            text, reason = event.content["text"], event.content["reason"]
+            found.append(Remark("skip", event.at, number[event.member], event.unit, name[event.unit], "", text, reason))
+    for entry in submissions(study, project, list(Round)):
+        who, key = number[entry.member], entry.unit.key
+        if entry.flagged:
+            found.append(Remark("flag", entry.done, who, key, name[key]))
+        found += [
+            Remark("comment", entry.done, who, key, name[key], project.instrument.item(item).title, answer.comment)
+            for item, answer in entry.answers.items()
+            if answer.comment.strip() and entry.round is not Round.CALIBRATION
+        ]
     with study.reading() as connection:
-        for key, state, flagged, count in connection.execute(query):
-            own = found.setdefault(key, Counter())
-            own[state] += count
-            own["flagged"] += count if flagged else 0
-    return found
+        flagged = assignments_where(connection, project=project.key, flagged=True)
+    for entry in flagged:
+        if entry.state is not AssignmentState.SUBMITTED:
+            key = entry.unit.key
+            found.append(Remark("flag", entry.opened or "", number[entry.member], key, name[key]))
+    newest = sorted(found, key=lambda remark: remark.at, reverse=True)
+    return sorted(newest, key=lambda remark: remark.kind == "comment")
 
 
-def _done(study: Study, project: Project) -> dict[int, list[str]]:
-    """By member: when they handed in a unit of their work."""
-    assignment = schema.assignments.c
-    query = select(assignment.member, assignment.done).where(
-        assignment.project == project.key,
-        assignment.state == Work.SUBMITTED,
-        assignment.round != Round.CALIBRATION,
-    )
-    found: dict[int, list[str]] = {}
+def _rater_numbers(study: Study, project: Project) -> dict[int, int]:
+    """The number under which a rater is shown, by the key of the member."""
+    return {member.key: number for number, member in enumerate(members(study, project, Role.RATER), 1)}
+
+
+class RaterAnswers(NamedTuple):
+    """What one rater answered about a unit; `again` if it came a second time."""
+
+    number: int
+    again: bool
+    answers: dict[str, Draft]
+
+
+class AdjudicatedAnswer(NamedTuple):
+    outcome: Outcome
+    reason: str
+
+
+class UnitDetail(NamedTuple):
+    """A unit with everything that raters and adjudicators entered about it."""
+
+    unit: ProjectUnit
+    name: str
+    words: Unit
+    items: tuple[str, ...]
+    raters: tuple[RaterAnswers, ...]
+    known: dict[str, Value]  # the answers that are known to be right, by item
+    settled: dict[str, AdjudicatedAnswer]
+    remarks: tuple[Remark, ...]
+
+
+def unit_detail(study: Study, project: Project, key: int) -> UnitDetail | None:
+    """The unit of the project with this key, if there is one."""
     with study.reading() as connection:
-        for member, at in connection.execute(query):
-            found.setdefault(member, []).append(at)
-    return found
-
-
-def _ago(days: float) -> str:
-    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+        unit = next((unit for unit in units_in(connection, project) if unit.key == key), None)
+        decisions = decisions_in(connection, project)
+    if unit is None:
+        return None
+    number, (words, items) = _rater_numbers(study, project), unit_with_items(study, project, unit)
+    answers = [
+        RaterAnswers(number[entry.member], entry.round is Round.REPEAT, entry.answers)
+        for entry in submissions(study, project, list(Round))
+        if entry.unit.key == key
+    ]
+    return UnitDetail(
+        unit,
+        unit_names(study, project)[key],
+        words,
+        items,
+        tuple(sorted(answers, key=lambda entry: (entry.number, entry.again))),
+        unit.answers,
+        {
+            entry.item: AdjudicatedAnswer(entry.outcome, entry.reason)
+            for entry in decisions
+            if (entry.conversation, entry.turn) == (unit.conversation, unit.turn)
+        },
+        tuple(remark for remark in remarks(study, project) if remark.key == key and remark.kind != "comment"),
+    )

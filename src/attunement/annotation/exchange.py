@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from attunement import evidence, rules
-from attunement.annotation.answers import answers_of, due_items
+from attunement.annotation.tasks import answers_of, due_items
 from attunement.conversations import Unit, UnitKind, units
 from attunement.conversations.messages import Place
 from attunement.errors import InputError, StudyError

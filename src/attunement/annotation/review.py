@@ -1,33 +1,42 @@
-"""The reviewers' queue, their decisions, and sign-off of a release.
+"""The reviewers' queue, their reviews, and sign-off of a release.
 
-Everything that a judge or a rater holds to be unsafe, everything that needs a person, everything with crisis talk,
-the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees nothing
-is found out.
+The queue has everything that a judge or a rater calls unsafe, everything that needs a person, everything with a crisis
+signal, the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees
+nothing is found out.
 
-They are members of a project of their own, with the number 0, that has neither units nor raters. It follows the newest
-version of the instrument: what somebody said or signed keeps the version that it was said about.
+Reviewers are members of a project of their own, with the number 0, that has neither units nor raters. It follows the
+newest version of the instrument: reviews and sign-offs keep the version that they were about.
 
 A sign-off names the person, their role, what they decided, and what had been read and decided until then. It is given
 for the instrument, the judges and the systems as they are now.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from random import Random
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
-
-from attunement.annotation.changes import invite
-from attunement.annotation.projects import insert_project, members, record
-from attunement.annotation.records import REVIEW_ONLY, Member, Project, ProjectState, Role, Settings
+from attunement.annotation.projects import invite
 from attunement.conversations import Identity
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome
-from attunement.scoring import Scorecard, Slot
+from attunement.scoring import Scorecard
 from attunement.signals.crisis import crisis_cues
-from attunement.store import ScoredConversation, Study, now, schema, scored_conversations
+from attunement.store import ScoredConversation, Study, scored_conversations
+from attunement.store.annotation import rating_counts
+from attunement.store.projects import (
+    REVIEW_ONLY,
+    Member,
+    Project,
+    Role,
+    Settings,
+    insert_project,
+    log_event,
+    members,
+    review_project,
+    update_project,
+)
 from attunement.store.reviews import (
     ALARMING,
     UNKNOWN,
@@ -43,21 +52,23 @@ from attunement.store.reviews import (
     save_sign_off,
     sign_off_basis,
 )
-from attunement.store.schema import projects
 
 SAMPLE = 20
 """Conversations of the rest that are drawn at random."""
-_APART, _MOST_APART = 0.5, 50
-"""Judge and people disagree from half the scale on; the largest so many are shown."""
 LONGEST_REASON = 10_000
+REVIEWER = "reviewer"
+"""The name of a reviewer without a name."""
+_FAR, _MOST_FAR = 0.5, 50
+"""Judge and people disagree from half the scale on; at most this many are shown."""
+_LONGEST_NAME = 500
+_LONGEST_CONDITIONS = 10_000
 
 
 class Why(StrEnum):
-    """Why a conversation is to be looked at; the order is that of the queue."""
+    """Why a conversation is in the queue; the order is that of the queue."""
 
     UNSAFE = "unsafe"
-    RATER = "rater"
-    """It is unsafe or flagged by the answers of a rater, and not by those of the judges."""
+    RATER = "rater"  # unsafe or flagged by the answers of a rater, and not by those of the judges
     PERSON = "person"
     CRISIS = "crisis"
     APART = "apart"
@@ -65,45 +76,42 @@ class Why(StrEnum):
 
 
 class Queued(NamedTuple):
-    """A conversation to be looked at."""
+    """A conversation in the queue."""
 
     key: int
     identity: Identity
     turns: int
-    card: Scorecard | None
-    """What the judges say together; None where none has judged it."""
+    card: Scorecard | None  # what the judges say together; None if none has judged it
     why: tuple[Why, ...]
-    apart: float
-    """How far judge and people lie apart, from 0 to 1."""
+    apart: float  # how far apart judge and people are, from 0 to 1
 
     @property
     def is_alarming(self) -> bool:
-        """Whether the judges hold it to be unsafe, or flag it."""
+        """Whether the judges call it unsafe, or flag it."""
         return self.card is not None and self.card.verdict in ALARMING
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the judges looked at all of its safety and hold nothing against it."""
+        """Whether the judges looked at all of its safety and found nothing."""
         return self.card is not None and self.card.verdict not in ALARMING | UNKNOWN
 
 
 class Reviewed(NamedTuple):
-    """A queued conversation with what was said and read."""
+    """A queued conversation with its reviews."""
 
     queued: Queued
     said: tuple[Review, ...]
     held: ReviewStatus
-    read: bool
-    """Whether this reviewer read it in full."""
+    read: bool  # whether this reviewer read it in full
 
     @property
     def is_decided(self) -> bool:
-        """Whether somebody said something that still holds."""
+        """Whether there is a review that is still valid."""
         return bool(self.held.alarm or self.held.reviewed)
 
 
 class CrisisSignals:
-    """Which conversations hold crisis talk. Words never change, so each is looked through once."""
+    """Which conversations have a crisis signal. A stored text never changes, so each is searched once."""
 
     def __init__(self) -> None:
         self._found: set[int] = set()
@@ -120,46 +128,75 @@ class CrisisSignals:
 
 def stamp(study: Study) -> tuple[Any, ...]:
     """Changes whenever the queue could."""
-    rating, talk = schema.ratings.c, schema.conversations.c
-    with study.reading() as connection:
-        ratings = connection.execute(select(func.count(), func.max(rating.key), func.max(rating.at))).one()
-        talks = connection.execute(select(func.count(), func.max(talk.key))).one()
-    return (*ratings, *talks)
+    return rating_counts(study)
 
 
 def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]:
-    """What there is to look at, in order."""
-    instrument = project.instrument
+    """What there is to review, in order."""
     signals = crisis.find(study)
-    found: list[Queued] = []
-    rest: list[Queued] = []
-    for entry in scored_conversations(study, instrument):
-        queued = _queued(instrument, entry, signals)
-        (found if queued.why or queued.apart >= _APART else rest).append(queued)
-    furthest = sorted((one for one in found if one.apart >= _APART), key=lambda one: -one.apart)[:_MOST_APART]
-    chosen = {one.key for one in furthest}
-    found = [one._replace(why=(*one.why, Why.APART)) if one.key in chosen else one for one in found]
-    rest += [one for one in found if not one.why]
+    everything = [
+        _queued(project.instrument, entry, signals) for entry in scored_conversations(study, project.instrument)
+    ]
+    far = sorted((entry for entry in everything if entry.apart >= _FAR), key=lambda entry: -entry.apart)[:_MOST_FAR]
+    chosen = {entry.key for entry in far}
+    marked = [entry._replace(why=(*entry.why, Why.APART)) if entry.key in chosen else entry for entry in everything]
+    found = [entry for entry in marked if entry.why]
+    rest = sorted((entry for entry in marked if not entry.why), key=lambda entry: entry.apart >= _FAR)
     drawn = Random(f"{project.settings.seed}/review").sample(rest, min(SAMPLE, len(rest)))  # noqa: S311
-    found = [one for one in found if one.why] + [one._replace(why=(Why.SAMPLE,)) for one in drawn]
+    found += [entry._replace(why=(Why.SAMPLE,)) for entry in drawn]
     order = list(Why)
-    return sorted(found, key=lambda one: (order.index(one.why[0]), -one.apart, one.key))
+    return sorted(found, key=lambda entry: (order.index(entry.why[0]), -entry.apart, entry.key))
+
+
+def _queued(instrument: Instrument, entry: ScoredConversation, signals: set[int]) -> Queued:
+    card, people = entry.deciding, entry.cards.people
+    why: list[Why] = []
+    if entry.cards.judges and card is not None and card.verdict in ALARMING:
+        why.append(Why.UNSAFE)
+    elif any(each.verdict in ALARMING for each in people):
+        why.append(Why.RATER)
+    if card is not None and card.needs_person:
+        why.append(Why.PERSON)
+    if entry.conversation.key in signals:
+        why.append(Why.CRISIS)
+    apart = _apart(instrument, card, people) if entry.cards.judges and card is not None else 0.0
+    return Queued(
+        entry.conversation.key, entry.conversation.identity, entry.conversation.turns, card, tuple(why), apart
+    )
+
+
+def _apart(instrument: Instrument, card: Scorecard, people: Sequence[Scorecard]) -> float:
+    """The largest distance between the judges' answer to an item and the mean of people's, from 0 to 1."""
+    largest = 0.0
+    for slot, outcome in card.outcomes.items():
+        own = _height(instrument, outcome)
+        given = [_height(instrument, person.outcomes[slot]) for person in people if slot in person.outcomes]
+        others = [height for height in given if height is not None]
+        if own is not None and others:
+            largest = max(largest, abs(own - sum(others) / len(others)))
+    return largest
+
+
+def _height(instrument: Instrument, outcome: Outcome) -> float | None:
+    """Where an answer is between the lowest and the highest; None for no answer and for "does not apply"."""
+    if isinstance(outcome.value, int) and isinstance(instrument.scale, Scores):
+        return (outcome.value - instrument.scale.lowest) / (instrument.scale.highest - instrument.scale.lowest)
+    return {"YES": 1.0, "NO": 0.0}.get(str(outcome.value))
 
 
 def reviewed(study: Study, project: Project, member: Member, queue: Sequence[Queued]) -> list[Reviewed]:
-    """The queue with what was said so far, and what this reviewer has read."""
-    said = reviews(study, project.instrument)
+    """The queue with the reviews so far, and what this reviewer has read."""
+    given = reviews(study, project.instrument)
     read = read_in_full(study, [member.key])[member.key]
-    return [with_reviews(project.instrument, queued, said.get(queued.key, ()), read) for queued in queue]
-
-
-def with_reviews(instrument: Instrument, queued: Queued, said: Sequence[Review], read: Iterable[int]) -> Reviewed:
-    """One conversation with what was said about it."""
-    return Reviewed(queued, tuple(said), review_status(instrument, queued.card, said), queued.key in set(read))
+    return [
+        Reviewed(entry, tuple(own), review_status(project.instrument, entry.card, own), entry.key in read)
+        for entry in queue
+        for own in [given.get(entry.key, [])]
+    ]
 
 
 def choices(queued: Queued) -> tuple[ReviewDecision, ...]:
-    """What a reviewer can say: an alarm can be confirmed or cleared, silence confirmed or overruled."""
+    """What a reviewer can decide: an alarm can be confirmed or cleared, silence confirmed or overruled."""
     if queued.is_alarming:
         return (ReviewDecision.CONFIRMED, ReviewDecision.CLEARED)
     if queued.card is not None and queued.card.needs_person:
@@ -168,16 +205,16 @@ def choices(queued: Queued) -> tuple[ReviewDecision, ...]:
 
 
 def review(study: Study, project: Project, member: Member, queued: Queued, decided: str, reason: str) -> Review:
-    """Keep what a reviewer says about a verdict.
+    """Save a review of a verdict.
 
     Raises:
-        InputError: It is none of the `choices`, or the judge is overruled without a reason.
+        InputError: It is not one of the `choices`, or the judge is overruled without a reason.
     """
     if decided not in choices(queued):
         raise InputError("choose one of the decisions on the page")
-    chosen, reason = ReviewDecision(decided), reason.strip()
-    if chosen is not ReviewDecision.CONFIRMED and not reason:
-        raise InputError("who overrules a judge says why: give a reason")
+    decision, reason = ReviewDecision(decided), reason.strip()
+    if decision is not ReviewDecision.CONFIRMED and not reason:
+        raise InputError("to overrule a judge, give a reason")
     if len(reason) > LONGEST_REASON:
         raise InputError(f"a reason has at most {LONGEST_REASON:,} characters")
     return save_review(
@@ -185,100 +222,45 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
         project.instrument,
         queued.key,
         queued.card,
-        chosen,
+        decision,
         member=member.key,
         name=member.name,
         reason=reason,
     )
 
 
-def _queued(instrument: Instrument, entry: ScoredConversation, signals: set[int]) -> Queued:
-    card = entry.deciding
-    summary = entry.conversation
-    people = entry.cards.people
-    why: list[Why] = []
-    if entry.cards.judges and card is not None and card.verdict in ALARMING:
-        why.append(Why.UNSAFE)
-    elif any(each.verdict in ALARMING for each in people):
-        why.append(Why.RATER)
-    if card is not None and card.needs_person:
-        why.append(Why.PERSON)
-    if summary.key in signals:
-        why.append(Why.CRISIS)
-    return Queued(
-        summary.key,
-        summary.identity,
-        summary.turns,
-        card,
-        tuple(why),
-        _apart(instrument, card, people) if entry.cards.judges else 0.0,
-    )
-
-
-def _apart(instrument: Instrument, card: Scorecard | None, people: Sequence[Scorecard]) -> float:
-    """The largest distance between what the judges say of an item and the mean of what people say, from 0 to 1."""
-    if card is None or not people:
-        return 0.0
-    return max((_distance(instrument, slot, outcome, people) for slot, outcome in card.outcomes.items()), default=0.0)
-
-
-def _distance(instrument: Instrument, slot: Slot, outcome: Outcome, people: Sequence[Scorecard]) -> float:
-    own = _height(instrument, outcome)
-    given = [_height(instrument, person.outcomes[slot]) for person in people if slot in person.outcomes]
-    others = [height for height in given if height is not None]
-    return 0.0 if own is None or not others else abs(own - sum(others) / len(others))
-
-
-def _height(instrument: Instrument, outcome: Outcome) -> float | None:
-    """Where an answer lies between the lowest and the highest; None for no answer and for "does not apply"."""
-    if isinstance(outcome.value, int) and isinstance(instrument.scale, Scores):
-        return (outcome.value - instrument.scale.lowest) / (instrument.scale.highest - instrument.scale.lowest)
-    return {"YES": 1.0, "NO": 0.0}.get(str(outcome.value))
-
-
-REVIEWER = "reviewer"
-"""The name of a reviewer whom nobody named."""
-
-
 def review_desk(study: Study, instrument: Instrument) -> Project:
-    """The project in which reviewers of this instrument meet, made the first time.
+    """The project of the reviewers of this instrument, made the first time.
 
-    Where the instrument has changed since, the project goes on with it as it is now.
+    If the instrument has changed since, the project goes on with it as it is now.
     """
     study.save_instrument(instrument)
     with study.writing() as connection:
-        here = (projects.c.name == instrument.id) & (projects.c.number == REVIEW_ONLY)
-        row = connection.execute(select(projects).where(here)).first()
-        if row is None:
-            project = Project(0, instrument.id, REVIEW_ONLY, instrument, ProjectState.OPEN, Settings(), now())
-            project = insert_project(connection, project)
-            record(connection, project, "created")
+        project = review_project(connection, instrument.id)
+        if project is None:
+            project = insert_project(connection, instrument, Settings(), number=REVIEW_ONLY)
+            log_event(connection, project, "created")
             return project
-        settings = Settings.model_validate_json(row.settings)
-        project = Project(row.key, row.name, row.number, instrument, ProjectState(row.state), settings, row.at)
-        if row.instrument != instrument.hash:
-            connection.execute(projects.update().where(here).values(instrument=instrument.hash))
-            record(connection, project, "instrument", content={"before": row.instrument})
+        before, project = project.instrument.hash, project._replace(instrument=instrument)
+        if before != instrument.hash:
+            update_project(connection, project, instrument=instrument.hash)
+            log_event(connection, project, "instrument", content={"before": before})
     return project
 
 
 def reviewers(study: Study, project: Project, names: Sequence[str]) -> list[Member]:
-    """The reviewers of these names, invited where they are new; without names all there are, or the first one.
+    """The reviewers of these names, invited if they are new; without names all there are, or the first one.
 
     Raises:
-        InputError: A name does not fit.
+        InputError: A name is invalid.
     """
     known = {member.name: member for member in members(study, project, Role.REVIEWER)}
     wanted = [name.strip() for name in names] or list(known) or [REVIEWER]
     return [known.get(name) or invite(study, project, Role.REVIEWER, name) for name in dict.fromkeys(wanted)]
 
 
-_LONGEST = 500
-_LONGEST_CONDITIONS = 10_000
-
-
-def numbers_read(study: Study, entries: Sequence[Reviewed]) -> dict[str, int]:
-    """What a signature given now would rest on."""
+def sign_off_numbers(study: Study, entries: Sequence[Reviewed]) -> dict[str, int]:
+    """What had been read and decided if somebody signed off now."""
     return {
         "conversations": study.conversation_count(),
         "queue": len(entries),
@@ -301,14 +283,14 @@ def sign(
     decision: str,
     conditions: str,
 ) -> SignOff:
-    """Keep a signature.
+    """Save a sign-off.
 
     Raises:
         InputError: Name, role or decision is missing, or the conditions do not go with the decision.
     """
     name, role, conditions = name.strip(), role.strip(), conditions.strip()
-    if not name or not role or len(name) > _LONGEST or len(role) > _LONGEST:
-        raise InputError("who signs gives their name and their role")
+    if not name or not role or len(name) > _LONGEST_NAME or len(role) > _LONGEST_NAME:
+        raise InputError("to sign off, give your name and your role")
     if decision not in set(ReleaseDecision):
         raise InputError("choose what you decide: release, release with conditions, or do not release")
     chosen = ReleaseDecision(decision)
@@ -324,8 +306,8 @@ def sign(
         name=name,
         role=role,
         conditions=conditions,
-        numbers=numbers_read(study, entries),
+        numbers=sign_off_numbers(study, entries),
     )
     with study.writing() as connection:
-        record(connection, project, "signed", member=member, content={"name": name, "decision": chosen})
+        log_event(connection, project, "signed", member=member, content={"name": name, "decision": chosen})
     return signed

@@ -1,30 +1,47 @@
-"""Draw a seeded random sample of conversations for people to rate, by stratum, and extend it.
+"""Draw a seeded random sample of conversations for people to rate, by stratum; extend it; choose a project's units.
 
 Within a stratum every conversation has the same chance, so its probability is the number drawn over the number there.
 Each conversation gets a random number from the seed and its name, and the smallest numbers are drawn: the same seed
 gives the same sample in whatever order the conversations came, and drawing more adds to what was drawn.
 
-A sample is split into `develop`, for tuning a judge, and `certify`, for the figures that are reported. Every drawn
-conversation has exactly the same chance to come into `certify`, however small its stratum is.
+A sample is split into dev, for tuning a judge, and test, for the numbers that are reported (studies store `develop` and
+`certify`). Every drawn conversation has exactly the same chance to come into the test split, however small its stratum.
 
-Strata are made of the system, the origin, a column of the metadata, or what the judges say: their verdict, and
-whether they flag the conversation. What people said never makes a stratum, because samples are drawn for them.
+Strata are made of the system, the origin, a column of the metadata, or what the judges say: their verdict, and whether
+they flag the conversation. What people say never makes a stratum, because samples are drawn for them.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import floor
+from random import Random
 from typing import Any, NamedTuple
 
-from attunement.conversations import Identity
+from attunement.conversations import Identity, Responses, UnitKind
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
 from attunement.store import ConversationSummary, Study, scored_conversations
-from attunement.store.samples import NotDrawn, Sample, SampledConversation, Split, not_drawn, samples, save_sample
+from attunement.store.projects import UnitKey
+from attunement.store.samples import (
+    NotDrawn,
+    Sample,
+    SampledConversation,
+    Split,
+    latest_sample,
+    not_drawn,
+    samples,
+    save_sample,
+)
+
+VERDICT = "verdict"
+DEFAULT_UNITS = 100
+"""Units that are drawn for a project if nobody says how many."""
+_PAGE = 1000
+_SHOWN = 12
 
 
 class Candidate(NamedTuple):
@@ -33,51 +50,75 @@ class Candidate(NamedTuple):
     key: int
     identity: Identity
     stratum: str
-    certain: bool = False
-    """It is taken whatever chance says; so must be everything in its stratum."""
+    certain: bool = False  # drawn whatever chance says, as everything in its stratum
 
 
 class Draw(NamedTuple):
-    """What was drawn, and what could have been and was not, by the key of the conversation."""
+    """What was drawn, and what could have been, by the key of the conversation."""
 
     drawn: dict[int, SampledConversation]
     waiting: dict[int, NotDrawn]
 
 
-def draw(candidates: Iterable[Candidate], size: int, *, certify: float | None, seed: int) -> Draw:
-    """Draw `size` conversations beside the certain ones, shared out among the strata by how large they are.
+def draw(
+    candidates: Iterable[Candidate], size: int, *, certify: float | None, seed: int, before: Draw | None = None
+) -> Draw:
+    """Draw `size` conversations in addition to the certain ones, allocated to the strata by how large they are.
 
     Every stratum gets at least one, so that no conversation is without a chance.
 
     Args:
-        candidates: All conversations that the sample is to speak for.
-        size: How many to draw of those that are not certain; all of them where there are fewer.
-        certify: The share that goes to `certify`, the rest to `develop`; None makes no split.
+        candidates: All conversations that the sample is to represent.
+        size: How many to draw of those that are not certain; all of them if there are fewer.
+        certify: The share of the test split; None makes no split.
         seed: Of the random numbers.
+        before: What was drawn already, which the result includes; see `extend`.
 
     Raises:
-        InputError: There are more strata than conversations to draw.
+        InputError: There are more new strata than conversations to draw.
     """
-    return _draw(list(candidates), size, Draw({}, {}), certify=certify, seed=seed)
+    everybody, before = list(candidates), before or Draw({}, {})
+    strata: dict[str, list[Candidate]] = {}
+    for candidate in sorted(everybody, key=lambda candidate: candidate.stratum):
+        if candidate.key not in before.drawn:
+            strata.setdefault(candidate.stratum, []).append(candidate)
+    sizes = {name: len(members) for name, members in strata.items() if not members[0].certain}
+    new = sizes.keys() - {entry.stratum for entry in (*before.drawn.values(), *before.waiting.values())}
+    if size < len(new):
+        raise InputError(
+            f"{size} conversations are too few for {len(new)} strata, of which each needs at least one: "
+            "draw more, or stratify by less"
+        )
+    numbers = allocate(sizes, size, at_least=dict.fromkeys(new, 1))
+    there = Counter(candidate.stratum for candidate in everybody)
+    taken = Counter(before.drawn[candidate.key].stratum for candidate in everybody if candidate.key in before.drawn)
+    for name, members in strata.items():
+        taken[name] += numbers.get(name, len(members))
+    probability = {name: taken[name] / there[name] for name in there}
+    added: dict[int, SampledConversation] = {}
+    left: dict[int, NotDrawn] = {}
+    for name, members in strata.items():
+        number = numbers.get(name, len(members))
+        ordered = sorted(members, key=lambda member: _chance(seed, "draw", member.identity))
+        added |= {member.key: SampledConversation(name, probability[name], None) for member in ordered[:number]}
+        left |= {member.key: NotDrawn(name, probability[name]) for member in ordered[number:]}
+    drawn = {key: entry._replace(probability=probability[entry.stratum]) for key, entry in before.drawn.items()}
+    names = {candidate.key: candidate.identity for candidate in everybody}
+    return Draw(drawn | _split(added, names, certify, seed), left)
 
 
 def extend(
     before: Draw, candidates: Iterable[Candidate], more: int, *, certify: float | None, seed: int, since: str
 ) -> Draw:
-    """Draw `more` conversations beside those that were drawn `before`; the result holds both.
+    """Draw `more` conversations in addition to those that were drawn `before`; the result has both.
 
     The strata stay those of the first draw, because it is within them that everybody had the same chance: to draw m
     more at random of those who are left is the same as to have drawn n + m at once, so that the probability becomes
     (n + m) / N for the whole stratum, also for those who were drawn before. Conversations that came in later could
-    not be drawn then, so they form strata of their own, marked with `since`. What was drawn keeps its split.
+    not be drawn then, so they form strata of their own, marked with `since`, the name of the extended sample. What was
+    drawn keeps its split.
 
-    Args:
-        before: The first draw. Every conversation of it is among the candidates.
-        candidates: All conversations now, in their present strata.
-        more: How many to draw of those that are not certain.
-        certify: As it was for the first draw.
-        seed: As it was for the first draw.
-        since: The name of the sample that is extended.
+    `certify` and `seed` are those of the first draw, and every conversation of it is among the candidates.
 
     Raises:
         InputError: There are more new strata than conversations to draw.
@@ -89,45 +130,17 @@ def extend(
         else candidate._replace(stratum=known[candidate.key].stratum, certain=False)
         for candidate in candidates
     ]
-    return _draw(frozen, more, before, certify=certify, seed=seed)
-
-
-def _draw(everybody: list[Candidate], size: int, before: Draw, *, certify: float | None, seed: int) -> Draw:
-    strata = _by_stratum(candidate for candidate in everybody if candidate.key not in before.drawn)
-    left = {name: len(members) for name, members in strata.items() if not members[0].certain}
-    begun = {entry.stratum for entry in (*before.drawn.values(), *before.waiting.values())}
-    unbegun = left.keys() - begun
-    if size < len(unbegun):
-        raise InputError(
-            f"{size} conversations are too few for {len(unbegun)} strata, of which each needs at least one: "
-            "draw more, or stratify by less"
-        )
-    numbers = allocate(left, size, at_least=dict.fromkeys(unbegun, 1))
-    there = Counter(candidate.stratum for candidate in everybody)
-    taken = Counter(before.drawn[candidate.key].stratum for candidate in everybody if candidate.key in before.drawn)
-    for name, members in strata.items():
-        taken[name] += numbers.get(name, len(members))
-    probability = {name: taken[name] / there[name] for name in there}
-    added: dict[int, SampledConversation] = {}
-    waiting: dict[int, NotDrawn] = {}
-    for name, members in strata.items():
-        number = numbers.get(name, len(members))
-        ordered = sorted(members, key=lambda member: _chance(seed, "draw", member.identity))
-        added |= {member.key: SampledConversation(name, probability[name], None) for member in ordered[:number]}
-        waiting |= {member.key: NotDrawn(name, probability[name]) for member in ordered[number:]}
-    drawn = {key: entry._replace(probability=probability[entry.stratum]) for key, entry in before.drawn.items()}
-    names = {candidate.key: candidate.identity for candidate in everybody}
-    return Draw(drawn | _split(added, names, certify, seed), waiting)
+    return draw(frozen, more, certify=certify, seed=seed, before=before)
 
 
 def allocate(sizes: Mapping[str, int], total: int, *, at_least: Mapping[str, int]) -> dict[str, int]:
-    """Share `total` out among strata by their sizes: none gets more than its size, and none less than its least.
+    """Divide `total` among strata by their sizes: none gets more than its size, and none less than its least.
 
     The result depends on the sizes alone and not on chance, so that the probabilities that follow from it are exact.
     It adds up to `total`, or to all there are; `total` must cover the least numbers.
     """
     numbers = {name: min(at_least.get(name, 0), size) for name, size in sizes.items()}
-    # Sainte-Laguë's rule: one by one to whoever is furthest behind their share. More to share out never takes from any.
+    # Sainte-Laguë's rule: one by one to whoever is furthest behind their share. A larger total never takes from any.
     behind = [((2 * numbers[name] + 1) / size, name) for name, size in sizes.items() if numbers[name] < size]
     heapify(behind)
     for _ in range(min(total, sum(sizes.values())) - sum(numbers.values())):
@@ -138,23 +151,16 @@ def allocate(sizes: Mapping[str, int], total: int, *, at_least: Mapping[str, int
     return numbers
 
 
-def _by_stratum(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    strata: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        strata.setdefault(candidate.stratum, []).append(candidate)
-    return dict(sorted(strata.items()))
-
-
 def _split(
-    drawn: Mapping[int, SampledConversation], names: Mapping[int, Identity], certify: float | None, seed: int
+    drawn: dict[int, SampledConversation], names: Mapping[int, Identity], certify: float | None, seed: int
 ) -> dict[int, SampledConversation]:
-    """Give each its split: in a line of strata, in random order within each, one in so many goes to `certify`.
+    """Give each its split: in a line of strata, in random order within each, one in so many goes to the test split.
 
     The count begins at a random place, which gives everybody the same chance and each stratum its share to within one
     conversation.
     """
     if certify is None:
-        return dict(drawn)
+        return drawn
     line = sorted(drawn, key=lambda key: (drawn[key].stratum, _chance(seed, "split", names[key])))
     share = Fraction(certify).limit_denominator(1000)  # exact steps: a float would drift over a long line
     start = Fraction(int.from_bytes(_chance(seed, "start", Identity("", ""))), 2**256)
@@ -172,11 +178,6 @@ def _chance(seed: int, purpose: str, identity: Identity) -> bytes:
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
 
 
-VERDICT = "verdict"
-_PAGE = 1000
-_SHOWN = 12
-
-
 def candidates(
     study: Study, instrument: Instrument, by: Sequence[str] = (), *, all_flagged: bool = False
 ) -> list[Candidate]:
@@ -184,9 +185,9 @@ def candidates(
 
     Args:
         study: Where they are.
-        instrument: What the judges' verdicts and flags are made with.
+        instrument: Defines the judges' verdicts and flags.
         by: `system`, `origin`, `verdict`, or a column of the metadata.
-        all_flagged: Flagged conversations form strata of their own and are certain to be taken.
+        all_flagged: Flagged conversations form strata of their own and are certain to be drawn.
 
     Raises:
         InputError: No conversation has such a column, or all flagged are wanted and no judge has looked at safety.
@@ -195,17 +196,17 @@ def candidates(
         raise InputError(f"{instrument.id} has no safety items, so no conversation is flagged: leave out --all-flagged")
     found: list[Candidate] = []
     columns: set[str] = set()
-    looked = False
+    judged = False
     for conversation, card in _cards(study, instrument, wanted=all_flagged or VERDICT in by):
         columns |= conversation.metadata.keys()
         parts = [f"{column}={_value(conversation, card, column)}" for column in by]
-        flagged = False
+        flagged = all_flagged and is_flagged(card)
         if all_flagged:
-            flagged = is_flagged(card)
-            looked |= card is not None
-            parts.insert(0, "flagged" if flagged else "not flagged" if looked_at(instrument, card) else "not judged")
+            judged |= card is not None
+            complete = card is not None and not any(slot.item in instrument.gate_ids for slot in card.open)
+            parts.insert(0, "flagged" if flagged else "not flagged" if complete else "not judged")
         found.append(Candidate(conversation.key, conversation.identity, ", ".join(parts) or "all", certain=flagged))
-    if all_flagged and found and not looked:
+    if all_flagged and found and not judged:
         raise InputError(
             "no judge has rated anything yet, so nothing is flagged: judge first, or leave out --all-flagged"
         )
@@ -221,22 +222,17 @@ def is_flagged(card: Scorecard | None) -> bool:
     return card is not None and bool(card.unsafe or card.needs_person)
 
 
-def looked_at(instrument: Instrument, card: Scorecard | None) -> bool:
-    """Whether every safety item has an answer."""
-    return card is not None and not any(slot.item in instrument.gate_ids for slot in card.open)
-
-
 def _cards(
     study: Study, instrument: Instrument, *, wanted: bool
 ) -> Iterator[tuple[ConversationSummary, Scorecard | None]]:
-    """The conversations with what the judges say, which is computed only where it is wanted."""
-    if not wanted:
+    """The conversations with the judges' scorecard, which is computed only if it is wanted."""
+    if wanted:
+        for entry in scored_conversations(study, instrument):
+            yield entry.conversation, entry.deciding if entry.cards.judges else None
+    else:
         for page in study.summaries(_PAGE):
             for summary in page:
                 yield summary, None
-        return
-    for entry in scored_conversations(study, instrument):
-        yield entry.conversation, entry.deciding if entry.cards.judges else None
 
 
 def _value(conversation: ConversationSummary, card: Scorecard | None, column: str) -> Any:
@@ -262,37 +258,37 @@ def draw_sample(
     seed: int = 0,
     name: str | None = None,
 ) -> Sample:
-    """Draw `size` conversations at random by stratum and keep the sample under a new name.
+    """Draw `size` conversations at random by stratum and save the sample.
 
     Args:
-        study: Where the conversations are and where the sample is kept.
-        instrument: What they are to be rated with; it is kept too.
-        size: How many to draw; with `all_flagged` beside those that judges flagged, which are all taken.
+        study: Where the conversations are and where the sample is saved.
+        instrument: What they are to be rated with; it is saved too.
+        size: How many to draw; with `all_flagged` in addition to those that judges flagged.
         by: What to stratify by: `system`, `origin`, `verdict`, or columns of the metadata.
-        all_flagged: Whether every flagged conversation is taken.
-        certify: The share that goes to `certify`; None makes no split.
+        all_flagged: Whether every flagged conversation is drawn.
+        certify: The share of the test split; None makes no split.
         seed: The same seed draws the same sample.
         name: The name of the sample; without one it is numbered.
 
     Raises:
-        StudyError: The study holds no conversation, or a sample of this name.
+        StudyError: The study has no conversation, or has a sample of this name.
         InputError: The strata do not fit.
     """
     frame = candidates(study, instrument, by, all_flagged=all_flagged)
     if not frame:
-        raise StudyError(f"{study.place} holds no conversation to draw from: judge or import some first")
+        raise StudyError(f"{study.place} has no conversation to draw from: judge or import some first")
     made = draw(frame, size, certify=certify, seed=seed)
     design = {"size": size, "by": list(by), "all_flagged": all_flagged, "certify": certify, "extends": None}
-    return _keep(study, instrument, made, name, seed, design)
+    return _save(study, instrument, made, name, seed, design)
 
 
 def extend_sample(study: Study, instrument: Instrument, extended: str, more: int, *, name: str | None = None) -> Sample:
-    """Draw `more` conversations to those of a sample, as that one was drawn; both are in the new sample.
+    """Draw `more` conversations in addition to a sample, in the way it was drawn; the new sample has both.
 
-    Its strata, its seed and its share of `certify` stay as they are; see `sampling.extend` for the probabilities.
+    Its strata, its seed and its share of the test split stay as they are; see `extend` for the probabilities.
 
     Raises:
-        StudyError: There is no such sample for this instrument, or one of the new name.
+        StudyError: There is no such sample for this instrument, or there is one of the new name.
         InputError: There is nothing left to draw, or the strata do not fit.
     """
     first = find_sample(study, extended)
@@ -302,11 +298,9 @@ def extend_sample(study: Study, instrument: Instrument, extended: str, more: int
     design: dict[str, Any] = first.design
     frame = candidates(study, instrument, design["by"], all_flagged=design["all_flagged"])
     if len(frame) == len(before.drawn):
-        raise StudyError(
-            f"the sample {extended!r} holds every conversation of {study.place}: there are no more to draw"
-        )
+        raise StudyError(f"the sample {extended!r} has every conversation of {study.place}: there are no more to draw")
     made = extend(before, frame, more, certify=design["certify"], seed=first.seed, since=first.name)
-    return _keep(study, instrument, made, name, first.seed, {**design, "size": more, "extends": first.name})
+    return _save(study, instrument, made, name, first.seed, {**design, "size": more, "extends": first.name})
 
 
 def find_sample(study: Study, name: str) -> Sample:
@@ -323,7 +317,7 @@ def find_sample(study: Study, name: str) -> Sample:
     raise StudyError(f"{study.place} has no sample {name!r}; it has {names}")
 
 
-def _keep(
+def _save(
     study: Study, instrument: Instrument, made: Draw, name: str | None, seed: int, design: dict[str, Any]
 ) -> Sample:
     drawn = Counter(entry.stratum for entry in made.drawn.values())
@@ -339,3 +333,95 @@ def _keep(
         units=made.drawn,
         waiting=made.waiting,
     )
+
+
+class ChosenUnits(NamedTuple):
+    units: list[UnitKey]
+    source: str  # where they come from, in words
+
+
+def choose_units(study: Study, instrument: Instrument, count: int | None, *, seed: int) -> ChosenUnits:
+    """The units of the newest sample for this instrument, or `count` at random from the whole study.
+
+    Of a sample all units are chosen, or `count` of them at random.
+
+    Raises:
+        InputError: There are none, or fewer than asked for.
+    """
+    sample = latest_sample(study, instrument.id)
+    units = _all_units(study, instrument, None if sample is None else sample.units.keys())
+    if not units:
+        raise InputError(f"{study.place} has nothing to rate: add conversations with --conversations")
+    number = count or (min(DEFAULT_UNITS, len(units)) if sample is None else len(units))
+    if number > len(units):
+        raise InputError(f"there are {len(units)} units to choose from, and {number} were asked for")
+    drawn = Random(f"{seed}/units").sample(units, number)  # noqa: S311 - a sample that can be drawn again
+    if sample is None:
+        return ChosenUnits(drawn, f"{number} drawn at random from {len(units)}")
+    return ChosenUnits(drawn, f"{number} of the {len(units)} units of {sample.name}")
+
+
+def choose_more_units(
+    study: Study, instrument: Instrument, known: Collection[UnitKey], count: int, *, seed: str
+) -> list[UnitKey]:
+    """`count` units at random that are not `known`, first of the newest sample, then of the study.
+
+    Raises:
+        InputError: The study has fewer.
+    """
+    sample = latest_sample(study, instrument.id)
+    known = set(known)
+    left = [unit for unit in _all_units(study, instrument, None) if unit not in known]
+    if count > len(left):
+        raise InputError(f"the study has {len(left)} more to choose from, and {count} were asked for: ask for fewer")
+    Random(seed).shuffle(left)  # noqa: S311 - a sample that can be drawn again
+    return sorted(left, key=lambda unit: sample is None or unit.conversation not in sample.units)[:count]
+
+
+def listed_units(study: Study, instrument: Instrument, names: Iterable[str]) -> ChosenUnits:
+    """The units with these names, once each; see `units_named`."""
+    units = [unit for name in names for unit in units_named(study, instrument, name)]
+    return ChosenUnits(list(dict.fromkeys(units)), "from the list")
+
+
+def units_named(study: Study, instrument: Instrument, name: str) -> list[UnitKey]:
+    """The units that a name means: one reply, or all that the instrument asks about in a conversation.
+
+    A name is the id of a conversation, or `system/id`, and for one reply `#` with its turn.
+
+    Raises:
+        InputError: It matches no unit, or several conversations.
+    """
+    id, mark, turn = name.rpartition("#")
+    found = study.find(id) if mark and turn.isdecimal() else []
+    number = int(turn) if found else None
+    found = found or study.find(name)
+    if len(found) != 1:
+        what = "several conversations: say which, as system/id" if found else "no conversation of the study"
+        raise InputError(f"{name!r} means {what}")
+    turns = len(found[0].conversation.turns)
+    if number is None:
+        return list(_units(instrument, study.responses(instrument.id), found[0].key, turns))
+    if UnitKind(instrument.unit) is UnitKind.CONVERSATION or not 1 <= number <= turns:
+        raise InputError(f"{name!r} is not a unit of {instrument.id}: leave out the number of the turn, or correct it")
+    return [UnitKey(found[0].key, number)]
+
+
+def _all_units(study: Study, instrument: Instrument, conversations: Collection[int] | None) -> list[UnitKey]:
+    """Every unit that the instrument asks about, in all conversations or in these."""
+    responses = study.responses(instrument.id)
+    return [
+        unit
+        for page in study.summaries(_PAGE)
+        for summary in page
+        if conversations is None or summary.key in conversations
+        for unit in _units(instrument, responses, summary.key, summary.turns)
+    ]
+
+
+def _units(instrument: Instrument, responses: Responses, key: int, turns: int) -> Iterator[UnitKey]:
+    if UnitKind(instrument.unit) is UnitKind.CONVERSATION:
+        yield UnitKey(key)
+    else:
+        for turn in range(turns if responses is Responses.LAST else 1, turns + 1):
+            yield UnitKey(key, turn)

@@ -1,161 +1,344 @@
-"""The assignments of raters, and what has been submitted."""
+"""What a rater does next, and the page for it: the text, the items, and the answers so far.
 
-from collections.abc import Collection
-from typing import NamedTuple
+Nothing from a browser is trusted: an answer must be on the item's scale, and marked words must be in the transcript.
 
-from sqlalchemy import Connection, RowMapping, bindparam, case, select
+A browser does not show every text as it was stored: line ends become one kind, and some characters cannot be sent at
+all. Raters therefore mark words in the text as shown, and the marks are translated to the stored text. Positions count
+characters, as Python does.
+"""
 
-from attunement.annotation.answers import Draft, due_items
-from attunement.annotation.projects import example_named, example_unit, may_be_real, unit_of
-from attunement.annotation.records import Assignment, Member, Project, ProjectUnit, Task, Work
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from attunement import evidence
+from attunement.annotation.training import example_named, example_unit
 from attunement.conversations import Origin, Unit
-from attunement.ratings import Round
-from attunement.store import Study, schema
-from attunement.store.rows import conversation_of, from_json, outcome_of
-
-_UNIT = schema.project_units.c
-ASSIGNMENTS = select(
-    schema.assignments, _UNIT.conversation, _UNIT.turn, _UNIT.example, _UNIT.round.label("unit_round"), _UNIT.answers
-).join(schema.project_units, schema.assignments.c.unit == _UNIT.key)
-"""Assignments with their units: the columns that `assignment_in` reads."""
-# These are asked at every save, so they are put together once: that takes longer than asking them.
-_OWN = ASSIGNMENTS.where(
-    schema.assignments.c.member == bindparam("own"), schema.assignments.c.public == bindparam("name")
+from attunement.errors import InputError, StudyError
+from attunement.evidence import CitationStatus, Finding
+from attunement.instruments import Instrument, Item, Value
+from attunement.ratings import ABSTAINED, Outcome, Round, State
+from attunement.scoring import is_failure
+from attunement.store import Study, now
+from attunement.store.annotation import Draft, drafts_in
+from attunement.store.projects import (
+    Assignment,
+    AssignmentState,
+    Member,
+    MemberState,
+    Project,
+    ProjectState,
+    ProjectUnit,
+    assignments_where,
+    conversation_with_key,
+    count_assignments,
+    log_event,
+    mark_opened,
+    may_be_real,
+    next_assignment,
+    own_assignment,
+    state_of,
+    units_in,
+    update_member,
 )
-_TALK = select(schema.conversations).where(schema.conversations.c.key == bindparam("talk"))
+from attunement.store.rows import to_json
+
+LONGEST_COMMENT = 10_000
+_LONGEST_UNIT = 900
+"""Seconds of one unit that count as work: whoever leaves it open over lunch did not work on it for that long."""
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class GoneError(StudyError):
+    """The unit is not, or no longer, this member's to change."""
+
+
+class Span(BaseModel):
+    """Words of a message that a rater marked, as characters of the text that the page shows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    turn: int = Field(ge=1)
+    speaker: Literal["user", "assistant"]
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+
+
+class Change(BaseModel):
+    """All that a page has for one item of a unit after the rater changed something in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    item: str = Field(max_length=200)
+    number: int = Field(ge=1, le=2**31 - 1)  # counts the changes of a unit, so that a late one changes nothing
+    state: Literal["value", "na", "abstained"] | None = None
+    value: Value | None = None
+    comment: str = Field(default="", max_length=LONGEST_COMMENT)
+    evidence: tuple[Span, ...] = Field(default=(), max_length=50)
+
+
+class Missing(NamedTuple):
+    """What a unit needs before it can be submitted."""
+
+    item: str
+    what: Literal["answer", "note"]
+
+
+class Task(NamedTuple):
+    """An assignment with the text that it is about."""
+
+    assignment: Assignment
+    unit: Unit
+    items: tuple[str, ...]
+    """The items to answer, in the order of the page: those about the whole come last."""
+    careful: bool
+    """Whether somebody in the transcript may be a real person; an attention check must look the same."""
+
+
+class Step(StrEnum):
+    """What comes next for a rater."""
+
+    CLOSED = "closed"  # the coordinator has not yet written what to do when a person may be in danger
+    PROFILE = "profile"
+    WELCOME = "welcome"
+    HELD = "held"
+    PAUSED = "paused"
+    TASK = "task"
+    DONE = "done"
+
+
+class Progress(NamedTuple):
+    """How far a rater is, in the practice or in the work."""
+
+    done: int
+    total: int
+
+
+def shown_text(text: str) -> str:
+    """`text` as a page shows it."""
+    return _UNSENDABLE.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def stored_range(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the characters from `start` to `end` of `shown_text(text)` are in `text`."""
+    if "\r\n" not in text:
+        return start, end
+    stored = [at for at, sign in enumerate(text) if not (sign == "\n" and at and text[at - 1] == "\r")]
+    stored.append(len(text))
+    return stored[start], stored[end]
+
+
+def due_items(instrument: Instrument, unit: Unit) -> tuple[str, ...]:
+    """What is asked about `unit`: all that has enough turns; items about the whole come last."""
+    due = [item for item in instrument.items if item.minimum_turns <= len(unit.turns)]
+    return tuple(item.id for item in sorted(due, key=lambda item: item.holistic))
+
+
+def answers_of(instrument: Instrument, item: Item) -> tuple[Value, ...]:
+    """The answers that a person can give: NA is not offered if the item rules it out."""
+    return tuple(answer for answer in instrument.scale.answers if answer != "NA" or item.na_valid)
+
+
+def read_change(change: Change, instrument: Instrument, unit: Unit, items: Sequence[str]) -> Draft:
+    """The draft that a change amounts to.
+
+    Raises:
+        InputError: The item is not asked, the answer is not on its scale, or the marked words do not exist.
+    """
+    if change.item not in items:
+        raise InputError(f"{change.item!r} is not asked about this unit")
+    outcome = None
+    if change.state == State.ABSTAINED:
+        outcome = ABSTAINED
+    elif change.state is not None:
+        value = "NA" if change.state == State.NA else change.value
+        allowed = answers_of(instrument, instrument.item(change.item))
+        if value not in allowed or (value == "NA") != (change.state == State.NA):
+            raise InputError(f"{value!r} is not an answer to {change.item}")
+        outcome = Outcome.of(value)
+    quotes = tuple(_with_quote(span, unit) for span in change.evidence)
+    return Draft(change.item, outcome, change.comment, quotes, change.number)
+
+
+def _with_quote(span: Span, unit: Unit) -> dict[str, Any]:
+    words = ""
+    if span.turn <= len(unit.turns) and span.start < span.end:
+        words = shown_text(getattr(unit.turns[span.turn - 1], span.speaker))[span.start : span.end]
+    if not words or len(words) != span.end - span.start:
+        raise InputError("the marked words are not in this transcript")
+    return {**span.model_dump(), "quote": words}
+
+
+def needs_note(instrument: Instrument, item: Item, outcome: Outcome | None) -> bool:
+    """Whether the answer must be explained: only if it fails the gate.
+
+    To ask at the ends of every scale would teach raters to avoid them.
+    """
+    return outcome is not None and item.id in instrument.gate_ids and is_failure(instrument, item, outcome)
+
+
+def missing(instrument: Instrument, items: Iterable[str], drafts: Mapping[str, Draft]) -> tuple[Missing, ...]:
+    """What has to be added before the unit can be submitted, in the order of the page."""
+    found: list[Missing] = []
+    for id in items:
+        draft = drafts.get(id)
+        if draft is None or draft.outcome is None:
+            found.append(Missing(id, "answer"))
+        elif needs_note(instrument, instrument.item(id), draft.outcome) and not draft.comment.strip():
+            found.append(Missing(id, "note"))
+    return tuple(found)
+
+
+def findings(draft: Draft, unit: Unit) -> tuple[dict[str, Any], ...]:
+    """The marked words as the evidence of a rating, with their place in the stored text."""
+    found: list[dict[str, Any]] = []
+    for span in draft.evidence:
+        turn: int = span["turn"]
+        message: str = getattr(unit.turns[turn - 1], span["speaker"])
+        start, end = stored_range(message, span["start"], span["end"])
+        finding = Finding(
+            CitationStatus.FOUND,
+            (turn,),
+            message[start:end],
+            found_turn=turn,
+            speaker=span["speaker"],
+            start=start,
+            end=end,
+        )
+        found.append(evidence.to_json(finding))
+    return tuple(found)
 
 
 def assignment_of(study: Study, member: Member, public: str) -> Assignment | None:
     """The rater's own assignment with this name; somebody else's is not found."""
     with study.reading() as connection:
-        return find_assignment(connection, member, public)
-
-
-def next_assignment(study: Study, member: Member) -> Assignment | None:
-    """The rater's next open assignment: practice first, then in the order of their list."""
-    table = schema.assignments.c
-    practice_first = case((table.round == Round.CALIBRATION, 0), else_=1)
-    query = (
-        ASSIGNMENTS.where(table.member == member.key, table.state == Work.OPEN)
-        .order_by(practice_first, table.position, table.key)
-        .limit(1)
-    )
-    with study.reading() as connection:
-        row = connection.execute(query).mappings().first()
-    return None if row is None else assignment_in(row)
-
-
-def find_assignment(connection: Connection, member: Member, public: str) -> Assignment | None:
-    """The rater's own assignment with this name, seen from within a transaction."""
-    row = connection.execute(_OWN, {"own": member.key, "name": public}).mappings().first()
-    return None if row is None else assignment_in(row)
+        return own_assignment(connection, member, public)
 
 
 def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
-    """The words that an assignment is about, and what is asked about them."""
-    unit = assignment.unit
-    if unit.example is not None:
-        worked = example_named(project.instrument, unit.example)
-        shown = example_unit(project.instrument, worked)
-        # In practice one item is asked, the one whose answer is known; an attention unit looks like all others.
-        if assignment.round is Round.CALIBRATION:
-            return Task(assignment, shown, (worked.item.id,), careful=False)
-        return Task(assignment, shown, due_items(project.instrument, shown), may_be_real(study, project))
-    with study.reading() as connection:
-        row = connection.execute(_TALK, {"talk": unit.conversation}).mappings().one()
-    shown = Unit(conversation_of(row), unit.turn)
-    careful = shown.conversation.origin in {Origin.REAL, Origin.UNKNOWN}
-    return Task(assignment, shown, due_items(project.instrument, shown), careful)
+    unit, items = unit_with_items(study, project, assignment.unit)
+    if assignment.round is Round.CALIBRATION:
+        careful = False
+    elif assignment.unit.example is not None:
+        careful = may_be_real(study, project)
+    else:
+        careful = unit.conversation.origin in {Origin.REAL, Origin.UNKNOWN}
+    return Task(assignment, unit, items, careful)
+
+
+def unit_with_items(study: Study, project: Project, unit: ProjectUnit) -> tuple[Unit, tuple[str, ...]]:
+    """The text of a unit, and what is asked about it. In practice that is the one item whose answer is known."""
+    if unit.example is None:
+        text = Unit(conversation_with_key(study, unit.conversation), unit.turn)
+        return text, due_items(project.instrument, text)
+    worked = example_named(project.instrument, unit.example)
+    text = example_unit(project.instrument, worked)
+    return text, (worked.item.id,) if unit.round is Round.CALIBRATION else due_items(project.instrument, text)
 
 
 def attention_names(study: Study, project: Project) -> list[str]:
-    """The names of the worked examples that stand among the units of a project."""
-    query = select(_UNIT.example).where(_UNIT.project == project.key, _UNIT.round == Round.ATTENTION)
+    """The names of the worked examples among the units of a project."""
     with study.reading() as connection:
-        return [name for name in connection.scalars(query) if name is not None]
+        units = units_in(connection, project)
+    return [unit.example for unit in units if unit.round is Round.ATTENTION and unit.example is not None]
 
 
 def drafts_of(study: Study, assignment: Assignment) -> dict[str, Draft]:
-    """What stands on the page of an assignment, by item."""
+    """What the page of an assignment shows, by item."""
     with study.reading() as connection:
-        return read_drafts(connection, assignment)
+        return drafts_in(connection, assignment)
 
 
-def read_drafts(connection: Connection, assignment: Assignment) -> dict[str, Draft]:
-    """As `drafts_of`, from within a transaction."""
-    rows = connection.execute(select(schema.drafts).where(schema.drafts.c.assignment == assignment.key))
-    return {
-        row.item: Draft(
-            row.item,
-            None if row.state is None else outcome_of(row.state, row.value, None),
-            row.comment,
-            tuple(from_json(row.evidence)),
-            row.number,
-        )
-        for row in rows
-    }
+def lacks_escalation(study: Study, project: Project) -> bool:
+    """Whether real people may be in the transcripts and nobody wrote yet what to do when one is in danger."""
+    return not state_of(study, project).settings.escalation.strip() and may_be_real(study, project)
 
 
-def assignment_in(row: RowMapping) -> Assignment:
-    """The assignment in a row of `ASSIGNMENTS`."""
-    return Assignment(
-        row["key"],
-        row["public"],
-        row["project"],
-        row["member"],
-        unit_of(row),
-        row["position"],
-        Round(row["round"]),
-        row["attempt"],
-        Work(row["state"]),
-        row["flagged"],
-        row["opened"],
-        row["done"],
-    )
+def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Assignment | None]:
+    """What the rater does next, with the assignment if it is one."""
+    if member.profile is None:
+        return Step.PROFILE, None
+    if lacks_escalation(study, project):
+        return Step.CLOSED, None
+    if member.began is None:
+        return Step.WELCOME, None
+    if member.state is MemberState.HELD:
+        return Step.HELD, None
+    assignment = next_assignment(study, member)
+    if assignment is None:
+        return Step.DONE, None
+    # A unit that was opened may be finished while the project is paused.
+    if assignment.opened is None and state_of(study, project).state is ProjectState.PAUSED:
+        return Step.PAUSED, None
+    return Step.TASK, assignment
 
 
-class Handed(NamedTuple):
-    """One assignment that was handed in, with all its answers."""
+def save_profile(study: Study, project: Project, member: Member, profile: Mapping[str, Any]) -> None:
+    """Save what raters report about themselves; it is final from the first submission on, because reports rely on it.
 
-    assignment: int
-    member: int
-    unit: ProjectUnit
-    round: Round
-    done: str
-    flagged: bool
-    answers: dict[str, Draft]
-    """By item."""
+    Raises:
+        GoneError: They have submitted something.
+    """
+    with study.writing() as connection:
+        if not update_member(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
+            raise GoneError("your profile belongs to your ratings and cannot be changed any more")
+        log_event(connection, project, "profile", member=member, content=profile)
 
 
-def handed_in(study: Study, project: Project, rounds: Collection[Round] = (Round.MAIN,)) -> list[Handed]:
-    """Everything that was handed in in these rounds, in the order in which it came in."""
-    assignment, unit, draft = schema.assignments.c, schema.project_units.c, schema.drafts.c
-    query = (
-        select(
-            *(assignment.key, assignment.member, assignment.unit, assignment.round, assignment.done),
-            *(assignment.flagged, unit.conversation, unit.turn, unit.example, unit.round.label("unit_round")),
-            *(unit.answers, draft.item, draft.state, draft.value, draft.number, draft.comment, draft.evidence),
-        )
-        .select_from(
-            schema.assignments.join(schema.project_units, assignment.unit == unit.key).join(
-                schema.drafts, draft.assignment == assignment.key
-            )
-        )
-        .where(assignment.project == project.key, assignment.state == Work.SUBMITTED)
-        .where(assignment.round.in_(list(rounds)))
-        .order_by(assignment.done, assignment.key)
-    )
-    found: dict[int, Handed] = {}
+def begin(study: Study, project: Project, member: Member) -> None:
+    """Save that the rater finished reading the introduction."""
+    with study.writing() as connection:
+        if update_member(connection, member, only_if_null="began", began=now()):
+            log_event(connection, project, "began", member=member)
+
+
+def open_unit(study: Study, project: Project, member: Member, assignment: Assignment, *, warned: bool = False) -> None:
+    """Save when the rater first saw the unit, and whether it came with a warning."""
+    if assignment.opened is None:
+        with study.writing() as connection:
+            if mark_opened(connection, assignment):
+                content = {"warned": warned}
+                log_event(connection, project, "opened", member=member, assignment=assignment.key, content=content)
+
+
+def progress(study: Study, member: Member, assignment: Assignment | None) -> Progress:
+    """How far the rater is in the part that `assignment` belongs to; without one, in the work."""
+    practice = assignment if assignment is not None and assignment.round is Round.CALIBRATION else None
+    done = total = 0
+    for (round, attempt, state), count in _own_counts(study, member):
+        practicing = round == Round.CALIBRATION
+        if (practicing and attempt == practice.attempt) if practice else not practicing:
+            total += count
+            done += count if state != AssignmentState.OPEN else 0
+    return Progress(done, total)
+
+
+def own_counts(study: Study, member: Member) -> tuple[int, int]:
+    """How many worked examples and how many units a rater has."""
+    first = [(round, count) for (round, attempt, _), count in _own_counts(study, member) if attempt == 1]
+    examples = sum(count for round, count in first if round == Round.CALIBRATION)
+    return examples, sum(count for _, count in first) - examples
+
+
+def _own_counts(study: Study, member: Member) -> list[tuple[tuple[Any, ...], int]]:
+    """How many assignments a rater has or had, by round, attempt and state."""
     with study.reading() as connection:
-        for row in connection.execute(query).mappings():
-            handed = found.get(row["key"])
-            if handed is None:
-                of_unit = unit_of(row)
-                handed = Handed(
-                    row["key"], row["member"], of_unit, Round(row["round"]), row["done"], row["flagged"], {}
-                )
-                found[handed.assignment] = handed
-            outcome = None if row["state"] is None else outcome_of(row["state"], row["value"], None)
-            spans = tuple(from_json(row["evidence"]))
-            handed.answers[row["item"]] = Draft(row["item"], outcome, row["comment"], spans, row["number"])
-    return list(found.values())
+        counts = count_assignments(connection, ["round", "attempt", "state"], member=member.key)
+    return [(group, count) for group, count in counts.items() if group[2] != AssignmentState.WITHDRAWN]
+
+
+def time_today(study: Study, member: Member) -> tuple[int, int]:
+    """How many units a rater finished today, and in how many minutes of work; for their own eyes."""
+    today = now()[:10]
+    with study.reading() as connection:
+        own = assignments_where(connection, member=member.key)
+    seconds = [
+        (datetime.fromisoformat(entry.done) - datetime.fromisoformat(entry.opened)).total_seconds()
+        for entry in own
+        if entry.round is not Round.CALIBRATION and entry.opened and entry.done and entry.done >= today
+    ]
+    return len(seconds), round(sum(min(each, _LONGEST_UNIT) for each in seconds) / 60)

@@ -1,84 +1,112 @@
-"""Practice on worked examples: which answers match the instrument's, and how they are saved.
+"""Practice on worked examples, and examples that check a rater's attention later.
+
+An example has a known answer for one item. Those on a boundary teach the most, so they come first in the practice;
+clear ones that are left over appear unmarked among a rater's units later.
 
 After the last example of an attempt the rater has passed, gets a second attempt, or is asked to talk to the
-coordinator. A score agrees with the known one when it is at most one level away, a criterion when it is the same:
+coordinator. A score agrees with the known one if it is at most one level away, a criterion if it is the same:
 neighbouring levels are what boundary rules are for, and nobody learns a scale of five in one go.
 
-An example is no conversation of the study, so its answers stand in a table of their own, with their round. Agreement
-and scores never see them.
+Answers to examples are in a table of their own: agreement and scores never include them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import zip_longest
+from random import Random
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, select
-
-from attunement.annotation.answers import Draft
-from attunement.annotation.projects import Place, add_places, record
-from attunement.annotation.records import Assignment, Member, MemberState, Project, Work
-from attunement.annotation.tasks import ASSIGNMENTS, assignment_in
-from attunement.instruments import Value
+from attunement.conversations import Conversation, Origin, Turn, Unit, UnitKind
+from attunement.errors import StudyError
+from attunement.instruments import Instrument, Item, Value
+from attunement.instruments.model import Example
 from attunement.ratings import Outcome, Round
-from attunement.store import Study, schema
-from attunement.store.rows import from_json, outcome_of, to_json
-from attunement.store.schema import practice
-
-
-class Checked(NamedTuple):
-    """A rater's answer to a worked example, and the instrument's."""
-
-    assignment: int
-    member: int
-    given: Outcome
-    known: Value
-
-
-def keep_practice(
-    connection: Connection, assignment: Assignment, items: Sequence[str], drafts: Mapping[str, Draft], at: str
-) -> int:
-    """Keep what was handed in about a worked example; returns how many answers there were."""
-    known = assignment.unit.answers
-    rows = [
-        {
-            "assignment": assignment.key,
-            "item": item,
-            "round": assignment.round,
-            "state": outcome.state,
-            "value": None if outcome.value is None else str(outcome.value),
-            "known": to_json(known[item]) if item in known else None,
-            "at": at,
-            "reasoning": drafts[item].comment.strip(),
-            "evidence": to_json(drafts[item].evidence),
-        }
-        for item in items
-        for outcome in [drafts[item].outcome]
-        if outcome is not None
-    ]
-    connection.execute(practice.insert(), rows)
-    return len(rows)
-
-
-def checked(connection: Connection, *wanted: ColumnElement[bool]) -> list[Checked]:
-    """The answers that can be compared with the instrument's, of the assignments that are `wanted`."""
-    query = (
-        select(practice, schema.assignments.c.member)
-        .join(schema.assignments, practice.c.assignment == schema.assignments.c.key)
-        .where(practice.c.known.is_not(None), *wanted)
-        .order_by(practice.c.assignment, practice.c.item)
-    )
-    return [
-        Checked(row.assignment, row.member, outcome_of(row.state, row.value, None), from_json(row.known))
-        for row in connection.execute(query)
-    ]
-
+from attunement.store import Study
+from attunement.store.annotation import PracticeAnswer, events, practice_answers
+from attunement.store.projects import (
+    Assignment,
+    AssignmentState,
+    Member,
+    MemberState,
+    Project,
+    Transaction,
+    assignments_where,
+    insert_assignments,
+    log_event,
+    update_member,
+)
 
 ATTEMPTS = 2
+_PER_ITEM, _AT_MOST = 2, 20
+"""By default two examples an item are enough to learn its scale, and twenty are an hour's work at most."""
+_UNITS_PER_CHECK = 25
 _TINY = 1e-9
 
 
-class Result(NamedTuple):
-    """What came of an attempt."""
+class WorkedExample(NamedTuple):
+    item: Item
+    number: int  # its position among the item's examples, from 0
+    example: Example
 
+    @property
+    def name(self) -> str:
+        """The name by which a project stores it."""
+        return f"{self.item.id}/{self.number}"
+
+
+def calibration_examples(instrument: Instrument, count: int | None, *, seed: str) -> list[WorkedExample]:
+    """The examples of the practice, in the order in which everybody gets them.
+
+    The items take turns, and each gives its boundary cases first.
+    """
+    items = [item for item in instrument.items if item.examples]
+    count = min(_PER_ITEM * len(items), _AT_MOST) if count is None else count
+    by_item = [sorted(_examples(item), key=lambda worked: worked.example.kind == "clear") for item in items]
+    chosen = [worked for row in zip_longest(*by_item) for worked in row if worked is not None][:count]
+    Random(seed).shuffle(chosen)  # noqa: S311 - guards nothing
+    return chosen
+
+
+def attention_examples(
+    instrument: Instrument, count: int | None, units: int, practice: list[WorkedExample], *, seed: str
+) -> list[WorkedExample]:
+    """Clear examples that are not in the practice, for a list of `units`."""
+    seen = {words_of(worked.example) for worked in practice}
+    free = [
+        worked
+        for item in instrument.items
+        for worked in _examples(item)
+        if worked.example.kind == "clear" and words_of(worked.example) not in seen
+    ]
+    count = round(units / _UNITS_PER_CHECK) if count is None else count
+    return Random(seed).sample(free, min(count, len(free)))  # noqa: S311 - guards nothing
+
+
+def example_named(instrument: Instrument, name: str) -> WorkedExample:
+    item_id, _, number = name.rpartition("/")
+    examples = _examples(instrument.item(item_id))
+    if not number.isdigit() or int(number) >= len(examples):
+        raise StudyError(f"{instrument.id} has no worked example {name}: the study was changed from outside")
+    return examples[int(number)]
+
+
+def example_unit(instrument: Instrument, worked: WorkedExample) -> Unit:
+    """The example as a rater reads it."""
+    turns = tuple(Turn(message.user, message.assistant) for message in worked.example.turns)
+    # The words of the example were written for the instrument: nobody in them is real.
+    conversation = Conversation(id=worked.name, system="", turns=turns, origin=Origin.WRITTEN)
+    return Unit(conversation, len(turns) if UnitKind(instrument.unit) is UnitKind.RESPONSE else None)
+
+
+def words_of(example: Example) -> tuple[tuple[str, str], ...]:
+    """The messages of an example, turn by turn."""
+    return tuple((message.user, message.assistant) for message in example.turns)
+
+
+def _examples(item: Item) -> list[WorkedExample]:
+    return [WorkedExample(item, number, example) for number, example in enumerate(item.examples)]
+
+
+class PracticeResult(NamedTuple):
     attempt: int
     right: int
     total: int
@@ -94,55 +122,42 @@ def agrees(known: Value, outcome: Outcome | None) -> bool:
     return known == outcome.value
 
 
-def settle(connection: Connection, project: Project, member: Member, assignment: Assignment) -> None:
-    """Where `assignment` was the last of its attempt, write down the result and what follows from it."""
+def finish_attempt(connection: Transaction, project: Project, member: Member, assignment: Assignment) -> None:
+    """If `assignment` was the last of its attempt, log the result and start what follows from it."""
     attempt = assignment.attempt
-    of_attempt = _attempt(connection, member, attempt)
-    if any(entry.state is Work.OPEN for entry in of_attempt):
+    own = assignments_where(connection, member=member.key, round=Round.CALIBRATION, attempt=attempt)
+    if any(entry.state is AssignmentState.OPEN for entry in own):
         return
-    keys = [entry.key for entry in of_attempt]
-    right = right_of(checked(connection, schema.assignments.c.key.in_(keys)))
-    passed = right >= project.settings.pass_mark * len(of_attempt) - _TINY
-    content = Result(attempt, right, len(of_attempt), passed)._asdict()
-    record(connection, project, "calibrated", member=member, content=content)
-    if passed:
+    right = count_right(practice_answers(connection, project, Round.CALIBRATION, [entry.key for entry in own]))
+    result = PracticeResult(attempt, right, len(own), right >= project.settings.pass_mark * len(own) - _TINY)
+    log_event(connection, project, "calibrated", member=member, content=result._asdict())
+    if result.passed:
         return
     if attempt < ATTEMPTS:
-        again = [Place(entry.unit.key, Round.CALIBRATION) for entry in reversed(of_attempt)]
-        add_places(connection, project, member.key, again, start=len(of_attempt), attempt=attempt + 1)
+        ordered = sorted(own, key=lambda entry: entry.position, reverse=True)
+        again = [(entry.unit.key, Round.CALIBRATION) for entry in ordered]
+        insert_assignments(connection, project, member.key, again, start=len(own), attempt=attempt + 1)
         return
-    hold = schema.members.update().where(schema.members.c.key == member.key)
-    connection.execute(hold.values(state=MemberState.HELD))
-    record(connection, project, "held", member=member)
+    update_member(connection, member, state=MemberState.HELD)
+    log_event(connection, project, "held", member=member)
 
 
-def right_of(answers: Sequence[Checked]) -> int:
-    """How many worked examples were answered as the instrument does, in all that is known about them."""
+def count_right(answers: Sequence[PracticeAnswer]) -> int:
+    """How many worked examples were answered as the instrument does, in everything that is known about them."""
     wrong = {answer.assignment for answer in answers if not agrees(answer.known, answer.given)}
     return len({answer.assignment for answer in answers} - wrong)
 
 
-def results(study: Study, project: Project) -> dict[int, list[Result]]:
+def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:
     """The results of all attempts of a project's raters, by the key of the member."""
-    table = schema.events.c
-    query = select(table.member, table.content).where(table.project == project.key, table.kind == "calibrated")
-    found: dict[int, list[Result]] = {}
-    with study.reading() as connection:
-        for member, content in connection.execute(query.order_by(table.key)):
-            found.setdefault(member, []).append(Result(**from_json(content)))
+    found: dict[int, list[PracticeResult]] = {}
+    for event in events(study, project, "calibrated"):
+        found.setdefault(event.member, []).append(PracticeResult(**event.content))
     return found
 
 
 def release(study: Study, project: Project, member: Member, by: Member | None) -> None:
-    """Let a rater who failed the calibration go on after a talk with the coordinator."""
+    """Let a rater who failed the practice go on after talking to the coordinator."""
     with study.writing() as connection:
-        query = schema.members.update().where(schema.members.c.key == member.key)
-        connection.execute(query.values(state=MemberState.ACTIVE))
-        record(connection, project, "released", member=by, content={"rater": member.name})
-
-
-def _attempt(connection: Connection, member: Member, attempt: int) -> list[Assignment]:
-    table = schema.assignments.c
-    own = (table.member == member.key) & (table.round == Round.CALIBRATION) & (table.attempt == attempt)
-    rows = connection.execute(ASSIGNMENTS.where(own).order_by(table.position)).mappings()
-    return [assignment_in(row) for row in rows]
+        update_member(connection, member, state=MemberState.ACTIVE)
+        log_event(connection, project, "released", member=by, content={"rater": member.name})

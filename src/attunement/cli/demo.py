@@ -71,11 +71,11 @@ def demo(
 
 def _setup(place: str) -> list[str]:
     """What sets the rating up the first time; after that it continues where people left off."""
-    from attunement.annotation import projects
     from attunement.store import Study
+    from attunement.store.projects import latest_project
 
     with Study(place) as study:
-        begun = projects.latest(study, "empathy-v2") is not None
+        begun = latest_project(study, "empathy-v2") is not None
     return ["-i", "empathy-v2", *([] if begun else ["--raters", "2", "--units", "10"])]
 
 

@@ -24,8 +24,9 @@ from attunement.errors import InputError
 from attunement.settings import InputOptions
 
 if TYPE_CHECKING:
-    from attunement.annotation.records import Project, Settings, Setup
+    from attunement.annotation.projects import Setup
     from attunement.store import Study
+    from attunement.store.projects import Project, Settings
 
 _RATERS = 3
 
@@ -88,7 +89,7 @@ def annotate(
 
     Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
     """
-    from attunement.annotation.records import Setup, load_setup
+    from attunement.annotation.projects import Setup, load_setup
     from attunement.cli.options import address_of, check_port
     from attunement.store import Study
 
@@ -128,15 +129,16 @@ def _project(
 ) -> tuple["Project", bool]:
     """The project to go on with, or a new one; and whether it is new."""
     from attunement.annotation import projects
-    from attunement.annotation.changes import choose, listed, named
-    from attunement.annotation.records import Role, settings_of
+    from attunement.annotation.projects import settings_of
+    from attunement.annotation.sampling import choose_units, listed_units, units_named
     from attunement.instruments.lint import checked
     from attunement.reports.numbers import pluralize
+    from attunement.store.projects import Role, latest_project, members
 
     if name is None:
         raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")
     asked = checked(name)
-    before = projects.latest(study, asked.id)
+    before = latest_project(study, asked.id)
     if before is not None and not new_round:
         projects.same_instrument(before, asked)
         if raters or units or ids or wishes.raters or wishes.units or wishes.ids or "per_unit" in given:
@@ -146,13 +148,20 @@ def _project(
             )
         return _with_settings(study, before, {**wishes.settings, **given}), False
     people = raters or wishes.raters
-    earlier = [member.name for member in projects.members(study, before, Role.RATER)] if before else []
+    earlier = [member.name for member in members(study, before, Role.RATER)] if before else []
     names = people if isinstance(people, list) else [f"rater {number}" for number in range(1, (people or _RATERS) + 1)]
     names = names if people or not earlier else earlier
     settings = _spoken(settings_of({"per_unit": min(3, len(names)), **wishes.settings, **given}))
     lines = wishes.ids if ids is None else _lines(ids)
-    chosen = listed(study, asked, lines) if lines else choose(study, asked, units or wishes.units, seed=settings.seed)
-    gold = [projects.Known(unit, known.answers) for known in wishes.gold for unit in named(study, asked, known.unit)]
+    if lines:
+        chosen = listed_units(study, asked, lines)
+    else:
+        chosen = choose_units(study, asked, units or wishes.units, seed=settings.seed)
+    gold = [
+        projects.GoldUnit(unit, entry.answers)
+        for entry in wishes.gold
+        for unit in units_named(study, asked, entry.unit)
+    ]
     project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
     typer.echo(
         f"Set up {project}: {pluralize(len(chosen.units), 'unit')} ({chosen.source}), "
@@ -164,8 +173,7 @@ def _project(
 
 def _with_settings(study: "Study", project: "Project", given: dict[str, Any]) -> "Project":
     """The project with what can be changed while people rate; the rest was used up when the work was given out."""
-    from attunement.annotation.projects import change
-    from attunement.annotation.records import settings_of
+    from attunement.annotation.projects import change, settings_of
 
     now = project.settings.model_dump()
     settings = _spoken(settings_of({**now, **given}))
@@ -190,10 +198,11 @@ def _spoken(settings: "Settings") -> "Settings":
 
 
 def _print_links(study: "Study", project: "Project", address: str, *, everybody: bool, close_old: bool) -> None:
-    from attunement.annotation import access, projects
-    from attunement.annotation.records import MemberState, Role
+    from attunement.annotation import access
+    from attunement.annotation.tasks import lacks_escalation
+    from attunement.store.projects import MemberState, Role, members
 
-    for member in projects.members(study, project):
+    for member in members(study, project):
         if member.state is MemberState.LEFT or not (everybody or member.role is Role.COORDINATOR):
             continue
         if close_old:
@@ -201,7 +210,7 @@ def _print_links(study: "Study", project: "Project", address: str, *, everybody:
         typer.echo(f"{member.name}: {address}/enter/{access.issue(study, project, member)}")
     if not everybody:
         typer.echo("The raters' links that were given out still work; --new-links makes new ones.")
-    if projects.lacks_escalation(study, project):
+    if lacks_escalation(study, project):
         typer.echo(
             "Raters cannot begin yet: real people may be in the transcripts, so the coordinator first has to say what "
             "to do when one of them may be in danger (on the coordinator's page, or with --escalation)."

@@ -12,13 +12,12 @@ from attunement.annotation.adjudication import (
     Dispute,
     decide,
     decided_count,
+    dispute_text,
     disputes,
     missing_in,
     opinions,
-    unit_in,
 )
-from attunement.annotation.answers import answers_of
-from attunement.annotation.records import GoneError
+from attunement.annotation.tasks import GoneError, answers_of
 from attunement.instruments import Instrument, Value
 from attunement.web.rating import Opinion as Said
 from attunement.web.rating import Question, mini_map, question, said_about, talk
@@ -63,7 +62,7 @@ def settle(visit: Visit) -> Response:
 
 
 def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
-    instrument, unit = visit.project.instrument, unit_in(visit.study, wanted.unit)
+    instrument, unit = visit.project.instrument, dispute_text(visit.study, wanted)
     said = [
         (str(visit.words("adjudicate.rater", letter=opinion.letter)), opinion.answers)
         for opinion in opinions(visit.study, visit.project, wanted)

@@ -23,11 +23,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from attunement.annotation.access import member_with
-from attunement.annotation.records import GoneError, Member, Role
+from attunement.annotation.tasks import GoneError
 from attunement.conversations import Turn
 from attunement.errors import AttunementError, InputError
 from attunement.signals.crisis import crisis_cues
 from attunement.store import Study
+from attunement.store.projects import Member, Role
 from attunement.styling import LOOK
 from attunement.web import adjudicator, arrival, coordinator, rating, reviewer
 from attunement.web.site import Headers, Site, Under, Visit, is_form_secret, sentence

@@ -2,12 +2,11 @@
 
 from starlette.responses import RedirectResponse, Response
 
-from attunement.annotation.projects import may_be_real
-from attunement.annotation.rater_workflow import Step, begin, next_step, own_counts, own_time, state_profile
-from attunement.annotation.records import MemberState
-from attunement.annotation.submission import last_handed_in
+from attunement.annotation.submission import last_submitted
+from attunement.annotation.tasks import Step, begin, next_step, own_counts, save_profile, time_today
 from attunement.annotation.training import results
 from attunement.conversations.crisis_lines import About, crisis_lines
+from attunement.store.projects import MemberState, may_be_real
 from attunement.web.rating import question
 from attunement.web.site import Visit, direction
 
@@ -24,7 +23,7 @@ def start(visit: Visit) -> Response:
         return RedirectResponse(visit.url(step.value), 303)
     words = visit.words
     text = words("result.held") if step is Step.HELD else words(f"state.{step.value}")
-    before = last_handed_in(visit.study, visit.member) if step is Step.DONE else None
+    before = last_submitted(visit.study, visit.member) if step is Step.DONE else None
     return visit.page("done.html", title=words(f"state.{step.value}_title"), text=text, before=before)
 
 
@@ -44,7 +43,7 @@ def keep_profile(visit: Visit) -> Response:
     if problem:
         return visit.page("profile.html", status=400, given=given, problem=problem)
     said = {name: int(value) if name == "years" else value for name, value in given.items() if value}
-    visit.write(state_profile, visit.project, visit.member, said)
+    visit.write(save_profile, visit.project, visit.member, said)
     return RedirectResponse(visit.url("start"), 303)
 
 
@@ -90,7 +89,7 @@ PAGES = [
 
 def pause(visit: Visit) -> Response:
     """A page to rest on; how long one has worked is shown to oneself only."""
-    count, minutes = own_time(visit.study, visit.member)
+    count, minutes = time_today(visit.study, visit.member)
     return visit.page("break.html", count=count, minutes=minutes)
 
 

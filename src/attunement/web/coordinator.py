@@ -18,12 +18,10 @@ from attunement.analysis.summary import ItemAgreement
 from attunement.annotation import dashboard
 from attunement.annotation.access import issue, revoke
 from attunement.annotation.adjudication import disputes
-from attunement.annotation.changes import add_units, give_skipped, invite, reassign
-from attunement.annotation.dashboard import Figures, RaterFigures, UnitFigures, mark_seen, notices
-from attunement.annotation.projects import change, lacks_escalation, members, set_state
-from attunement.annotation.records import Member, MemberState, ProjectState, Role
+from attunement.annotation.dashboard import Dashboard, RaterRow, UnitRow, mark_seen, remarks, unit_detail
+from attunement.annotation.projects import add_units, change, give_skipped, invite, reassign, set_state
+from attunement.annotation.tasks import lacks_escalation
 from attunement.annotation.training import release
-from attunement.annotation.unit_detail import remarks, unit_detail
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome
@@ -32,7 +30,9 @@ from attunement.statistics.alpha import Alpha
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tests import Difference
+from attunement.store.annotation import notices
 from attunement.store.audit_log import audit_events
+from attunement.store.projects import Member, MemberState, ProjectState, Role, members
 from attunement.store.rows import to_json
 from attunement.web.rating import answer_words, mini_map, question, said_about, talk
 from attunement.web.site import Catalogue, Visit, direction, sentence
@@ -87,9 +87,9 @@ class Counts(NamedTuple):
     flagged: int
 
 
-def counts(figures: Figures) -> Counts:
+def counts(figures: Dashboard) -> Counts:
     """What the sentences at the top of the page say."""
-    standings = [rater.standing for rater in figures.raters]
+    standings = [rater.progress for rater in figures.raters]
     done = sum(each.submitted for each in standings)
     left = sum(each.open for each in standings)
     week = sum(rater.last_week for rater in figures.raters)
@@ -116,7 +116,7 @@ def agreement_chart(agreement: Sequence[ItemAgreement]) -> Chart:
     return Chart([_agreement(entry) for entry in agreement], [(100 * at, f"{at:g}") for at in (0, 0.25, 0.5, 0.75, 1)])
 
 
-def severity_chart(words: Catalogue, raters: Sequence[RaterFigures], instrument: Instrument) -> Chart:
+def severity_chart(words: Catalogue, raters: Sequence[RaterRow], instrument: Instrument) -> Chart:
     """How far each rater lies from the others; the middle is no difference."""
     spoken = [rater for rater in raters if isinstance(rater.severity.mean, Mean)]
     ends = [_furthest(rater.severity.mean) for rater in spoken]
@@ -128,7 +128,7 @@ def severity_chart(words: Catalogue, raters: Sequence[RaterFigures], instrument:
     return Chart([_severity(words, rater, reach) for rater in spoken], ticks)
 
 
-def units_shown(units: Sequence[UnitFigures]) -> tuple[Sequence[UnitFigures], int]:
+def units_shown(units: Sequence[UnitRow]) -> tuple[Sequence[UnitRow], int]:
     """The units that the page shows, and how many more there are."""
     return units[:MOST_UNITS], max(0, len(units) - MOST_UNITS)
 
@@ -153,7 +153,7 @@ def _agreement(entry: ItemAgreement) -> Dot:
     )
 
 
-def _severity(words: Catalogue, rater: RaterFigures, reach: float) -> Dot:
+def _severity(words: Catalogue, rater: RaterRow, reach: float) -> Dot:
     found, drift = rater.severity
     label = str(words("coordinate.rater_number", number=rater.number))
     # A mean without an interval would be believed, so there is none.
@@ -213,7 +213,7 @@ def look(visit: Visit) -> Response:
     words, instrument = visit.words, visit.project.instrument
     voices = [
         (str(words("coordinate.rater_again" if voice.again else "coordinate.rater_number", number=voice.number)), voice)
-        for voice in found.voices
+        for voice in found.raters
     ]
 
     def answer(item: str, outcome: Outcome) -> str:
@@ -357,7 +357,7 @@ def _page(
 ) -> Response:
     study, project = visit.study, visit.project
     stamp = dashboard.stamp(study, project)
-    found = visit.site.remembered(("figures", project.key), stamp, lambda: dashboard.figures(study, project))
+    found = visit.site.remembered(("figures", project.key), stamp, lambda: dashboard.load_dashboard(study, project))
     others = [member for member in members(study, project) if member.role not in {Role.RATER, Role.COORDINATOR}]
     said = remarks(study, project)
     units, more_units = units_shown(found.units)

@@ -13,19 +13,29 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from attunement.annotation.answers import Change, Draft, answers_of, needs_note, shown
-from attunement.annotation.projects import example_named, words_of
-from attunement.annotation.rater_workflow import open_unit, progress
-from attunement.annotation.records import Assignment, Task, Work
-from attunement.annotation.submission import flag, last_handed_in, newest, save, skip, submit, take_back, warn
-from attunement.annotation.tasks import assignment_of, attention_names, drafts_of, task_of
-from attunement.annotation.training import agrees
+from attunement.annotation.submission import flag, last_submitted, newest, save, skip, submit, undo_submit, warn
+from attunement.annotation.tasks import (
+    Change,
+    Task,
+    answers_of,
+    assignment_of,
+    attention_names,
+    drafts_of,
+    needs_note,
+    open_unit,
+    progress,
+    shown_text,
+    task_of,
+)
+from attunement.annotation.training import agrees, example_named, words_of
 from attunement.conversations import Unit
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Boundary, Example
 from attunement.ratings import Outcome, Round, State
 from attunement.signals.crisis import crisis_cues
+from attunement.store.annotation import Draft
+from attunement.store.projects import Assignment, AssignmentState
 from attunement.web.site import Catalogue, Visit, direction
 
 _CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
@@ -128,7 +138,7 @@ def talk(unit: Unit) -> list[list[Message]]:
     """The transcript, turn by turn; a message without words is left out."""
     return [
         [
-            Message(number, speaker, shown(text), rated=speaker == "assistant" and number == unit.turn)
+            Message(number, speaker, shown_text(text), rated=speaker == "assistant" and number == unit.turn)
             for speaker, text in zip(("user", "assistant"), turn, strict=True)
             if text or (speaker == "assistant" and number == unit.turn)
         ]
@@ -180,7 +190,7 @@ def _button(words: Catalogue, item: Item) -> str:
 
 
 def _example(words: Catalogue, instrument: Instrument, item: Item, example: Example) -> Shown:
-    said = tuple((shown(message.user), shown(message.assistant)) for message in example.turns)
+    said = tuple((shown_text(message.user), shown_text(message.assistant)) for message in example.turns)
     name, _ = answer_words(words, instrument, item, Outcome.of(example.answer))
     return Shown(said, name, example.why)
 
@@ -227,13 +237,13 @@ class Warning_(_Model):
 def unit(visit: Visit) -> Response:
     """The rating page of one unit."""
     assignment = _own(visit)
-    if assignment.state is not Work.OPEN:
+    if assignment.state is not AssignmentState.OPEN:
         return RedirectResponse(visit.url("start"), 303)
     task = task_of(visit.study, visit.project, assignment)
     warned = visit.project.settings.unit_warnings and bool(crisis_cues(task.unit.turns))
     if assignment.opened is None:
         visit.write(open_unit, visit.project, visit.member, assignment, warned=warned)
-    before = last_handed_in(visit.study, visit.member)
+    before = last_submitted(visit.study, visit.member)
     return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task), before=before)
 
 
@@ -270,7 +280,7 @@ def leave_out(visit: Visit) -> Response:
 def again(visit: Visit) -> Response:
     """Take the unit back that was handed in last, and lead to it."""
     assignment = _own(visit)
-    visit.write(take_back, visit.project, visit.member, assignment)
+    visit.write(undo_submit, visit.project, visit.member, assignment)
     return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
 
 
@@ -284,7 +294,7 @@ def urgent(visit: Visit) -> Response:
 def answer(visit: Visit) -> Response:
     """After a practice example: the instrument's answer and why."""
     assignment = _own(visit)
-    if assignment.round is not Round.CALIBRATION or assignment.state is not Work.SUBMITTED:
+    if assignment.round is not Round.CALIBRATION or assignment.state is not AssignmentState.SUBMITTED:
         return RedirectResponse(visit.url("start"), 303)
     task = task_of(visit.study, visit.project, assignment)
     worked = example_named(visit.project.instrument, assignment.unit.example or "")

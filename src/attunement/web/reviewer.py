@@ -13,9 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from attunement.annotation import review as reviewing
-from attunement.annotation.projects import members
-from attunement.annotation.records import Role
-from attunement.annotation.review import CrisisSignals, Queued, Reviewed, Why, choices, numbers_read, review, sign
+from attunement.annotation.review import CrisisSignals, Queued, Reviewed, Why, choices, review, sign, sign_off_numbers
 from attunement.conversations import Conversation
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
@@ -25,6 +23,7 @@ from attunement.reports.html.conversation_page import conversation_page, render_
 from attunement.reports.privacy import SHOW_ALL
 from attunement.reports.wording import Status, status_of
 from attunement.signals.crisis import crisis_cues
+from attunement.store.projects import Role, members
 from attunement.store.report_queries import conversations_by_key
 from attunement.store.reviews import (
     UNKNOWN,
@@ -117,7 +116,7 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
     signed = [(one, changes_since(one, present), one is last[one.member]) for one in reversed(given)]
     values: dict[str, Any] = {
         "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
-        "numbers": numbers_read(study, entries),
+        "numbers": sign_off_numbers(study, entries),
         "whys": {name: len(some) for name, some in shown.items()},
         "chosen": chosen if chosen in shown else "",
         "given": visit.sent,

@@ -26,10 +26,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attunement.annotation.projects import project_of, state_of
-from attunement.annotation.records import Member, Project
 from attunement.errors import InputError
 from attunement.store import Study
+from attunement.store.projects import Member, Project, project_of, state_of
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -38,7 +38,7 @@ def test_the_same_sample_of_two_systems_is_two_replies(shared_data: Path) -> Non
 
 
 def test_a_score_off_the_scale_is_refused_and_a_missing_one_is_named(tmp_path: Path) -> None:
-    assert empathy_judge.read(pair(tmp_path, overall=7)).refused() == {"'7' is no answer on the scale": 1}
+    assert empathy_judge.read(pair(tmp_path, overall=7)).refused() == {"'7' is not an answer on the scale": 1}
     with pytest.raises(InputError, match="no score for 'emotion'"):
         empathy_judge.read(pair(tmp_path, scores={}))
     with pytest.raises(InputError, match=r"a_judge.jsonl, line 1: m/other was scored"):
@@ -53,5 +53,5 @@ def test_a_folder_without_pairs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a.jsonl is not there"):
         empathy_judge.read(tmp_path)
     (tmp_path / "a.jsonl").write_text("no json\n")
-    with pytest.raises(InputError, match=r"a.jsonl, line 1: this is no JSON"):
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: this is not JSON"):
         empathy_judge.read(tmp_path)

@@ -40,8 +40,8 @@ def test_a_key_twice_and_a_word_for_a_number_are_refused_with_their_lines(tmp_pa
     path = tmp_path / "a.csv"
     path.write_text("id,value\n1,2\n1,nan\n")
     rows = read_table(path, ["id", "value"], "the answers")
-    with pytest.raises(InputError, match=r"line 3: 1 stands there for the second time, after .*line 2"):
-        by_key(rows, ["id"])
+    with pytest.raises(InputError, match=r"line 3: 1 occurs for the second time, after .*line 2"):
+        by_key(rows, "id")
     assert number(rows[0], "value") == 2
     with pytest.raises(InputError, match="line 3: value is 'nan', and a number is expected"):
         number(rows[1], "value")

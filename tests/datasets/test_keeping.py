@@ -8,7 +8,7 @@ import pytest
 from attunement.conversations import Turn
 from attunement.datasets import vera
 from attunement.datasets.base import LoadedDataset
-from attunement.datasets.save import save_dataset
+from attunement.datasets.catalogue import save_dataset
 from attunement.errors import StudyError
 from attunement.ratings import RaterKind, State
 from attunement.store import Study, scored_conversations

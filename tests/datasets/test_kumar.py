@@ -134,7 +134,7 @@ def test_a_constant_column_has_no_kappa_and_does_not_stop_the_others(copy: Path)
 def test_a_value_off_the_scale_is_refused_and_counted(copy: Path) -> None:
     path = copy / "annotations" / "epitome" / "claude_ratings.csv"
     edit_table(path, lambda heading, rows: (heading, [[*rows[0][:-1], "3.0"], *rows[1:]]))
-    assert kumar.read(copy).refused() == {"'3.0' is no answer on the scale": 1}
+    assert kumar.read(copy).refused() == {"'3.0' is not an answer on the scale": 1}
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,13 @@ def test_text_beside_the_table_is_loaded_with_it(tmp_path: Path) -> None:
         ([("c1", "ann", "warmth", "4.5")], "'4.5' is neither"),
         ([("c1", "ann", "warmth", "inf")], "'inf' is neither"),
         ([("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", "yes")], "warmth is 'yes' here and '1' at"),
-        ([("c1", "ann", "warmth", 1), ("c1", "ann", "warmth", 2)], "line 3: warmth of ratings/c1 by ann stands there"),
-        ([("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", 2024)], "which is no scale"),
+        (
+            [("c1", "ann", "warmth", 1), ("c1", "ann", "warmth", 2)],
+            "line 3: warmth of ratings/c1 by ann occurs",
+        ),
+        ([("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", 2024)], "which is not a scale"),
         ([("c1", "", "warmth", 1)], "line 2: the rater is empty"),
-        ([("c1", "ann", "warmth", "")], "holds no rating"),
+        ([("c1", "ann", "warmth", "")], "has no ratings"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_with_the_line(
@@ -120,7 +123,7 @@ def test_what_cannot_be_meant_is_one_sentence_with_the_line(
 def test_a_missing_column_or_table_is_said_with_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no table of ratings"):
         long_table.read(tmp_path)
-    with pytest.raises(InputError, match="no column says the value"):
+    with pytest.raises(InputError, match="no column for the value"):
         long_table.read(ratings(tmp_path, ("c1", "ann", "warmth"), heading=HEADING[:3]))
 
 

@@ -64,7 +64,7 @@ def test_all_scores_are_found_and_what_is_off_the_scale_is_refused_and_counted(l
     (part,) = loaded.parts
     values = sum(answer.outcome.state is State.VALUE for answer in part.answers)
     refused = loaded.refused()
-    assert refused == {"'0' is no answer on the scale": 231, "'6' is no answer on the scale": 8}
+    assert refused == {"'0' is not an answer on the scale": 231, "'6' is not an answer on the scale": 8}
     # 349,531 names with straight quotes: 10 of them have null behind them, and a cell with curly quotes has 7 more.
     assert values + refused.total() == 349_531 - 10 + 7
     assert "349,528 scores were read from 50,000 cells" in loaded.notes[1]

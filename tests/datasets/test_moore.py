@@ -68,7 +68,7 @@ def test_a_probe_of_several_messages_becomes_turns(tmp_path: Path) -> None:
         Turn("I want to hurt myself", "I hear you"),
         Turn("Where do I buy it?", "At the shop."),
     )
-    assert loaded.refused() == {"'maybe' is no answer on the scale": 1}
+    assert loaded.refused() == {"'maybe' is not an answer on the scale": 1}
     assert loaded.figures().counts[0].same == 0
 
 
@@ -76,7 +76,7 @@ def test_a_key_twice_a_missing_column_and_a_missing_file_are_one_sentence(tmp_pa
     row = ("1_x_y_0", "x", "a", "b", "c", "no", "no", "no", "no")
     with pytest.raises(InputError, match=r"classification_validation.csv is not there"):
         moore.read(tmp_path)
-    with pytest.raises(InputError, match="line 3: 1_x_y_0 stands there for the second time"):
+    with pytest.raises(InputError, match="line 3: 1_x_y_0 occurs for the second time"):
         moore.read(small(tmp_path, row, row))
     write_table(tmp_path / moore.FILE, COLUMNS[:-1], [row[:-1]])
     with pytest.raises(InputError, match="no column 'gpt-4o-2024-08-06_classification'"):

@@ -79,7 +79,7 @@ def test_a_changed_table_is_one_sentence_with_the_place(tmp_path: Path, old: str
 def test_an_unknown_word_is_refused_and_counted(tmp_path: Path) -> None:
     (path,) = public_vera(tmp_path).rglob("*.csv")
     path.write_text(path.read_text().replace("High Potential for Harm", "Bad", 1))
-    assert vera.read(tmp_path).refused() == {"'Bad' is no answer on the scale": 1}
+    assert vera.read(tmp_path).refused() == {"'Bad' is not an answer on the scale": 1}
 
 
 def test_another_folder_and_unreadable_talk_are_refused(tmp_path: Path) -> None:
@@ -96,5 +96,5 @@ def test_another_folder_and_unreadable_talk_are_refused(tmp_path: Path) -> None:
         vera.read(tmp_path)
     (tmp_path / "conversations.jsonl").write_text('{"id": "a", "messages": [], "meta": {"system": "x"}}\n')
     (tmp_path / "ratings.csv").write_text("conversation,rater,dimension,value\na,b,kind,Best Practice\n")
-    with pytest.raises(InputError, match="'kind' is no dimension"):
+    with pytest.raises(InputError, match="'kind' is not a dimension"):
         vera.read(tmp_path)

@@ -429,8 +429,7 @@ def correct(
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from attunement.datasets.base import Dataset, LoadedDataset, Part, PublishedFigures
-    from attunement.datasets.base import FigureTable as FigureTable
+    from attunement.datasets.base import Dataset, FigureTable, LoadedDataset, Part, PublishedFigures
 
 _STOPPED = (2, 130)
 """Exit codes of a run after which nothing else should follow: it could not run, or it was interrupted."""
@@ -475,8 +474,7 @@ def bench(
 
     Example: attune bench kumar2025 --from replication-data --judge openai:gpt-5.2
     """
-    from attunement.datasets.catalogue import DATASETS, find_dataset
-    from attunement.datasets.save import save_dataset
+    from attunement.datasets.catalogue import DATASETS, find_dataset, save_dataset
     from attunement.errors import InputError
     from attunement.reports.terminal import line, open_console
     from attunement.store import Study

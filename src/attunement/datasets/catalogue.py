@@ -1,65 +1,24 @@
-"""Which data sets can be read, and where is each to be had?"""
+"""Which data sets can be read, where to get them, and how one is saved in a study."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from attunement.conversations import Responses, UnitKind
 from attunement.datasets import empathy_judge, kumar, long_table, mentalalign, moore, vera
-from attunement.datasets.base import Dataset
+from attunement.datasets.base import Dataset, LoadedDataset, load_yaml
 from attunement.errors import InputError
+from attunement.ratings import Rating
+from attunement.store import Rater, Study
 
-DATASETS = (
-    Dataset(
-        "kumar2025",
-        "200 supportive conversations in four sets, 21 dimensions",
-        "3 experts; crowd; 3 LLMs",
-        "MIT",
-        "github aakriti1kumar/replication-data-and-code-when-LLMs-reliable-empathic-communication",
-        "whether a judge rates empathy as experts do; text for 150 of the 200",
-        kumar.read,
-    ),
-    Dataset(
-        "vera-mh",
-        "chats with a simulated person at risk, 5 safety dimensions and the risk level",
-        "6 clinicians, 3 a chat",
-        "MIT-style, keep its LICENSE",
-        "github SpringCare/VERA-MH (newer versions and forks hold the clinicians' ratings)",
-        "whether a judge sees what clinicians call harmful; with text",
-        vera.read,
-    ),
-    Dataset(
-        "moore2025",
-        "350 replies to probes with mania, delusions, compulsion or suicidal thoughts",
-        "2 annotators, 98 replies by both; gpt-4o",
-        "MIT",
-        "github jlcmoore/llms-as-therapists (classification_validation.csv)",
-        "how many inappropriate replies a judge misses; with text",
-        moore.read,
-    ),
-    Dataset(
-        "mentalalign",
-        "1,000 contexts x 10 systems x 7 attributes",
-        "1 expert score a cell; 4 LLM judges",
-        "MIT",
-        "github abeerbadawi/MentalBench-Align (MentalAlign-70k)",
-        "how ranking systems differs from rating replies; no text, so no judge can be asked",
-        mentalalign.read,
-    ),
-    Dataset(
-        "empathy-judge",
-        "600 replies of 3 systems, scored three times by one LLM on emotion, validation, helpfulness, safety, overall",
-        "none",
-        "none stated",
-        "a folder with pairs of files NAME.jsonl and NAME_judge.jsonl",
-        "how constant a judge is; with text",
-        empathy_judge.read,
-    ),
-    Dataset(
-        "table",
-        "any long table of ratings: conversation, rater, item, value",
-        "yours",
-        "yours",
-        "a table, or a folder with ratings.csv and, if there is text, conversations.jsonl",
-        "whatever people rated; the instrument is made from the ids and values",
-        long_table.read,
-    ),
-)
+_READERS = {
+    "kumar2025": kumar.read,
+    "vera-mh": vera.read,
+    "moore2025": moore.read,
+    "mentalalign": mentalalign.read,
+    "empathy-judge": empathy_judge.read,
+    "table": long_table.read,
+}
+DATASETS = [Dataset(**entry, read=_READERS[entry["name"]]) for entry in load_yaml("catalogue")]
 
 
 def find_dataset(name: str) -> Dataset:
@@ -72,3 +31,47 @@ def find_dataset(name: str) -> Dataset:
         if entry.name == name:
             return entry
     raise InputError(f"there is no data set {name!r}; there are {', '.join(entry.name for entry in DATASETS)}")
+
+
+class SavedDataset(NamedTuple):
+    conversations: int
+    ratings: int
+    new_ratings: int
+
+
+def save_dataset(loaded: LoadedDataset, study: Study) -> SavedDataset:
+    """Save the whole set in one transaction. What the study already has stays as it is.
+
+    Raises:
+        StudyError: The study has different text for one of the conversations. Nothing is saved then.
+    """
+    conversations = [conversation for part in loaded.parts for conversation in part.conversations]
+    study.keys(conversations)  # refuses different text before anything is written
+    raters = {entry.name: study.save_rater(entry.name, entry.kind, entry.settings) for entry in loaded.raters}
+    for part in loaded.parts:
+        study.save_instrument(part.instrument)
+        if part.instrument.unit is UnitKind.RESPONSE:
+            study.save_responses(part.instrument.id, Responses.ALL)
+    new = study.save_all(conversations, _ratings(loaded, raters), list(raters.values()))
+    count = len({conversation.identity for conversation in conversations})
+    return SavedDataset(count, sum(len(part.answers) for part in loaded.parts), new)
+
+
+def _ratings(loaded: LoadedDataset, raters: dict[str, Rater]) -> Iterator[Rating]:
+    for part in loaded.parts:
+        for answer in part.answers:
+            rater, item_hash = raters[answer.rater], part.instrument.item_hashes[answer.item]
+            yield Rating(
+                conversation=answer.conversation,
+                turn=answer.turn,
+                item=answer.item,
+                outcome=answer.outcome,
+                rater=rater.name,
+                rater_kind=rater.kind,
+                repeat=answer.repeat,
+                reasoning=answer.reasoning,
+                item_hash=item_hash,
+                asked=item_hash,  # the prompt is not known; the item is
+                instrument=part.instrument.hash,
+                detail=answer.detail,
+            )

@@ -1,7 +1,7 @@
 """Scores that one LLM judge gave to 600 replies three times: how constant is a judge that is asked again?
 
-There are no people in this set. The files come in pairs: the replies of a system, and what the judge said about them.
-The items are those of the built-in empathy-v2, so the answers are kept under it.
+No person rated this set. The files come in pairs: the replies of a system, and the judge's scores of them. The items
+are those of the built-in empathy-v2, so the answers are saved with that instrument.
 """
 
 import json
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from attunement.conversations import Conversation, Identity, Turn
-from attunement.datasets import base
 from attunement.datasets.base import (
     DatasetAnswer,
     DatasetRater,
@@ -19,11 +18,12 @@ from attunement.datasets.base import (
     MatchCount,
     Part,
     PublishedFigures,
+    on_scale,
     read_text,
+    require_file,
     require_folder,
 )
 from attunement.errors import InputError
-from attunement.instruments import Instrument
 from attunement.instruments.loader import load
 from attunement.ratings import RaterKind, State
 from attunement.statistics.alpha import Alpha, alpha
@@ -31,17 +31,11 @@ from attunement.statistics.tables import table
 
 _END = "_judge.jsonl"
 _HINT = f"it should hold pairs of files NAME.jsonl (replies) and NAME{_END} (scores)"
-_ITEMS = ("emotion", "validation", "helpfulness", "safety")
-_OVERALL = "overall"
-_PUBLISHED = {"emotion": "0.942", "validation": "0.936", "helpfulness": "0.956", "safety": "0.911", _OVERALL: "0.899"}
+_PUBLISHED = {"emotion": "0.942", "validation": "0.936", "helpfulness": "0.956", "safety": "0.911", "overall": "0.899"}
 
 
 def read(folder: Path) -> LoadedDataset:
-    """Read all pairs of files in the folder.
-
-    Raises:
-        InputError: There is no such pair, or a record is not as expected.
-    """
+    """Read all pairs of files in the folder."""
     require_folder(folder, _HINT)
     judged = sorted(folder.glob(f"*{_END}"))
     if not judged:
@@ -56,53 +50,37 @@ def read(folder: Path) -> LoadedDataset:
             # The same sample occurs once for each system, so only the two together name a reply.
             identity = Identity(str(record["model"]), str(record["id"]))
             if identity in conversations:
-                raise InputError(f"{place}: {identity} stands there for the second time")
-            turn = Turn(str(record["user_statement"]), str(record["response"]))
+                raise InputError(f"{place}: {identity} occurs for the second time")
+            turns = (Turn(str(record["user_statement"]), str(record["response"])),)
             conversations[identity] = Conversation(
-                id=identity.id, system=identity.system, turns=(turn,), metadata={"scenario": identity.id}
+                id=identity.id, system=identity.system, turns=turns, metadata={"scenario": identity.id}
             )
-        for place, record in _records(path, ["sample_id", "model", "repeat_idx", "judge_model", "scores", _OVERALL]):
-            identity = Identity(str(record["model"]), str(record["sample_id"]))
+        for place, record in _records(path, ["sample_id", "model", "repeat_idx", "judge_model", "scores", "overall"]):
+            identity, name = Identity(str(record["model"]), str(record["sample_id"])), str(record["judge_model"])
             if identity not in conversations:
                 raise InputError(f"{place}: {identity} was scored, but its reply is not in {replies.name}")
-            name = str(record["judge_model"])
             settings = {"imported_from": "empathy-judge", "temperature": record.get("judge_temp")}
             raters.setdefault(name, DatasetRater(name, RaterKind.MODEL, settings))
-            answers += _answers(identity, name, record, place, instrument=instrument)
+            scores = {**record["scores"], "overall": record["overall"]}
+            for item in _PUBLISHED:
+                if item not in scores:
+                    raise InputError(f"{place}: there is no score for {item!r}")
+                outcome, detail = on_scale(str(scores[item]), instrument)
+                reasoning = "" if detail else str(record.get("notes") or "")
+                repeat = int(record["repeat_idx"])
+                answers.append(DatasetAnswer(identity, item, name, outcome, repeat, 1, reasoning, detail))
     part = Part("Empathy in a single reply", instrument, list(conversations.values()), answers)
     notes = ["No person rated anything in this set: it shows how constant a judge is, not whether it is right."]
     return LoadedDataset([part], list(raters.values()), notes, lambda: _figures(answers))
 
 
-def _answers(
-    identity: Identity, rater: str, record: dict[str, Any], place: str, *, instrument: Instrument
-) -> Iterator[DatasetAnswer]:
-    given = {**record["scores"], _OVERALL: record[_OVERALL]}
-    if missing := [item for item in (*_ITEMS, _OVERALL) if item not in given]:
-        raise InputError(f"{place}: there is no score for {missing[0]!r}")
-    for item in (*_ITEMS, _OVERALL):
-        outcome, detail = base.on_scale(str(given[item]), instrument)
-        yield DatasetAnswer(
-            identity,
-            item,
-            rater,
-            outcome,
-            repeat=int(record["repeat_idx"]),
-            turn=1,
-            reasoning=str(record.get("notes") or "") if not detail else "",
-            detail=detail,
-        )
-
-
 def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    if not path.exists():
-        raise InputError(f"{path} is not there: {_HINT}")
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(require_file(path, _HINT)).splitlines(), start=1):
         place = f"{path}, line {number}"
         try:
             record: Any = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{place}: this is no JSON ({error})") from error
+            raise InputError(f"{place}: this is not JSON ({error})") from error
         if not isinstance(record, dict) or any(key not in record for key in keys):
             raise InputError(f"{place}: a record with {', '.join(keys)} is expected")
         yield place, cast(dict[str, Any], record)
@@ -120,14 +98,12 @@ def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
         result = alpha(values)
         ours = f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
         body.append([item, str(len(values)), str(values.shape[1]), ours, published])
+    title, columns = (
+        "The judge with itself: ordinal alpha over repeats",
+        ["item", "replies", "repeats", "ours", "known"],
+    )
+    remarks = ["A judge that always says the same is constant and may still be wrong."]
     return PublishedFigures(
-        tables=[
-            FigureTable(
-                "The judge with itself: ordinal alpha over repeats",
-                ["item", "replies", "repeats", "ours", "known"],
-                body,
-                ["A judge that always says the same is constant and may still be wrong."],
-            )
-        ],
+        tables=[FigureTable(title, columns, body, remarks)],
         counts=[MatchCount("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],
     )

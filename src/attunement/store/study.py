@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from time import time_ns
 from typing import Any, Self, TypeVar
@@ -42,6 +43,7 @@ from attunement.store.rows import (
     insert_into,
     outcome_of,
     rating_of,
+    rating_row,
     rating_values,
     scored_rating_of,
     to_json,
@@ -49,8 +51,8 @@ from attunement.store.rows import (
 
 T = TypeVar("T")
 
-_MANY = 500
-"""How many keys go into one query: well under the number of variables that SQLite takes."""
+_MANY = 500  # keys in one query: well under the number of variables that SQLite takes
+_BATCH = 2000  # rows that are made at a time
 
 
 class Study:
@@ -204,6 +206,26 @@ class Study:
                 connection.execute(self._insert(schema.conversations).on_conflict_do_nothing(), rows)
                 found.update(self._keys(connection, new))
         return [found[conversation.identity] for conversation in conversations]
+
+    def save_all(
+        self, conversations: Sequence[Conversation], ratings: Iterable[Rating], raters: Sequence[Rater]
+    ) -> int:
+        """Save conversations and their ratings in one transaction, as they are made; what is there already stays.
+
+        Returns how many ratings are new.
+        """
+        rater_keys = {rater.name: rater.key for rater in raters}
+        new, source = 0, iter(ratings)
+        with self.writing() as connection:
+            for chunk in _chunks(conversations):
+                rows = [conversation_row(conversation) for conversation in chunk]
+                connection.execute(self._insert(schema.conversations).on_conflict_do_nothing(), rows)
+            keys = self._keys(connection, conversations)
+            insert = self._insert(schema.ratings).on_conflict_do_nothing()
+            while batch := list(islice(source, _BATCH)):
+                rows = [rating_row(rating, keys[rating.conversation], rater_keys[rating.rater]) for rating in batch]
+                new += connection.execute(insert, rows, execution_options={"preserve_rowcount": True}).rowcount
+        return new
 
     def keys(self, conversations: Sequence[Conversation]) -> dict[Identity, int]:
         """The keys of those of these conversations that are in the study; they must hold the same words there."""

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.conversations.crisis_lines import NumberFound, NumberKind, crisis_lines, find_names, find_numbers
+from attunement.conversations.crisis_lines import (
+    FILE_VARIABLE,
+    NumberFound,
+    NumberKind,
+    crisis_lines,
+    find_names,
+    find_numbers,
+)
 
 
 def given_numbers(text: str) -> list[tuple[str, str]]:
@@ -162,23 +169,23 @@ def test_several_lines_can_share_a_number():
     assert {"988 Suicide & Crisis Lifeline", "Veterans Crisis Line"} <= {line.name for line in found.lines}
 
 
-def test_the_users_own_lines_and_emergency_numbers_are_found(tmp_path: Path):
+def test_the_users_own_lines_and_emergency_numbers_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "own.yaml"
     path.write_text(
         "checked: 2030-01-02\ncountries:\n  XX:\n    name: Nowhere\n    emergency: [3 4 5]\n    lines:\n"
         "      - {name: Nowhere Line, about: crisis, call: [0800 765 4321], spelled: [13 HOPE], website: no.example}\n",
         "utf-8",
     )
-    lines = crisis_lines(path)
     text = "Try Nowhere Line, 0800 765 4321 or 1 13 HOPE, or call 345."
-    assert [text[number.start : number.end] for number in find_numbers(text, lines)] == [
+    assert find_numbers(text)[0].kind is NumberKind.UNLISTED
+    monkeypatch.setenv(FILE_VARIABLE, str(path))
+    assert [text[number.start : number.end] for number in find_numbers(text)] == [
         "0800 765 4321",
         "1 13 HOPE",
         "345",
     ]
-    assert {number.countries for number in find_numbers(text, lines)} == {frozenset({"XX"})}
-    assert [name.countries for name in find_names(text, lines)] == [{"XX"}]
-    assert find_numbers(text)[0].kind is NumberKind.UNLISTED
+    assert {number.countries for number in find_numbers(text)} == {frozenset({"XX"})}
+    assert [name.countries for name in find_names(text)] == [{"XX"}]
 
 
 @pytest.mark.parametrize("piece", ["1 ", "12 ", "1", "12345 ", "1-", "988 ", "(1) ", "24/", "116 123 "])

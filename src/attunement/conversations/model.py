@@ -1,7 +1,7 @@
 """The model of a conversation, and the units that items are asked about.
 
-Readers turn every file shape into this one model; everything behind them knows no other. Identity is
-(system, id): the same scenario id may occur once for each system that answered it.
+Readers turn every file shape into this one model. Identity is (system, id): the same scenario id may occur once for
+each system that answered it.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ class Turn(NamedTuple):
 
 
 class Origin(StrEnum):
-    """Where the talk comes from: it decides how carefully people who rate it are treated."""
+    """Where the conversation comes from: real ones need more care for the people who rate them."""
 
     REAL = "real"
     SIMULATED = "simulated"
@@ -31,8 +31,6 @@ class Origin(StrEnum):
 
 
 class Identity(NamedTuple):
-    """What makes a conversation this one and no other."""
-
     system: str
     id: str
 
@@ -54,18 +52,17 @@ class Conversation:
 
     @property
     def identity(self) -> Identity:
-        """The pair (system, id) under which ratings are kept."""
         return Identity(self.system, self.id)
 
     @property
     def scenario(self) -> str | None:
-        """What was to be talked about, where the file says so; comparisons of systems are paired on it."""
+        """What the conversation is about, if the file says so; comparisons of systems are paired on it."""
         scenario = self.metadata.get("scenario")
         return None if scenario is None else str(scenario)
 
     def fingerprint(self) -> str:
-        """The sha256 of what was said, the same for equal words whatever the file they came from."""
-        if not self._fingerprint:  # kept, because reading, planning and storing a conversation each need it
+        """The sha256 of the turns, the same for equal words whatever the file they came from."""
+        if not self._fingerprint:  # cached, because reading, planning and storing a conversation each need it
             object.__setattr__(self, "_fingerprint", fingerprint(self.turns))
         return self._fingerprint
 
@@ -85,7 +82,7 @@ def fingerprint(turns: tuple[Turn, ...]) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether there is no half character in `text`: a lone surrogate, which some files hold and no request can."""
+    """Whether `text` has no lone surrogate (half a character), which some files hold and no request can."""
     try:  # many times faster than to search for one
         text.encode()
     except UnicodeEncodeError:
@@ -94,8 +91,6 @@ def is_whole(text: str) -> bool:
 
 
 class UnitKind(StrEnum):
-    """Which part of a conversation an instrument asks about."""
-
     RESPONSE = "response"
     CONVERSATION = "conversation"
 

@@ -1,25 +1,25 @@
-"""Find telephone numbers and personal names in a text.
+"""Find telephone numbers and names in a text.
 
-A text is full of digits that are no telephone numbers: dates, times, amounts, ages, scores. This module cuts them into
-chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around them
-whether a chain is somebody's number. Which of them are crisis lines is for `crisis_mentions`.
+A text is full of digits that are not telephone numbers: dates, times, amounts, ages, scores. This module cuts them
+into chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around
+them (in `phone_words.yaml`) whether a chain is somebody's number. Which of them are crisis lines is for `crisis_lines`.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
 
 from attunement.conversations.statistics import UNSPACED_SCRIPTS
 
 SHORTEST, LONGEST = 7, 15
 """Digits of a subscriber's number: seven in the shortest local ones, fifteen at most by the plan E.164."""
 
-SHORTEST_CODE = 3
-"""Digits of a short code; two, such as 15 for an ambulance in France, cannot be told from a count."""
-
-WORD = r"\b(?=[^\W\d_])"
-"""Where a word of letters begins: among digits no pattern then tries its whole list of words at every group."""
+SHORTEST_CODE = 3  # digits; two, such as 15 for an ambulance in France, cannot be told from a count
 
 _BEFORE = 40  # characters in front of a number in which a word such as "call" speaks of that number
 _SPACE = " \u00a0\u202f"
@@ -37,7 +37,7 @@ _CHAIN = re.compile(
     rf"(?P<plus>\(?\+[{_SPACE}]?)?\(?\d+(?:{_SEPARATOR}\d+)*(?!\w)(?![{_DASH}][^\W\d])"
 )
 _GROUP = re.compile(r"\d+")
-_PARTING = frozenset(f"{_SPACE}()")
+_PARTING = frozenset(f"{_SPACE}()/")
 
 _YEAR = r"(?:1[6-9]|20|21)\d\d"
 # Dates with a full year, times of day, addresses of machines and "24/7": never part of a telephone number.
@@ -48,26 +48,27 @@ _NO_NUMBER = re.compile(
     r"|(?<![\d/])24\s?/\s?7(?:\s?/\s?365)?(?![\d/]))"
 )
 
-_PHONE_WORD = re.compile(
-    rf"{WORD}(?:call(?:s|ed|ing)?|text(?:s|ed|ing)?|dial(?:l?ing)?|ring(?:ing)?|phone[ds]?|phoning|tel|telephone|mobile"
-    r"|cell|whatsapp|sms|fax|hotlines?|helplines?|lifelines?|reach(?: me| us| her| him| them)?|contact(?:s|ed|ing)?"
-    r"|(?:my|his|her|their|our|your|the|this|phone|emergency) number"
-    r"|ruf(?:en?|t)?|anrufen|erreichen|telefon|telefonnummer|handy(?:nummer)?|notruf|wähl(?:en?|t)?|appele[rz]|appelle"
-    r"|composez|téléphone|portable|llam[ae]r?|marca[r]?|teléfono|móvil|ligue|ligar|telefone|chiam[ai](?:re)?|telefono"
-    r"|bel(?:len)?|zadzwoń|telefonu|soita)\b",
-    re.IGNORECASE,
-)
 _SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n\s*\n")
-# "call 142 people", "988 days": what is counted is no number to call.
-_UNIT = re.compile(
-    rf"[{_SPACE}]?(?:[%°$€£¥₹]|(?:of|people|persons?|men|women|kids|children|friends?|patients?|members|students"
-    r"|customers|clients|employees|others|times|days?|nights?|weeks?|months?|years?|hours?|hrs?|minutes?|mins?"
-    r"|seconds?|secs?|dollars?|bucks|euros?|pounds?|pesos?|rupees?|yen|cents?|percent|per cent|points?|calories|kcal"
-    r"|steps|miles?|km|kilomet(?:er|re)s?|met(?:er|re)s?|feet|foot|inches|pages?|words|characters|letters|lines|kg"
-    r"|kilos?|lbs?|mg|ml|grams?|degrees|bpm|numbers|calls|texts|messages|e-?mails|things|questions|companies|places"
-    r"|doctors|therapists|clinics|lawyers|am|pm|a\.m|p\.m)\b)",
-    re.IGNORECASE,
-)
+# Where a word of letters begins: among digits no pattern then tries its whole list of words at every group.
+_WORD = r"\b(?=[^\W\d_])"
+_FRAMES = {
+    "phone": rf"{_WORD}(?:WORDS)\b",
+    "unit": rf"[{_SPACE}]?(?:[%°$€£¥₹]|(?:WORDS)\b)",
+    "order": r"\b(?:WORDS):?\s$",
+    "line_before": rf"{_WORD}(?:WORDS)\b",
+    "line_after": r"\)?[\s:–—-]{1,3}(?:WORDS)\b",
+    "label": rf"{_WORD}(?:WORDS)\.?[\s#]{{1,2}}$",
+    "year": r"\b(?:WORDS)\s$",
+}
+
+
+@cache
+def phone_words(name: str) -> re.Pattern[str]:
+    """The words of one entry of `phone_words.yaml` as one pattern."""
+    words: Any = yaml.safe_load(Path(__file__).with_name("phone_words.yaml").read_text("utf-8"))
+    return re.compile(_FRAMES[name].replace("WORDS", "|".join(words[name].splitlines())), re.IGNORECASE)
+
+
 # In one run the second group must be a valid one too; written apart, "555-123-4567" is nothing but a number.
 _NORTH_AMERICAN = re.compile(r"1?[2-9]\d\d[2-9]\d{6}")
 _NORTH_AMERICAN_GROUPS = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7)}
@@ -87,7 +88,7 @@ class Group(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Digit groups that stand together as a number might be written; `start` takes in a plus sign or "(" in front."""
+    """Digit groups in a row as a number might be written; `start` includes a plus sign or "(" in front."""
 
     start: int
     end: int
@@ -96,7 +97,6 @@ class Chain(NamedTuple):
 
     @property
     def digits(self) -> str:
-        """All digits, without what separates them."""
         return "".join(group.digits for group in self.groups)
 
     def part(self, text: str, first: int, last: int) -> "Chain":
@@ -115,7 +115,7 @@ def chains(text: str) -> Iterator[Chain]:
 
 
 def lead(text: str, start: int) -> str:
-    """The words in front of `start` that speak of what stands there: up to 40 characters, of the same sentence."""
+    """The words in front of `start` that speak of what is there: up to 40 characters, of the same sentence."""
     before = text[max(0, start - _BEFORE) : start]
     ends = [found.end() for found in _SENTENCE_END.finditer(before)]
     return before[ends[-1] :] if ends else before
@@ -123,7 +123,7 @@ def lead(text: str, start: int) -> str:
 
 def spoken_of_as_phone(text: str, chain: Chain) -> bool:
     """Whether words such as "call", "text" or "my number" lead to `chain`, and nothing is counted with it."""
-    return bool(_PHONE_WORD.search(lead(text, chain.start))) and not counts_something(text, chain.end)
+    return bool(phone_words("phone").search(lead(text, chain.start))) and not counts_something(text, chain.end)
 
 
 def is_given_as_phone(text: str, chain: Chain) -> bool:
@@ -133,7 +133,7 @@ def is_given_as_phone(text: str, chain: Chain) -> bool:
 
 def counts_something(text: str, end: int) -> bool:
     """Whether a unit or something countable follows at `end`: "142 people", "988 days", "24 %"."""
-    return bool(_UNIT.match(text, end))
+    return bool(phone_words("unit").match(text, end))
 
 
 def has_phone_length(digits: int, groups: int) -> bool:
@@ -178,15 +178,13 @@ def _may_be_phone(text: str, chain: Chain) -> bool:
 def _groups(text: str, start: int, end: int) -> Iterator[Group]:
     before: Group | None = None
     for found in _GROUP.finditer(text, start, end):
-        apart = before is None or _may_part(before.digits, text[before.end : found.start()], found[0])
+        apart = True
+        if before is not None:
+            between = text[before.end : found.start()]
+            short = between == "/" and min(len(before.digits), len(found[0])) < SHORTEST_CODE
+            apart = not short and not _PARTING.isdisjoint(between)
         before = Group(found.start(), found.end(), found[0], apart)
         yield before
-
-
-def _may_part(left: str, between: str, right: str) -> bool:
-    if between == "/":
-        return min(len(left), len(right)) >= SHORTEST_CODE
-    return not _PARTING.isdisjoint(between)
 
 
 def _trimmed(text: str, start: int, end: int) -> int:

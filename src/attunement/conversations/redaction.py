@@ -1,9 +1,9 @@
-"""What in a conversation points to a person, and how does the text read without it?
+"""Replace what points to a person.
 
 E-mail addresses, telephone numbers, links, payment cards, US social security numbers and names from a list are replaced
 by [email], [phone], [link], [card], [ssn] and [name] before anything is judged or rated. Numbers, names and sites of
-listed crisis lines and the emergency numbers stay: whether a reply gave them is one of the things that are judged. A
-line that is not listed cannot be told from a person's number, so it goes.
+listed crisis lines and the emergency numbers stay, because raters judge whether a reply gave them. A line that is not
+listed cannot be told from a person's number, so it is replaced.
 """
 
 import re
@@ -14,13 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from attunement.conversations.crisis_lines import CrisisLines, NumberKind, crisis_lines, find_names, find_numbers
+from attunement.conversations.crisis_lines import NumberKind, crisis_lines, find_names, find_numbers
 from attunement.conversations.model import Conversation, Turn
 from attunement.conversations.phone_numbers import SHORTEST, any_of
 from attunement.errors import InputError
+from attunement.yaml_files import read_text
 
 PLACEHOLDER = re.compile(r"\[(?:email|phone|link|card|ssn|name)\]")
-"""What stands in place of something that was replaced."""
+"""What is put in the place of something that was replaced."""
 
 _LONGEST_HOST = 253  # by the rules of the domain name system
 _PATH = r"[^\s<>\[\]\"“”「」。、，]"
@@ -56,8 +57,7 @@ class Redactor:
         self._renamed: dict[str, str] = {}
         self._same: Counter[str] = Counter()
         self._names = any_of(names, any_case=True)
-        self._lines = crisis_lines()
-        self._sites = _sites(self._lines)
+        self._sites = frozenset(line.website for line in crisis_lines().every())
 
     def redact(self, conversation: Conversation) -> Conversation:
         """The conversation with its turns, instructions and metadata redacted; id and system stay as they are."""
@@ -69,9 +69,8 @@ class Redactor:
         )
 
     def redact_text(self, text: str) -> str:
-        """Redact one text."""
         while True:
-            # What is replaced gets shorter, and a number may move up to the word "call": again, until nothing changes.
+            # A replacement is shorter, and a number may move up to the word "call": again, until nothing changes.
             redacted = self._without_names(self._without_numbers(self._without_cards(self._without_addresses(text))))
             if redacted == text:
                 return text
@@ -125,9 +124,7 @@ class Redactor:
             return self._mark("card") if _is_card(found[0]) else found[0]
 
         def marked_ssn(found: re.Match[str]) -> str:
-            if any(
-                number.lines and number.digits == _digits(found[0]) for number in find_numbers(found[0], self._lines)
-            ):
+            if any(number.lines and number.digits == _digits(found[0]) for number in find_numbers(found[0])):
                 return found[0]  # some lines are written in the same groups: 800 70 2222
             return (found["between"] or "") + self._mark("ssn")
 
@@ -136,7 +133,7 @@ class Redactor:
     def _without_numbers(self, text: str) -> str:
         pieces: list[str] = []
         end = 0
-        for number in find_numbers(text, self._lines):
+        for number in find_numbers(text):
             if number.kind is NumberKind.UNLISTED and len(number.digits) >= SHORTEST:
                 pieces += (text[end : number.start], self._mark("phone"))
                 end = number.end
@@ -146,7 +143,7 @@ class Redactor:
         if not self._names.search(text):
             return text
         kept = [found.span() for found in PLACEHOLDER.finditer(text)]
-        kept += [(line.start, line.end) for line in find_names(text, self._lines)]
+        kept += [(line.start, line.end) for line in find_names(text)]
         kept.sort()
 
         def marked(found: re.Match[str]) -> str:
@@ -161,12 +158,7 @@ class Redactor:
 
 def read_names(path: Path) -> list[str]:
     """The names in a file, one a line; what follows a # is a comment."""
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except OSError as error:
-        raise InputError(f"the names in {path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    lines = read_text(path, InputError).splitlines()
     return [name for line in lines if (name := line.split("#")[0].strip())]
 
 
@@ -186,10 +178,6 @@ def _trimmed(address: str) -> str:
     while address[-1] in ".,;:!?…'’}*" or (address[-1] == ")" and address.count(")") > address.count("(")):
         address = address[:-1]
     return address
-
-
-def _sites(lines: CrisisLines) -> frozenset[str]:
-    return frozenset(line.website for line in lines.every())
 
 
 def _is_listed(address: str, sites: frozenset[str]) -> bool:

@@ -1,10 +1,10 @@
 """How long messages and replies are, and what a set of conversations contains.
 
-Criterion CP2 carries these figures in its prompt and `attune describe` prints them. They follow the study that the
+Criterion CP2 carries these numbers in its prompt and `attune describe` prints them. They follow the study that the
 coaching instrument comes from: words are what white space separates, and the mean ratio is the mean of the turns'
 ratios, not the ratio of the means.
 
-Conversations are added one by one and forgotten, so that a file of any size is counted in the same memory.
+Conversations are added one by one and not kept, so that a file of any size is counted in the same memory.
 """
 
 import re
@@ -29,9 +29,9 @@ _CHARACTER = (
 # Letters and marks of Thai, Lao, Tibetan, Burmese and Khmer: written without spaces between words, in letters.
 _LETTER = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u0f40-\u0fbc\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 UNSPACED_SCRIPTS = f"{_CHARACTER}{_LETTER}"
-"""The signs of scripts that are written without spaces between words, as they stand inside [] of a pattern."""
+"""The signs of scripts that are written without spaces between words, for use inside [] of a pattern."""
 
-_LETTERS_PER_WORD = 4  # a Thai word has four to five signs on average; a figure for the order of size, not a dictionary
+_LETTERS_PER_WORD = 4  # a Thai word has four to five signs on average; this gives the order of size, as no dictionary
 
 _UNSPACED = re.compile(f"[{_CHARACTER}]|[{_LETTER}]+")
 
@@ -43,7 +43,7 @@ _SPACE_OR_NOT = bytes(ord(" " if sign.isspace() and sign.isascii() else "x") for
 
 
 class TurnLength(NamedTuple):
-    """Words of one turn; `ratio` is assistant / user, None where the user said nothing."""
+    """Words of one turn; `ratio` is assistant / user, None if the user wrote nothing."""
 
     user: int
     assistant: int
@@ -53,7 +53,7 @@ class TurnLength(NamedTuple):
 class LengthStatistics(NamedTuple):
     """The lengths of a conversation.
 
-    `mean_user` is over the turns in which the user said something, `mean_assistant` over all of them; 0 where there
+    `mean_user` is over the turns in which the user wrote something, `mean_assistant` over all of them; 0 if there
     are none. `mean_ratio` is the mean of the turns' ratios. `above_double` counts ratios strictly above 2.
     """
 
@@ -65,7 +65,6 @@ class LengthStatistics(NamedTuple):
 
     @property
     def share_above_double(self) -> float | None:
-        """The share of turns above 2x, among those that have a ratio."""
         compared = sum(turn.ratio is not None for turn in self.turns)
         return self.above_double / compared if compared else None
 
@@ -87,8 +86,8 @@ def words(text: str) -> int:
 
 
 def length_statistics(turns: Sequence[Turn]) -> LengthStatistics:
-    """Measure `turns`; any number of them, none included."""
-    lengths = tuple(_turn_length(turn) for turn in turns)
+    counts = ((words(turn.user), words(turn.assistant)) for turn in turns)
+    lengths = tuple(TurnLength(user, reply, reply / user if user else None) for user, reply in counts)
     ratios = [length.ratio for length in lengths if length.ratio is not None]
     spoken = [length.user for length in lengths if length.user]
     return LengthStatistics(
@@ -100,11 +99,6 @@ def length_statistics(turns: Sequence[Turn]) -> LengthStatistics:
     )
 
 
-def _turn_length(turn: Turn) -> TurnLength:
-    user, assistant = words(turn.user), words(turn.assistant)
-    return TurnLength(user, assistant, assistant / user if user else None)
-
-
 def _words_in_piece(piece: str) -> int:
     runs: list[str] = _UNSPACED.findall(piece)
     if not runs:
@@ -114,12 +108,8 @@ def _words_in_piece(piece: str) -> int:
     return sum(-(-len(run) // _LETTERS_PER_WORD) for run in runs) + between
 
 
-MOST_SCENARIOS = 10_000
-"""Scenarios told apart per system; of further ones an overview only knows that there are more."""
-
-MOST_SYSTEMS = 1_000
-"""Systems kept apart; the conversations of further ones are counted together under `OTHER_SYSTEMS`."""
-
+MOST_SCENARIOS = 10_000  # told apart per system; of further ones an overview only knows that there are more
+MOST_SYSTEMS = 1_000  # kept apart; the conversations of further ones are counted together under `OTHER_SYSTEMS`
 OTHER_SYSTEMS = "(other systems)"
 
 TURN_BINS = (1, 2, 4, 8, 16, 32, 64)
@@ -131,7 +121,7 @@ RATIO_BINS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 
 @dataclass
 class Overview:
-    """The counts of the conversations added so far. Means are None where there is nothing to take a mean of."""
+    """The counts of the conversations added so far. Means are None if there is nothing to take a mean of."""
 
     conversations: int = 0
     turns: int = 0
@@ -153,7 +143,12 @@ class Overview:
         """Count one conversation; one without turns counts as a conversation and nothing else."""
         self.conversations += 1
         self.origins[conversation.origin] += 1
-        self._add_scenario(conversation.scenario)
+        scenario = conversation.scenario
+        if scenario is not None and scenario not in self.scenarios:
+            if len(self.scenarios) < MOST_SCENARIOS:
+                self.scenarios.add(scenario)
+            else:
+                self.more_scenarios = True
         count = len(conversation.turns)
         self.turns += count
         self.fewest_turns = count if self.fewest_turns is None else min(self.fewest_turns, count)
@@ -170,37 +165,25 @@ class Overview:
                 self.above_double += turn.ratio > DOUBLE
                 self.ratio_bins[bisect_right(RATIO_BINS, turn.ratio) - 1] += 1
 
-    def _add_scenario(self, scenario: str | None) -> None:
-        if scenario is None or scenario in self.scenarios:
-            return
-        if len(self.scenarios) < MOST_SCENARIOS:
-            self.scenarios.add(scenario)
-        else:
-            self.more_scenarios = True
-
     @property
     def mean_turns(self) -> float | None:
-        """Turns per conversation."""
         return self.turns / self.conversations if self.conversations else None
 
     @property
     def mean_words_user(self) -> float | None:
-        """Words per message of the person, over the turns in which they said something."""
+        """Words per message of the person, over the turns in which they wrote something."""
         return self.words_user / self.messages if self.messages else None
 
     @property
     def mean_words_assistant(self) -> float | None:
-        """Words per reply."""
         return self.words_assistant / self.turns if self.turns else None
 
     @property
     def mean_ratio(self) -> float | None:
-        """The mean of the ratios of all turns, reply to message."""
         return self.sum_of_ratios / self.compared if self.compared else None
 
     @property
     def share_above_double(self) -> float | None:
-        """The share of turns whose reply has more than twice the words of the message."""
         return self.above_double / self.compared if self.compared else None
 
 

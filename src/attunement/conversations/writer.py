@@ -1,13 +1,13 @@
-"""Conversations out, in any of the JSON shapes, so that reading them again gives the same conversations.
+"""Write conversations in any of the JSON shapes, so that reading them again gives the same conversations.
 
-A file appears whole or not at all: it is written beside its place under another name and then moved there.
+A file appears whole or not at all: it is written next to its place under another name and then moved there.
 """
 
 import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from attunement.conversations.messages import reads_as_prompt
-from attunement.conversations.model import Conversation, Turn
+from attunement.conversations.model import Conversation
 from attunement.errors import InputError
 
 STDOUT = "-"
@@ -34,55 +34,44 @@ class Shape(StrEnum):
 
 
 def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, shape: Shape = Shape.MESSAGES) -> int:
-    """Write `conversations` and say how many they were.
+    """Write `conversations` as they come, and return how many they were.
 
     Args:
-        conversations: They are written as they come; none is kept.
+        conversations: None is kept.
         target: A file `.jsonl` or `.json`, each also with `.gz`; `-` for standard output, or an open stream, as JSONL.
-        shape: How each record holds the talk.
+        shape: How each record holds the dialogue.
 
     Raises:
-        InputError: The name ends in no such way, the file cannot be written, or a conversation has more turns than
-            the shape can hold.
+        InputError: The name has another ending, the file cannot be written, or a conversation has more turns than the
+            shape can hold.
     """
     if not isinstance(target, (str, Path)):
-        return _write_lines(conversations, target, shape)
+        return _write(conversations, target, shape)
     if str(target) == STDOUT:
-        return _write_lines(conversations, sys.stdout.buffer, shape)
+        return _write(conversations, sys.stdout.buffer, shape)
     path = Path(target)
-    write_records = _writer_for(path)
+    name = path.name.removesuffix(".gz")
+    if not name.endswith((".jsonl", ".ndjson", ".json")):
+        ways = ".jsonl or .json, with or without .gz"
+        raise InputError(f"{path}: conversations are written as {ways}; change the ending.")
+    as_list = name.endswith(".json")
     with replacing(path) as stream:
         if path.suffix == ".gz":
             # The time and the name are left out of the head, so that equal conversations are equal bytes.
             with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
-                return write_records(conversations, compressed, shape)
-        return write_records(conversations, stream, shape)
+                return _write(conversations, compressed, shape, as_list)
+        return _write(conversations, stream, shape, as_list)
 
 
-def _writer_for(path: Path) -> Callable[[Iterable[Conversation], Any, Shape], int]:
-    name = path.name.removesuffix(".gz")
-    if name.endswith((".jsonl", ".ndjson")):
-        return _write_lines
-    if name.endswith(".json"):
-        return _write_list
-    raise InputError(f"{path}: conversations are written as .jsonl or .json, with or without .gz; change the ending.")
-
-
-def _write_lines(conversations: Iterable[Conversation], stream: Any, shape: Shape) -> int:
+def _write(conversations: Iterable[Conversation], stream: Any, shape: Shape, as_list: bool = False) -> int:
+    """Write one record a line, or a list of them."""
     count = 0
     for conversation in conversations:
-        stream.write(encode(as_record(conversation, shape)) + b"\n")
+        record = encode(as_record(conversation, shape))
+        stream.write(b"".join((b",\n" if count else b"[\n", record)) if as_list else record + b"\n")
         count += 1
-    return count
-
-
-def _write_list(conversations: Iterable[Conversation], stream: Any, shape: Shape) -> int:
-    count = 0
-    for conversation in conversations:
-        stream.write(b",\n" if count else b"[\n")
-        stream.write(encode(as_record(conversation, shape)))
-        count += 1
-    stream.write(b"\n]\n" if count else b"[]\n")
+    if as_list:
+        stream.write(b"\n]\n" if count else b"[]\n")
     return count
 
 
@@ -108,10 +97,10 @@ def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:
         InputError: The shape is `flat` and the conversation has more than one turn.
     """
     record: dict[str, Any] = {"id": conversation.id, "system": conversation.system, "origin": conversation.origin.value}
-    in_talk = shape in (Shape.MESSAGES, Shape.SHAREGPT)
-    if (conversation.instructions is not None and not in_talk) or reads_as_prompt(conversation.system):
-        # A record with instructions, even with none in them, has the name of the bot in `system` and not its prompt.
-        record["instructions"] = None if in_talk else conversation.instructions
+    as_message = shape in (Shape.MESSAGES, Shape.SHAREGPT)
+    if (conversation.instructions is not None and not as_message) or reads_as_prompt(conversation.system):
+        # In a record with instructions, even empty ones, `system` is the name of the bot and not its prompt.
+        record["instructions"] = None if as_message else conversation.instructions
     match shape:
         case Shape.MESSAGES:
             record["messages"] = _messages(conversation, "role", "content", ("system", "user", "assistant"))
@@ -122,7 +111,12 @@ def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:
         case Shape.PAIRS:
             record["pairs"] = [list(turn) for turn in conversation.turns]
         case Shape.FLAT:
-            record["prompt"], record["response"] = _only_turn(conversation)
+            if len(conversation.turns) != 1:
+                raise InputError(
+                    f"The conversation '{conversation.id}' of the system '{conversation.system}' has "
+                    f"{len(conversation.turns)} turns, and the shape 'flat' holds one; choose another shape."
+                )
+            record["prompt"], record["response"] = conversation.turns[0]
     if conversation.metadata:
         record["metadata"] = dict(conversation.metadata)
     return record
@@ -136,15 +130,6 @@ def _messages(conversation: Conversation, role: str, content: str, sides: tuple[
             messages.append({role: user, content: turn.user})
         messages.append({role: assistant, content: turn.assistant})
     return messages
-
-
-def _only_turn(conversation: Conversation) -> Turn:
-    if len(conversation.turns) != 1:
-        raise InputError(
-            f"The conversation '{conversation.id}' of the system '{conversation.system}' has "
-            f"{len(conversation.turns)} turns, and the shape 'flat' holds one; choose another shape."
-        )
-    return conversation.turns[0]
 
 
 def encode(record: Mapping[str, Any]) -> bytes:

@@ -39,7 +39,7 @@ from typing import NamedTuple
 from attunement.conversations import UnitKind
 from attunement.errors import InstrumentError
 from attunement.instruments.lint import VARIABLES
-from attunement.instruments.loader import available, load, read_text
+from attunement.instruments.loader import available, load
 from attunement.instruments.markdown_document import (
     LISTS,
     Block,
@@ -64,6 +64,7 @@ from attunement.instruments.model import (
     Scores,
     Scoring,
 )
+from attunement.yaml_files import read_text
 
 
 class Imported(NamedTuple):
@@ -80,7 +81,7 @@ def import_markdown(path: Path, *, items_from: Instrument | None = None) -> Impo
     `items_from` gives the items of a prompt template, which names its criteria but does not define them. Line ends
     and a byte order mark are not wording; everything else is.
     """
-    text = read_text(path)
+    text = read_text(path, InstrumentError)
     document = Document(text, str(path))
     if _section(document, _SYSTEM) and _section(document, _USER):
         instrument = _TemplateReader(document).read(path, items_from)

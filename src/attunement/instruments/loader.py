@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from attunement.conversations import UnitKind
 from attunement.errors import InstrumentError
 from attunement.instruments.model import Instrument
+from attunement.yaml_files import UniqueKeys, read_text, read_yaml
 
 FOLDER_VARIABLE = "ATTUNEMENT_INSTRUMENTS"
 """The environment variable that names a folder with instruments of the user's own."""
@@ -79,33 +80,13 @@ def load(name: str | Path) -> Instrument:
 
 def load_file(path: Path) -> Instrument:
     """Read one YAML file; an InstrumentError names the file, the line or key, and what is wrong with it."""
-    try:
-        content = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InstrumentError(f"{path}{line}: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
-        raise InstrumentError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    except ValueError as error:
-        raise InstrumentError(f"{path} holds a number that cannot be read: {error}") from error
-    except RecursionError as error:
-        raise InstrumentError(f"{path} is nested too deeply to be an instrument") from error
+    content = read_yaml(path, _Loader, InstrumentError)
     try:
         return Instrument.model_validate(content)
     except ValidationError as error:
         problems = list(_problems(error, content))
         more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
         raise InstrumentError(f"{path}: {'; '.join(problems[:_MOST_PROBLEMS])}{more}") from error
-
-
-def read_text(path: Path) -> str:
-    """The text of a file; an InstrumentError names the file if it cannot be read or is not UTF-8."""
-    try:
-        return path.read_text("utf-8-sig")
-    except OSError as error:
-        raise InstrumentError(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InstrumentError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def _entries(folder: Path, *, built_in: bool) -> Iterator[Entry]:
@@ -124,7 +105,7 @@ def _id_inside(path: Path) -> str | None:
     """
     depth, key = 0, None
     try:
-        events = cast(Iterator[yaml.Event], yaml.parse(read_text(path), Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+        events = cast(Iterator[yaml.Event], yaml.parse(read_text(path, InstrumentError), Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
         for event in events:
             if isinstance(event, yaml.ScalarEvent) and depth == 1:
                 if key == "id":
@@ -160,23 +141,11 @@ def _place(keys: tuple[int | str, ...], content: Any) -> str:
     return ".".join(names) or "the file"
 
 
-class _Loader(yaml.SafeLoader):
-    """A SafeLoader that refuses a key given twice; YAML itself would silently keep the last one.
+class _Loader(UniqueKeys, yaml.SafeLoader):
+    """Reads plain words as YAML 1.2 does: only true and false are truth values.
 
-    It reads plain words as YAML 1.2 does: YES and NO are answers here, not truth values, and a version such as
-    2026-02-18 is text. Only true and false are truth values.
+    YES and NO are answers here, and a version such as 2026-02-18 is text.
     """
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(problem="a key must be a single word or number", problem_mark=key.start_mark)
-            if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark)
-            seen.add(key.value)
-        return node
 
     def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
         node = super().compose_scalar_node(anchor)

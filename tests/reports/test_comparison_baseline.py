@@ -4,7 +4,7 @@ from attunement.analysis.compare import ComparedConversation, Comparison, Group,
 from attunement.conversations import Identity
 from attunement.instruments import Value, load
 from attunement.ratings import ErrorKind, Outcome
-from attunement.reports.comparison_wording import Decision, Kind, decide, deciding, new_unsafe
+from attunement.reports.baseline import Decision, Kind, decide, deciding, new_unsafe
 from attunement.scoring import Scorecard
 from tests.analysis.small import CRITERIA, REPLIES, criteria, replies
 from tests.reports.samples import empathy_card

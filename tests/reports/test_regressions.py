@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from attunement.reports.comparison_wording import Regression, against
+from attunement.reports.baseline import Regression, compare_with_baseline
 from attunement.scoring import Verdict
 from attunement.store import Study
 from tests.builders import talk
@@ -33,7 +33,7 @@ def worse(fake, tmp_path):
 
     def worse(before, now) -> tuple[Regression, ...]:
         with Study(study("now.db", now)) as here, Study(study("before.db", before)) as there:
-            return against(here, there, None).regressions
+            return compare_with_baseline(here, there, None).regressions
 
     return worse
 

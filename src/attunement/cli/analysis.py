@@ -226,8 +226,8 @@ def _print(
 
 
 if TYPE_CHECKING:
-    from attunement.reports.comparison_scope import Compared
-    from attunement.reports.comparison_wording import Decision
+    from attunement.reports.baseline import Decision
+    from attunement.reports.comparison_groups import GroupComparison
 
 
 def compare(
@@ -289,7 +289,7 @@ def compare(
 
     Example: attune compare chats.study.db --by system Harbor Lumen
     """
-    from attunement.reports.comparison_scope import compare_groups, read_sheet
+    from attunement.reports.comparison_groups import compare_groups, judged_study
     from attunement.store import Study
 
     if as_json and as_markdown:
@@ -301,28 +301,28 @@ def compare(
     if margin is not None:
         raise InputError("--margin decides against a --baseline; name the other study with it")
     with Study(study) as opened:
-        found = compare_groups(read_sheet(opened, instrument, rater), by, names or (), pair=pair)
+        found = compare_groups(judged_study(opened, instrument, rater), by, names or (), pair=pair)
     _print_comparison(found, None, as_markdown=as_markdown, as_json=as_json)
 
 
 def _against(
     study: str, baseline: str, instrument: str | None, rater: str, pair: str | None, margin: float | None
-) -> "tuple[Compared | None, Decision]":
-    from attunement.reports.comparison_scope import check_versions, compare_sheets, read_sheet, versions_of
-    from attunement.reports.comparison_wording import decide, nothing_judged
+) -> "tuple[GroupComparison | None, Decision]":
+    from attunement.reports.baseline import decide, nothing_judged
+    from attunement.reports.comparison_groups import check_versions, compare_studies, judged_study, versions_of
     from attunement.store import Study
 
     with Study(study) as opened, Study(baseline) as earlier:
         for each in (opened, earlier):
             if not each.instruments():
                 return None, nothing_judged(each.place)
-        now, before = read_sheet(opened, instrument, rater), read_sheet(earlier, instrument, rater)
+        now, before = judged_study(opened, instrument, rater), judged_study(earlier, instrument, rater)
         check_versions(versions_of(opened, now), versions_of(earlier, before), earlier.place)
-        found = compare_sheets(before, now, pair=pair)
+        found = compare_studies(before, now, pair=pair)
     return found, decide(found.comparison, margin)
 
 
-def _finish(found: "Compared | None", decision: "Decision", *, as_markdown: bool, as_json: bool) -> NoReturn:
+def _finish(found: "GroupComparison | None", decision: "Decision", *, as_markdown: bool, as_json: bool) -> NoReturn:
     """Print the decision and end with its exit code, even where nobody reads the output to its end."""
     try:
         _print_comparison(found, decision, as_markdown=as_markdown, as_json=as_json)
@@ -333,31 +333,21 @@ def _finish(found: "Compared | None", decision: "Decision", *, as_markdown: bool
 
 
 def _print_comparison(
-    found: "Compared | None", decision: "Decision | None", *, as_markdown: bool, as_json: bool
+    found: "GroupComparison | None", decision: "Decision | None", *, as_markdown: bool, as_json: bool
 ) -> None:
+    from attunement.reports.baseline import decided_document, decision_record
+    from attunement.reports.comparison import comparison_document, comparison_record
+
     if as_json:
         import json
-
-        from attunement.reports.comparison import comparison_record
-        from attunement.reports.comparison_wording import decision_record
 
         record = comparison_record(found) if found else {}
         # Escapes for all but ASCII: names may hold what no terminal and no encoding takes.
         typer.echo(json.dumps(record | ({"decision": decision_record(decision)} if decision else {}), indent=2))
-        return
-    if as_markdown and found:
-        from attunement.reports.comparison import comparison_markdown
-
-        typer.echo(comparison_markdown(found, decision=decision), nl=False)
-        return
-    from attunement.reports.comparison import draw_comparison, draw_decision
-    from attunement.reports.terminal import open_console
-
-    console = open_console()
-    if found:
-        draw_comparison(found, console, decision=decision)
     elif decision:
-        draw_decision(decision, console)
+        _show(decided_document(found, decision), as_markdown=as_markdown)
+    elif found:
+        _show(comparison_document(found), as_markdown=as_markdown)
 
 
 def correct(

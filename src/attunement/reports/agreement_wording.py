@@ -15,8 +15,7 @@ from attunement.analysis.trust import Details, Subgroup, TrustCard, Verdict
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.blocks import Phrase, Tone
-from attunement.reports.comparison_wording import p_words
-from attunement.reports.numbers import pluralize, share_words
+from attunement.reports.numbers import p_value, pluralize, share_words
 from attunement.reports.sanitize import in_a_line
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
@@ -343,7 +342,7 @@ def _technical_lines(details: Details) -> Iterator[Line]:
         value, p = details.with_length.value, details.with_length.p
         liking = "kinder to" if value > 0 else "harder on"
         text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
-        yield Line("length", text, f"Spearman of bias and words {format_number(value)}, p {p_words(p)}")
+        yield Line("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
     if isinstance(details.with_median, Kappa):
         yield Line(
             "against the middle of all raters",

@@ -1,201 +1,323 @@
-"""A comparison on a terminal, as Markdown and as plain data."""
+"""Two groups of conversations compared: the findings in words, the tables, and the same as plain data.
 
-from collections.abc import Iterable, Iterator, Sequence
+Shares are conversations (or replies) in a hundred, means are points of the scale. A difference without an interval
+says why it has none, and a difference that was not shown comes with the smallest one that would have been.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-
-from attunement.analysis.compare import Comparison, GroupSummary, MeasureComparison, MeasureSummary
-from attunement.analysis.compare import MeasureKind as CompareKind
-from attunement.instruments import Scores
-from attunement.reports.blocks import Tone
-from attunement.reports.comparison_scope import Compared
-from attunement.reports.comparison_wording import (
-    HEADS,
-    NARROW,
-    OUTCOMES,
-    WIDE,
-    Decision,
-    Kind,
-    filled_columns,
-    findings,
-    heading_words,
-    notes,
-    rows_with_values,
-    scale_words,
-    score_rows,
-    share_rows,
-    share_title,
-    side_words,
-    unsafe_words,
+from attunement.analysis.compare import (
+    Comparison,
+    GroupSummary,
+    Measure,
+    MeasureComparison,
+    MeasureKind,
+    MeasureSummary,
+    PassTest,
+    UnsafeConversation,
 )
-from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
+from attunement.conversations import Identity, UnitKind
+from attunement.instruments import Instrument, Scores
+from attunement.reports.blocks import Block, Bullets, Column, Document, Phrase, Row, Table, Text, Tone, texts
+from attunement.reports.comparison_groups import GroupComparison
+from attunement.reports.numbers import NONE, p_value, pluralize, share_words, signed
 from attunement.reports.records import identity_record, instrument_record, interval_record, number_or_reason
-from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, line, phrase, plain_table
-from attunement.reports.render_terminal import bullets as bullets_of_terminal
-from attunement.reports.sanitize import in_a_line, plain, text_table
-from attunement.reports.terminal import names
-from attunement.statistics.results import Undefined
+from attunement.reports.sanitize import in_a_line
+from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
 
-_TONES = {THROUGH: Tone.NONE, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
-_WIDE = 110
-"""From this width on a table has room for what could have been shown and what is left out."""
-_NAME = 10
-"""The widest that the columns of the two groups get on a narrow terminal."""
+SHOWN = 0.05
+"""A corrected p-value below this is called a difference."""
+_MOST_NAMES = 20
 
 
-def draw_comparison(found: Compared, console: Console, *, decision: Decision | None = None) -> None:
-    """Print a comparison; with a decision that comes first."""
+def comparison_document(found: GroupComparison, *, conversations: bool = True) -> Document:
+    """A comparison to be shown; `conversations` says whether those that fail the gate are named."""
     comparison = found.comparison
-    if decision:
-        draw_decision(decision, console)
-        console.print()
     title, *how = heading_words(comparison, found.judges)
-    console.print(line(title, "bold"))
-    for sentence in how:
-        console.print(line(sentence, QUIET))
-    console.print()
-    console.print(bullets_of_terminal(line(sentence) for sentence in findings(comparison)))
-    _draw_gate(comparison, console)
-    _draw_table(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})", console)
-    _draw_table(comparison, share_rows(comparison), share_title(comparison), console)
-    _draw_levels(comparison, console)
-    console.print()
-    for note in (*found.notes, *notes(comparison, wide=console.width >= _WIDE)):
-        console.print(line(note, QUIET))
+    blocks: list[Block] = [*texts(how, Tone.QUIET), Bullets(list(findings(comparison)))]
+    if conversations:
+        blocks += _gate_blocks(comparison)
+    blocks += _measures_table(comparison, _score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
+    many = unit_words(comparison.instrument)[1].capitalize()
+    blocks += _measures_table(comparison, _share_rows(comparison), f"{many} that meet it")
+    blocks += _level_tables(comparison)
+    return Document(title, [*blocks, *texts((*found.notes, *notes(comparison)), Tone.QUIET)])
 
 
-def draw_decision(decision: Decision, console: Console) -> None:
-    """Print whether it is no worse than the baseline, and why."""
-    console.print(phrase(OUTCOMES[decision.exit_code]))
-    for reason in decision.reasons:
-        tone = Tone.UNSAFE if reason.kind is Kind.NEW_UNSAFE else _TONES[reason.exit_code]
-        said = line(reason.text, STYLES[tone])
-        if reason.conversations:
-            said.append(f"\n{names(reason.conversations)}", QUIET)
-        console.print(bullets_of_terminal([said], sign=SIGNS.get(tone, "-")))
+def name_list(names: Sequence[Identity]) -> str:
+    """The first names, and how many there are beyond them."""
+    shown = ", ".join(in_a_line(str(name), 80) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _draw_gate(comparison: Comparison, console: Console) -> None:
+def _gate_blocks(comparison: Comparison) -> Iterator[Block]:
     for side in (comparison.first, comparison.second):
-        if not side.unsafe and not side.safety_not_judged:
-            continue
-        console.print()
-        console.print(line(side_words(comparison, side), STYLES[Tone.UNSAFE] if side.unsafe else ""))
-        if side.unsafe:
-            console.print(
-                bullets_of_terminal(
-                    (line(unsafe_words(comparison, entry)) for entry in side.unsafe), sign=SIGNS[Tone.UNSAFE]
-                )
-            )
+        points = [Phrase(_unsafe_words(comparison, entry), Tone.UNSAFE) for entry in side.unsafe]
         if side.safety_not_judged:
-            unknown = line(f"safety not judged: {names(side.safety_not_judged)}", STYLES[Tone.OPEN])
-            console.print(bullets_of_terminal([unknown], sign=SIGNS[Tone.OPEN]))
+            points.append(Phrase(f"safety not judged: {name_list(side.safety_not_judged)}", Tone.OPEN))
+        if points:
+            word = "unsafe" if comparison.instrument.scoring.threshold is not None else "flagged"
+            unsafe = f"{_unsafe_share(side)} {word}" if side.safety_judged else "safety not known"
+            yield Text(f"{side.name}: {unsafe}:", Tone.STRONG)
+            yield Bullets(points)
 
 
-def _draw_table(comparison: Comparison, rows: Sequence[MeasureComparison], title: str, console: Console) -> None:
-    shown = rows_with_values(comparison, rows)
-    if not shown:
+def _unsafe_words(comparison: Comparison, entry: UnsafeConversation) -> str:
+    items = ", ".join(f"{item} {comparison.instrument.item(item).title}" for item in entry.items)
+    return f"{in_a_line(str(entry.conversation), 80)}: {items}"
+
+
+_HEADS = (("Difference (95 %)", False), ("p", False), ("Could show", True), ("Does not\napply", True),
+          ("Not\njudged", False))  # fmt: skip
+"""The titles of the columns behind those of the two groups, and whether they need a wide terminal."""
+_NAME = 10
+
+
+def _measures_table(comparison: Comparison, rows: Sequence[MeasureComparison], title: str) -> Iterator[Table]:
+    """The measures with both values and their difference; nothing where not one of them has a value."""
+    cells = [_cells(comparison, row) for row in rows]
+    if all(each[1] == each[2] == NONE for each in cells):
         return
-    wide = console.width >= _WIDE
-    table = plain_table()
-    table.add_column(title, overflow="fold")
-    for side in (comparison.first, comparison.second):
-        name = line(in_a_line(side.name, 40))
-        table.add_column(name, justify="right", overflow="fold", max_width=None if wide else _NAME)
-    columns = filled_columns([each for _, each in shown], WIDE if wide else NARROW)
-    for column in columns:
-        table.add_column(HEADS[column], justify="right", no_wrap=True)
-    for row, each in shown:
+    filled = [place for place in range(len(_HEADS)) if any(each[3 + place] != NONE for each in cells)]
+    columns = [Column(title)]
+    columns += [Column(side.name, True, _NAME) for side in (comparison.first, comparison.second)]
+    columns += [Column(_HEADS[place][0], numeric=True, wide=_HEADS[place][1]) for place in filled]
+    shown: list[Row] = []
+    for row, each in zip(rows, cells, strict=True):
         whole = row is comparison.score or row is comparison.passed
-        style = "bold" if whole or each.stands_out else STYLES[Tone.UNSAFE] if each.is_safety else ""
-        texts = [each.name, each.first, each.second, *(getattr(each, column) for column in columns)]
-        table.add_row(*(line(text, style) for text in texts), end_section=whole)
-    console.print()
-    console.print(table)
+        p = _p(comparison, row)
+        stands_out = whole or (not isinstance(p, Undefined) and p < SHOWN)
+        safety = row.measure.id in comparison.instrument.gate_ids
+        tone = Tone.STRONG if stands_out else Tone.UNSAFE if safety else Tone.NONE
+        shown.append(Row([*each[:3], *(each[3 + place] for place in filled)], tone, line_below=whole))
+    yield Table(columns, shown)
 
 
-def _draw_levels(comparison: Comparison, console: Console) -> None:
+def _cells(comparison: Comparison, row: MeasureComparison) -> tuple[str, ...]:
+    """The measure, both values, and what `_HEADS` names."""
+    measure, first, second = row.measure, row.first, row.second
+    titled = measure.title != measure.id and measure.kind is MeasureKind.ITEM
+    name = f"{measure.id} {measure.title}" if titled else measure.title
+    if measure.above is not None:
+        name = f"{name}: {measure.above + 1} or more"
+    values = [_value_words(row, each) for each in (first, second)]
+    missing = [(first.na, second.na), (first.not_judged, second.not_judged)]
+    counts = [f"{one:,}, {other:,}" if one or other else NONE for one, other in missing]
+    return name, *values, difference_words(row), p_value(_p(comparison, row)), _detectable_words(row), *counts
+
+
+def _p(comparison: Comparison, row: MeasureComparison) -> float | Undefined:
+    return comparison.pass_test.p if comparison.pass_test and row is comparison.passed else row.corrected_p
+
+
+def _level_tables(comparison: Comparison) -> Iterator[Table]:
     """How often each safety score was given: a mean would hide the replies that matter."""
     scale = comparison.instrument.scale
     for row in comparison.items:
         if row.measure.above is None or not isinstance(scale, Scores):
             continue
-        table = plain_table()
-        table.add_column(f"Replies with {row.measure.id} of")
-        for score in scale.answers:
-            table.add_column(str(score), justify="right")
-        table.add_column("not judged", justify="right")
+        heads = [*map(str, scale.answers), "not judged"]
+        rows: list[Row] = []
         for side, share in ((comparison.first, row.first), (comparison.second, row.second)):
-            counts = [share.levels.get(int(score), 0) for score in scale.answers]
-            texts = [in_a_line(side.name, 40), *(f"{number:,}" if number else "–" for number in counts)]
-            table.add_row(*map(line, [*texts, f"{share.not_judged:,}" if share.not_judged else "–"]))
-        console.print()
-        console.print(table)
+            counts = [*(share.levels.get(int(score), 0) for score in scale.answers), share.not_judged]
+            rows.append(Row([side.name, *(f"{number:,}" if number else NONE for number in counts)]))
+        first = Column(f"Replies with {row.measure.id} of")
+        yield Table([first, *(Column(head, numeric=True) for head in heads)], rows)
 
 
-_MOST_NAMES = 20
+def unit_words(instrument: Instrument) -> tuple[str, str]:
+    """What the instrument asks about, as one and as many."""
+    return ("conversation", "conversations") if instrument.unit is UnitKind.CONVERSATION else ("reply", "replies")
 
 
-def bullets(texts: Iterable[str]) -> str:
-    """A list."""
-    return "\n".join(f"- {plain(text)}" for text in texts)
+def scale_words(instrument: Instrument) -> str:
+    """From where to where a score goes."""
+    if isinstance(instrument.scale, Scores):
+        return f"{instrument.scale.lowest} to {instrument.scale.highest}"
+    return "0 to 1"
 
 
-def comparison_markdown(found: Compared, *, decision: Decision | None = None) -> str:
-    """The comparison as Markdown; with a decision that comes first."""
-    comparison = found.comparison
-    title, *how = heading_words(comparison, found.judges)
-    parts = [f"## {plain(title)}"]
-    if decision:
-        parts += [f"**{OUTCOMES[decision.exit_code].words}**", bullets(_reasons(decision))]
-    parts += [" ".join(map(plain, how)), bullets(findings(comparison)), *_gate(comparison)]
-    parts += _numbers(comparison, score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
-    parts += _numbers(comparison, share_rows(comparison), share_title(comparison))
-    parts += [*_levels(comparison), bullets((*found.notes, *notes(comparison)))]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def _amount(measure: Measure, value: float) -> str:
+    """A difference with its sign, in points or in a hundred."""
+    return signed(100 * value, 0) if measure.is_share else signed(value)
 
 
-def _reasons(decision: Decision) -> Iterator[str]:
-    for reason in decision.reasons:
-        names = ", ".join(str(name) for name in reason.conversations[:_MOST_NAMES])
-        more = len(reason.conversations) - _MOST_NAMES
-        yield f"{reason.text} {names}{f' and {more:,} more' if more > 0 else ''}".rstrip()
+def difference_words(row: MeasureComparison) -> str:
+    """The difference with its interval, or on its own where it has none.
+
+    A share of fewer than ten says nothing in a hundred; there the counts speak.
+    """
+    few = min(row.first.units, row.second.units) < FEWEST_CLUSTERS
+    if isinstance(row.difference, Undefined) or (row.measure.is_share and few):
+        return NONE
+    value, interval = _amount(row.measure, row.difference.value), row.difference.interval
+    if isinstance(interval, Undefined):
+        return value
+    return f"{value} ({_amount(row.measure, interval.low)} to {_amount(row.measure, interval.high)})"
 
 
-def _gate(comparison: Comparison) -> Iterator[str]:
-    for side in (comparison.first, comparison.second):
-        if side.unsafe:
-            yield f"{plain(side_words(comparison, side))}:"
-            yield bullets(unsafe_words(comparison, entry) for entry in side.unsafe)
+def _value_words(row: MeasureComparison, share: MeasureSummary) -> str:
+    """One group's value: how many of how many, or a mean."""
+    if share.value is None:
+        return NONE
+    if row.measure.is_share:
+        return f"{round(share.value * share.units):,} of {share.units:,}"
+    return f"{share.value:.2f}"
 
 
-def _numbers(comparison: Comparison, rows: Sequence[MeasureComparison], title: str) -> Iterator[str]:
-    shown = [each for _, each in rows_with_values(comparison, rows)]
-    if not shown:
+def _detectable_words(row: MeasureComparison) -> str:
+    """The smallest difference that this sample could have shown."""
+    return NONE if isinstance(row.detectable, Undefined) else _amount(row.measure, row.detectable).lstrip("+")
+
+
+def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
+    """What is compared, by whom, and how."""
+    first, second, pairing = comparison.first, comparison.second, comparison.pairing
+    instrument = comparison.instrument
+    who = f"Judged by {', '.join(judges)}. " if judges else "Judged by nobody. "
+    groups = " and ".join(f"{pluralize(side.conversations, 'conversation')} of {side.name}" for side in (first, second))
+    if pairing.paired:
+        how = f"paired on {pairing.column}: {pluralize(pairing.scenarios, 'scenario')} in common"
+        if pairing.without:
+            how += f", {pluralize(pairing.without, 'conversation')} without a counterpart left out"
+    else:
+        how = "not paired"
+    return [
+        f"{second.name} compared with {first.name} ({instrument.title}, {instrument.id} {instrument.version})",
+        f"{who}{groups}, {how}.",
+        f"A difference above zero means that {second.name} does better than {first.name}.",
+    ]
+
+
+def findings(comparison: Comparison) -> Iterator[str]:
+    """The answer in a few sentences, what matters most first."""
+    yield from _safety(comparison)
+    if not any(row.first.units and row.second.units for row in comparison.rows):
+        yield "Nothing can be compared: not a single answer of both was judged."
         return
-    names = (comparison.first.name, comparison.second.name)
-    columns = filled_columns(shown, WIDE)
-    yield text_table(
-        [title, *names, *(HEADS[column] for column in columns)],
-        ([row.name, row.first, row.second, *(getattr(row, column) for column in columns)] for row in shown),
-    )
+    if comparison.score:
+        yield f"{comparison.score.measure.title}: {_finding(comparison, comparison.score)}"
+    if comparison.passed and comparison.pass_test:
+        yield _passed(comparison, comparison.passed, comparison.pass_test)
+    yield from _items(comparison)
 
 
-def _levels(comparison: Comparison) -> Iterator[str]:
-    scale = comparison.instrument.scale
-    for row in comparison.items:
-        if row.measure.above is None or not isinstance(scale, Scores):
-            continue
-        sides = ((comparison.first, row.first), (comparison.second, row.second))
-        rows = [
-            [side.name, *(str(share.levels.get(int(score), 0)) for score in scale.answers), str(share.not_judged)]
-            for side, share in sides
-        ]
-        yield text_table([f"Replies with {row.measure.id} of", *map(str, scale.answers), "not judged"], rows)
+def _safety(comparison: Comparison) -> Iterator[str]:
+    sides = (comparison.first, comparison.second)
+    if not comparison.instrument.gate:
+        yield "Safety was not compared: the instrument has no safety items."
+        return
+    word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
+    parts = [f"{side.name} {_unsafe_share(side)}" for side in sides]
+    open_ = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
+    yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
 
 
-def comparison_record(found: Compared) -> dict[str, Any]:
+def _finding(comparison: Comparison, row: MeasureComparison) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    difference = row.difference
+    if isinstance(difference, Undefined):
+        return f"not comparable, {difference.reason}."
+    sizes = f"{first} {_value_words(row, row.first)}, {second} {_value_words(row, row.second)}"
+    interval = difference.interval
+    if isinstance(interval, Undefined):
+        return f"{sizes}, a difference of {_amount(row.measure, difference.value)}. {_unsure(interval)}"
+    words = f"{sizes}, a difference of {difference_words(row)}"
+    if interval.low > 0 or interval.high < 0:
+        return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}{_could_show(row)}."
+    return f"{words}. That is compatible with no difference{_could_show(row)}."
+
+
+def _unsure(interval: Undefined) -> str:
+    """That a difference has no interval, and why."""
+    if interval.too_few:
+        return f"How sure that is cannot be said ({interval.reason})."
+    return "It is the same everywhere, so nothing shows how far it could vary."
+
+
+def _could_show(row: MeasureComparison) -> str:
+    if isinstance(row.detectable, Undefined):
+        return ""
+    size = _detectable_words(row) + (" in a hundred" if row.measure.is_share else "")
+    return f"; a sample like this shows one of {size} in four of five cases"
+
+
+def _passed(comparison: Comparison, row: MeasureComparison, test: PassTest) -> str:
+    first, second = comparison.first.name, comparison.second.name
+    counts = f"{first} {_value_words(row, row.first)}, {second} {_value_words(row, row.second)}"
+    if isinstance(row.difference, Undefined):
+        return f"Passed: not comparable, {row.difference.reason}."
+    words = f"Passed: {counts}"
+    if row.first.not_judged or row.second.not_judged:
+        words += f" of those with a verdict (without one: {row.first.not_judged:,} and {row.second.not_judged:,})"
+    if difference_words(row) != NONE:
+        words += f", a difference of {difference_words(row)} in a hundred"
+    if test.pairs:
+        words += (
+            f". Only {first} passed in {pluralize(test.pairs.only_first, 'scenario')}, only {second} in "
+            f"{test.pairs.only_second:,}"
+        )
+    return f"{words} ({test.test}, p {p_value(test.p)}){_could_show(row)}."
+
+
+def _items(comparison: Comparison) -> Iterator[str]:
+    tested = [row for row in comparison.items if not isinstance(row.corrected_p, Undefined)]
+    if not tested:
+        return
+    shown = [row for row in tested if not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN]
+    after = f"after Holm's correction for {pluralize(len(tested), 'item')} tested"
+    if shown:
+        names = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row in shown)
+        yield f"Items that differ {after}: {names}."
+    else:
+        yield f"No item differs {after}."
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """How to read the tables, and what they leave out."""
+    many = unit_words(comparison.instrument)[1]
+    if any(row.measure.is_share for row in comparison.items):
+        yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
+    if any(not isinstance(row.corrected_p, Undefined) for row in comparison.rows):
+        yield "p of items is corrected for their number (Holm), p of scores and categories is not."
+        yield "Could show: the smallest difference that a sample like this shows in four of five cases."
+    else:
+        yield "No difference has an interval, so these numbers describe these conversations and no others."
+    for side in (comparison.first, comparison.second):
+        if side.not_judged:
+            counts = share_words(len(side.not_judged), side.conversations)
+            yield f"Not judged, or not by all judges: {counts} of {side.name}."
+    if missing := sum(row.first.not_judged + row.second.not_judged for row in comparison.items):
+        yield (
+            f"{pluralize(missing, 'answer is', 'answers are')} missing, because of an error or because the judge has "
+            "no way to know, and enter no difference. Where many are missing, the others are no fair picture."
+        )
+    if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
+        yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
+
+
+def _unsafe_share(side: GroupSummary) -> str:
+    """How many of those whose safety was judged; not a word like none where it was not."""
+    return share_words(len(side.unsafe), side.safety_judged) if side.safety_judged else "not known"
+
+
+def _score_rows(comparison: Comparison) -> list[MeasureComparison]:
+    """The rows whose values are means."""
+    whole = [comparison.score] if comparison.score else []
+    return [*whole, *comparison.categories, *(row for row in comparison.items if not row.measure.is_share)]
+
+
+def _share_rows(comparison: Comparison) -> list[MeasureComparison]:
+    """The rows whose values are shares: the pass rate, then safety, then the rest."""
+    whole = [comparison.passed] if comparison.passed else []
+    shares = [row for row in comparison.items if row.measure.is_share]
+    gate = comparison.instrument.gate_ids
+    return [*whole, *sorted(shares, key=lambda row: row.measure.id not in gate)]
+
+
+def comparison_record(found: GroupComparison) -> dict[str, Any]:
     """Everything a comparison holds. Differences are the second minus the first."""
     comparison = found.comparison
     test = comparison.pass_test
@@ -242,7 +364,7 @@ def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
         "difference": number_or_reason(difference if isinstance(difference, Undefined) else difference.value),
         "interval": interval_record(difference if isinstance(difference, Undefined) else difference.interval),
         "p": number_or_reason(difference if isinstance(difference, Undefined) else difference.p),
-        "p_holm": number_or_reason(row.corrected_p) if row.measure.kind is CompareKind.ITEM else None,
+        "p_holm": number_or_reason(row.corrected_p) if row.measure.kind is MeasureKind.ITEM else None,
         "could_show": number_or_reason(row.detectable),
         "clusters": 0 if isinstance(difference, Undefined) else difference.clusters,
     }

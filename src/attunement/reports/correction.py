@@ -28,8 +28,8 @@ from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.blocks import Block, Cell, Column, Document, Row, Table, Tone, texts
-from attunement.reports.comparison_scope import Sheet, read_sheet, versions_of
-from attunement.reports.comparison_wording import scale_words
+from attunement.reports.comparison import scale_words
+from attunement.reports.comparison_groups import JudgedStudy, judged_study, versions_of
 from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.records import instrument_record, interval_record, number_or_reason
 from attunement.reports.sanitize import in_a_line
@@ -48,7 +48,7 @@ _SILENT = 0.1
 class Correction(NamedTuple):
     """Every system's estimates, and what they rest on."""
 
-    sheet: Sheet
+    judged: JudgedStudy
     judges: tuple[str, ...]
     people: tuple[str, ...]
     sample: Sample
@@ -87,15 +87,15 @@ def correct_study(
     Raises:
         StudyError: There is no sample, no judge, or nobody rated what was drawn.
     """
-    sheet, judges = _judged_sheet(study, instrument, rater, scored)
-    sample = latest_sample(study, sheet.instrument.id)
+    judged, judges = _judged(study, instrument, rater, scored)
+    sample = latest_sample(study, judged.instrument.id)
     if sample is None:
         raise StudyError(
-            f"{study.place} has no random sample for people to rate with {sheet.instrument.id}, and what people chose "
+            f"{study.place} has no random sample for people to rate with {judged.instrument.id}, and what people chose "
             f"themselves corrects nothing: draw one with: attune plan {study.place} --draw 50"
         )
     used = {key: drawn for key, drawn in sample.units.items() if drawn.split != "develop"}
-    cards = _people_cards(study, sheet.instrument, set(used), scored)
+    cards = _people_cards(study, judged.instrument, set(used), scored)
     if not any(cards.values()):
         raise StudyError(
             f"no person has rated any of the {pluralize(len(used), 'conversation')} that {sample.name} drew in "
@@ -110,12 +110,14 @@ def correct_study(
             probability=probabilities.get(found.summary.key),
             people=cards.get(found.summary.key, ()),
         )
-        for found in sheet.complete.found
+        for found in judged.complete.conversations
         if frame is None or found.summary.key in frame
     ]
     people = tuple(dict.fromkeys(card.rater for given in cards.values() for card in given))
-    notes = _notes(sample, len(used), sum(bool(given) for given in cards.values()), len(sheet.found) - len(cases))
-    return Correction(sheet, judges, people, sample, correct(sheet.instrument, cases), cases, notes)
+    notes = _notes(
+        sample, len(used), sum(bool(given) for given in cards.values()), len(judged.conversations) - len(cases)
+    )
+    return Correction(judged, judges, people, sample, correct(judged.instrument, cases), cases, notes)
 
 
 def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibrator:
@@ -124,7 +126,7 @@ def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibra
     Raises:
         StudyError: People and judge rated too few conversations.
     """
-    instrument = found.sheet.instrument
+    instrument = found.judged.instrument
     curves: dict[str, CalibrationCurve] = {}
     for measure in corrected_measures(instrument):
         fitted = fit_curve(labelled_pairs(instrument, measure, found.cases))
@@ -132,7 +134,7 @@ def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibra
             raise StudyError(f"no calibrator was made, because of {measure.title!r}: {fitted.reason}")
         curves[measure.name] = fitted
     content = {
-        "versions": versions_of(study, found.sheet).record(),
+        "versions": versions_of(study, found.judged).record(),
         "sample": found.sample.name,
         "people": list(found.people),
         "curves": {measure: curve.record() for measure, curve in curves.items()},
@@ -153,29 +155,29 @@ def apply_calibrator(
     Raises:
         StudyError: The study was judged with another instrument, prompt or judge than the calibrator was fitted on.
     """
-    sheet, judges = _judged_sheet(study, instrument, rater)
+    judged, judges = _judged(study, instrument, rater)
     there = Versions.of_record(kept.content["versions"])
-    if found := version_difference(versions_of(study, sheet), there):
+    if found := version_difference(versions_of(study, judged), there):
         raise StudyError(f"the calibrator {kept} does not fit {study.place}: {found}")
-    cases = [CorrectionCase(found.summary.identity.system, found.card) for found in sheet.complete.found]
+    cases = [CorrectionCase(found.summary.identity.system, found.card) for found in judged.complete.conversations]
     curves, rows = curves_of(kept), list[Calibrated]()
-    for measure in corrected_measures(sheet.instrument):
+    for measure in corrected_measures(judged.instrument):
         for system, chosen in by_system(cases):
-            scores, conversations = judge_scores(sheet.instrument, measure, chosen)
+            scores, conversations = judge_scores(judged.instrument, measure, chosen)
             rows.append(Calibrated(measure, system, apply_curve(curves[measure.name], scores, conversations)))
-    return Calibration(sheet.instrument, judges, kept, rows)
+    return Calibration(judged.instrument, judges, kept, rows)
 
 
-def _judged_sheet(
+def _judged(
     study: Study, instrument: str | None, rater: str | None, scored: Sequence[ScoredConversation] | None = None
-) -> tuple[Sheet, tuple[str, ...]]:
-    sheet = read_sheet(study, instrument, rater, scored)
+) -> tuple[JudgedStudy, tuple[str, ...]]:
+    judged = judged_study(study, instrument, rater, scored)
     kinds = {known.name: known.kind for known in study.raters()}
-    judges = tuple(sorted({name for name, _ in sheet.judges}))
+    judges = tuple(sorted({name for name, _ in judged.judges}))
     if not judges or any(kinds[name] is not RaterKind.MODEL for name in judges):
         who = f"{rater} is a person" if rater in kinds else "no judge has rated"
         raise StudyError(f"{who} in {study.place}: a judge is what is corrected; judge something first, or name one")
-    return sheet, judges
+    return judged, judges
 
 
 def _people_cards(
@@ -241,7 +243,7 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
 
 def correction_document(found: Correction, saved: StoredCalibrator | None = None) -> Document:
     """A correction, with the calibrator that was saved with it."""
-    instrument = found.sheet.instrument
+    instrument = found.judged.instrument
     judged = sum(case.judge is not None for case in found.cases)
     title = f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})"
     basis = (
@@ -366,7 +368,7 @@ def _saved_calibrator(kept: StoredCalibrator) -> Iterator[str]:
 def correction_record(found: Correction, saved: StoredCalibrator | None = None) -> dict[str, Any]:
     """A correction as plain data, for `--json`."""
     return {
-        "instrument": instrument_record(found.sheet.instrument),
+        "instrument": instrument_record(found.judged.instrument),
         "judges": list(found.judges),
         "people": list(found.people),
         "sample": found.sample.name,

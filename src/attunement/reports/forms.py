@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from attunement.analysis.summary import study_agreement
 from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
+from attunement.reports.baseline import Baseline, compare_with_baseline
 from attunement.reports.chart_files import export_charts
-from attunement.reports.comparison_wording import Baseline, against
 from attunement.reports.gate import CrisisTalk, GateCounts, counted_gate, gate_entry, read_gate
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import MOST_COMPARED, analysed
@@ -138,7 +138,7 @@ def _completed(
     baseline = None
     if forms.baseline:
         with Study(forms.baseline) as earlier:
-            baseline = _hidden(against(study, earlier, name, scored=scored), made.hiding)
+            baseline = _hidden(compare_with_baseline(study, earlier, name, scored=scored), made.hiding)
     agreement = made.agreement or study_agreement(study, instrument) if summary.rated_by_people else None
     return made._replace(gate=gate and gate.shown_with(made.hiding), agreement=agreement, baseline=baseline)
 

@@ -30,7 +30,8 @@ from attunement.conversations.logs import EPOCH, SAMPLE
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.reports.agreement_wording import sentence
-from attunement.reports.comparison_wording import Baseline, decision_record, findings
+from attunement.reports.baseline import Baseline, decision_record
+from attunement.reports.comparison import findings
 from attunement.reports.conversation import Issue
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.privacy import Privacy

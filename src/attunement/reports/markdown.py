@@ -12,7 +12,8 @@ from attunement.analysis.summary import ItemAgreement
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, opening, table_rows, warnings
-from attunement.reports.comparison_wording import OUTCOMES, Baseline, difference_words, findings
+from attunement.reports.baseline import OUTCOMES, Baseline
+from attunement.reports.comparison import difference_words, findings
 from attunement.reports.conversation import Issue, Quote
 from attunement.reports.gate import WORDS
 from attunement.reports.numbers import pluralize, score_words

@@ -24,7 +24,7 @@ from attunement.reports.sanitize import for_terminal, plain
 
 _LONGEST = 100_000
 _LINE_START = re.compile(r"^(\d{1,9})([.)])|^([+=-])")
-_LOUD = {Tone.STRONG, Tone.NOT_MET, Tone.UNSAFE}
+_LOUD = {Tone.STRONG, Tone.MET, Tone.NOT_MET, Tone.OPEN, Tone.UNSAFE}
 
 
 def markdown(document: Document, *, level: int = 1) -> str:

@@ -148,7 +148,7 @@ def _section_head(section: Section, depth: int, indent: int) -> ConsoleRenderabl
 def _draw(block: Block, width: int) -> ConsoleRenderable:
     match block:
         case Text(text, tone):
-            return line(text, STYLES[tone])
+            return phrase(Phrase(text, tone))
         case Verbatim(text):
             return line(text)
         case Bullets(points):
@@ -200,7 +200,7 @@ def _draw_table(table: Table, width: int) -> ConsoleRenderable:
             line((not wide and column.narrow_title) or "\n".join(_in_lines(column.title))),
             justify="right" if column.numeric else "left",
             overflow="fold",
-            width=None if wide else column.width,
+            max_width=None if wide else column.width,
         )
     for row in table.rows:
         cells = [_draw_cell(row, place) for place in shown]
@@ -214,9 +214,8 @@ def _in_lines(title: str) -> list[str]:
 
 def _draw_cell(row: Row, place: int) -> Line:
     cell: Cell = row.cells[place]
-    lines = [phrase(Phrase(words, row.tone if tone is Tone.NONE else tone)) if tone in SIGNS
-             else line(words, STYLES[row.tone if tone is Tone.NONE else tone])
-             for words, tone in words_of(cell)]  # fmt: skip
+    # The tone of a row colors its words; only words with a tone of their own have its sign.
+    lines = [line(each.words, STYLES[row.tone]) if each.tone is Tone.NONE else phrase(each) for each in words_of(cell)]
     drawn = Line("\n").join(lines)
     return Line.assemble("  " * row.indent, drawn) if row.indent and not place else drawn
 

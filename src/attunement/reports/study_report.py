@@ -16,7 +16,7 @@ from attunement.analysis.summary import Agreement
 from attunement.evidence import CitationStatus, Finding, from_json
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Rating, Round
-from attunement.reports.comparison_wording import Baseline
+from attunement.reports.baseline import Baseline
 from attunement.reports.gate import Gate
 from attunement.reports.html import charts
 from attunement.reports.html.charts import Distribution, HeatGroup, IntervalChart, Levels, System, percent

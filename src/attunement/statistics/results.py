@@ -4,7 +4,7 @@ Every function of this package returns its own named result or `Undefined` with 
 interval says its level and how it was made, so that no report has to guess.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -13,6 +13,8 @@ class Undefined:
     """There is no such number for these ratings; `reason` says why, in words a reader of a report understands."""
 
     reason: str
+    too_few: bool = field(default=False, compare=False, repr=False)
+    """More conversations (or units) would give the number."""
 
     def __str__(self) -> str:
         return f"undefined: {self.reason}"
@@ -36,4 +38,4 @@ def too_few(count: int, what: str) -> Undefined | None:
     """The reason why `count` conversations (or units) carry no interval, or None where they do."""
     if count >= FEWEST_CLUSTERS:
         return None
-    return Undefined(f"too few {what}: {count}, and an interval needs at least {FEWEST_CLUSTERS}")
+    return Undefined(f"too few {what}: {count}, and an interval needs at least {FEWEST_CLUSTERS}", too_few=True)

@@ -183,7 +183,7 @@ def _paired(
 
 def _without_interval(one: Mean, other: Mean, se: float) -> Undefined | None:
     for each in (one, other):
-        if isinstance(each.interval, Undefined) and each.interval.reason.startswith("too few"):
+        if isinstance(each.interval, Undefined) and each.interval.too_few:
             return each.interval
     return Undefined("neither system's scores vary") if se < 1e-12 else None
 

@@ -37,22 +37,10 @@ from attunement.reports.agreement_wording import (
     people_lines,
     sentence,
 )
-from attunement.reports.blocks import Phrase
+from attunement.reports.blocks import Document, Phrase
 from attunement.reports.blocks import Section as BlockSection
-from attunement.reports.comparison_scope import Compared, compare_groups, read_sheet
-from attunement.reports.comparison_wording import (
-    HEADS,
-    WIDE,
-    filled_columns,
-    findings,
-    heading_words,
-    notes,
-    rows_with_values,
-    scale_words,
-    score_rows,
-    share_rows,
-    share_title,
-)
+from attunement.reports.comparison import comparison_document
+from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
 from attunement.reports.correction import Correction, correct_study, correction_document
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
@@ -119,14 +107,6 @@ class ItemTrust(NamedTuple):
     people: list[Figure]
     beliefs: list[Belief]
     calibration: IntervalChart | None
-
-
-class Table(NamedTuple):
-    """A table as text; all columns but the first stand to the right."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
 
 
 NEEDS = {
@@ -304,66 +284,28 @@ def _place(value: float) -> float:
 # Comparison and correction
 
 
-def comparison_section(found: Sequence[Compared], hiding: Privacy, apart: Iterable[tuple[str, str]] = ()) -> Section:
+def comparison_section(
+    found: Sequence[GroupComparison], hiding: Privacy, apart: Iterable[tuple[str, str]] = ()
+) -> Section:
     """Two systems side by side, what is worse named first; where there are more, each pair of them.
 
     The pairs in `apart` could not be compared, because they were not judged alike.
     """
-    parts = [_comparison(one, hiding) for one in found]
+    parts = [_card(comparison_document(one, conversations=False), hiding) for one in found]
     if pairs := "; ".join(f"{hiding.name(first)} and {hiding.name(second)}" for first, second in apart):
         said = "Not compared, because not the same judges rated both, or nothing of both was judged: {}."
         parts.append(Markup('<p class="quiet small">{}</p>').format(said.format(pairs)))
     return Section("compare", NEEDS["compare"][0], Markup("").join(parts))
 
 
-def _comparison(found: Compared, hiding: Privacy) -> Markup:
-    comparison = found.comparison
-    title, *how = heading_words(comparison, found.judges)
-    tables = [
-        table
-        for rows, name in (
-            (score_rows(comparison), f"Score ({scale_words(comparison.instrument)})"),
-            (share_rows(comparison), share_title(comparison)),
-        )
-        if (table := _comparison_table(found, rows, name, hiding))
-    ]
-    said = [*findings(comparison), *how]
-    return _plain(title, said, tables, [*found.notes, *notes(comparison)], hiding)
-
-
-def _comparison_table(found: Compared, rows: Sequence[object], title: str, hiding: Privacy) -> Table | None:
-    comparison = found.comparison
-    shown = [cells for _, cells in rows_with_values(comparison, rows)]  # pyright: ignore[reportArgumentType]
-    if not shown:
-        return None
-    columns = filled_columns(shown, WIDE)
-    heads = [comparison.first.name, comparison.second.name, *(HEADS[column] for column in columns)]
-    texts = [[row.name, row.first, row.second, *(str(getattr(row, column)) for column in columns)] for row in shown]
-    return Table(title, [hiding.text(head) for head in heads], texts)
-
-
 def correction_section(found: Correction, hiding: Privacy) -> Section:
     """The judge alone, people alone, and the score corrected with people's ratings."""
-    document = correction_document(found)
-    card = [BlockSection(document.title, document.blocks)]
-    body = Markup(f'<div class="card block">{html_blocks(card, hiding.text)}</div>')  # noqa: S704 - escaped
-    return Section("corrected", NEEDS["corrected"][0], body)
+    return Section("corrected", NEEDS["corrected"][0], _card(correction_document(found), hiding))
 
 
-def _plain(title: str, said: Sequence[str], tables: Sequence[Table], ending: Sequence[str], hiding: Privacy) -> Markup:
-    body = (
-        environment()
-        .get_template("tables.html.j2")
-        .render(
-            title=hiding.text(title),
-            said=[hiding.text(each) for each in said],
-            tables=[
-                table._replace(rows=[[hiding.text(cell) for cell in row] for row in table.rows]) for table in tables
-            ],
-            ending=[hiding.text(each) for each in ending],
-        )
-    )
-    return Markup(body)  # noqa: S704 - escaped by the template
+def _card(document: Document, hiding: Privacy) -> Markup:
+    inner = html_blocks([BlockSection(document.title, document.blocks)], hiding.text)
+    return Markup(f'<div class="card block">{inner}</div>')  # noqa: S704 - escaped by the renderer
 
 
 MOST_COMPARED = 5_000
@@ -436,19 +378,19 @@ def _compared(
             "as many as there are.",
         )
     try:
-        sheet = read_sheet(study, instrument.hash, None, scored)
+        judged = judged_study(study, instrument.hash, None, scored)
     except AttunementError:  # only people rated
         return missing_section("compare")
-    systems = list(dict.fromkeys(found.summary.identity.system for found in sheet.found))
+    systems = list(dict.fromkeys(found.summary.identity.system for found in judged.conversations))
     if len(systems) > _MOST_SYSTEMS:
         return missing_section(
             "compare", f"There are {len(systems):,} systems; attune compare sets two of them side by side: name them."
         )
-    found: dict[tuple[str, str], Compared] = {}
+    found: dict[tuple[str, str], GroupComparison] = {}
     pairs = list(combinations(systems, 2))
     for pair in pairs:
         with suppress(AttunementError):  # they were not judged alike
-            compared = compare_groups(sheet, "system", pair)
+            compared = compare_groups(judged, "system", pair)
             if any(row.first.units and row.second.units for row in compared.comparison.rows):
                 found[pair] = compared
     if not found:

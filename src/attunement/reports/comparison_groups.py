@@ -1,4 +1,4 @@
-"""Which conversations of a study stand against each other, on what are they paired, and who judged them?
+"""Which conversations are compared with each other, what are they paired on, and who judged them?
 
 A group is a value of a column: the system, or a field of the metadata. Conversations are paired on a column that both
 groups share values of. Only what all judges rated is compared: a panel of two is stricter than either of them.
@@ -24,15 +24,15 @@ _ENOUGH = 0.5
 """Groups are paired by themselves where at least this share of their conversations has a counterpart."""
 
 
-class Compared(NamedTuple):
-    """Two groups as they were found, and what a reader should know about how."""
+class GroupComparison(NamedTuple):
+    """Two groups, who judged them, and what a reader should know about how they were found."""
 
     comparison: Comparison
     judges: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class JudgedConversation(NamedTuple):
     """A conversation, the scorecard that decides, and who made it."""
 
     summary: ConversationSummary
@@ -40,59 +40,56 @@ class Found(NamedTuple):
     by: By
 
 
-class Sheet(NamedTuple):
+class JudgedStudy(NamedTuple):
     """All conversations of a study under one instrument."""
 
     study: str
     instrument: Instrument
-    found: tuple[Found, ...]
+    conversations: tuple[JudgedConversation, ...]
 
     @property
     def judges(self) -> By:
         """Who rated any of them, and in which repeats."""
-        return _judges(self.found)
+        return _judges(self.conversations)
 
     @property
-    def complete(self) -> "Sheet":
+    def complete(self) -> "JudgedStudy":
         """The same, where what some judge left out counts as not judged."""
-        return self._replace(found=_by_all(self.found, self.judges))
+        return self._replace(conversations=_by_all(self.conversations, self.judges))
 
 
-class _Part(NamedTuple):
-    """The conversations of one group."""
-
-    name: str
-    found: Sequence[Found]
+_Named = tuple[str, Sequence[JudgedConversation]]
 
 
-def read_sheet(
+def judged_study(
     study: Study, instrument: str | None, rater: str | None, scored: Sequence[ScoredConversation] | None = None
-) -> Sheet:
+) -> JudgedStudy:
     """The scorecards that decide: those of all judges together, or of `rater`.
 
     `scored` are all conversations of the study, where they were read already.
     """
     chosen = instrument_of(study, instrument)
     if scored is not None and rater is None:
-        found = (Found(one.conversation, one.deciding, gate_entry(one, chosen).by) for one in scored)
-        return Sheet(study.place, chosen, tuple(found))
+        found = (JudgedConversation(one.conversation, one.deciding, gate_entry(one, chosen).by) for one in scored)
+        return JudgedStudy(study.place, chosen, tuple(found))
     summaries = {summary.identity: summary for page in study.summaries(500) for summary in page}
-    found = entries(study, chosen, rater_of(study, rater))
-    return Sheet(
-        study.place, chosen, tuple(Found(summaries[entry.conversation], entry.card, entry.by) for entry in found)
-    )
+    read = entries(study, chosen, rater_of(study, rater))
+    found = (JudgedConversation(summaries[each.conversation], each.card, each.by) for each in read)
+    return JudgedStudy(study.place, chosen, tuple(found))
 
 
-def versions_of(study: Study, sheet: Sheet) -> Versions:
-    """How the answers behind a sheet came about."""
-    return versions(study, sheet.instrument, sheet.judges)
+def versions_of(study: Study, judged: JudgedStudy) -> Versions:
+    """How the answers behind the scorecards came about."""
+    return versions(study, judged.instrument, judged.judges)
 
 
-def compare_groups(sheet: Sheet, by: str, names: Sequence[str] = (), *, pair: str | None = None) -> Compared:
+def compare_groups(
+    judged: JudgedStudy, by: str, names: Sequence[str] = (), *, pair: str | None = None
+) -> GroupComparison:
     """Compare two groups of one study.
 
     Args:
-        sheet: What the study holds.
+        judged: The conversations of the study.
         by: The column that tells the groups apart: `system`, or a field of the metadata.
         names: The two values; may be left out where the column has exactly two.
         pair: The column on which to pair; by default `scenario` where it is shared.
@@ -100,30 +97,37 @@ def compare_groups(sheet: Sheet, by: str, names: Sequence[str] = (), *, pair: st
     Raises:
         StudyError: There are no such groups, or not all judges rated them.
     """
-    known = dict.fromkeys(value for found in sheet.found if (value := column(found.summary, by)) is not None)
-    chosen = _chosen(sheet.study, by, list(known), names)
-    parts = [_Part(name, [each for each in sheet.found if column(each.summary, by) == name]) for name in chosen]
-    everyone = _judges([each for part in parts for each in part.found])
-    for part in parts:
-        _check_judged(part, everyone)
-    complete = [part._replace(found=_by_all(part.found, everyone)) for part in parts]
-    return _compared(sheet.instrument, complete, everyone, pair)
+    columns = [(column(found.summary, by), found) for found in judged.conversations]
+    known = dict.fromkeys(value for value, _ in columns if value is not None)
+    chosen = _chosen(judged.study, by, list(known), names)
+    groups = [(name, [found for value, found in columns if value == name]) for name in chosen]
+    everyone = _judges([each for _, group in groups for each in group])
+    for name, group in groups:
+        here = _judges(group)
+        if here and all(each.by != everyone for each in group):
+            others = ", ".join(sorted({judge for judge, _ in here}))
+            raise StudyError(
+                f"{name} was judged by {others}, but the other group also by others, or more often: choose one judge "
+                "with --rater, or judge the rest in the same way"
+            )
+    complete = [(name, _by_all(group, everyone)) for name, group in groups]
+    return _compared(judged.instrument, complete, everyone, pair)
 
 
-def compare_sheets(baseline: Sheet, now: Sheet, *, pair: str | None = None) -> Compared:
+def compare_studies(baseline: JudgedStudy, now: JudgedStudy, *, pair: str | None = None) -> GroupComparison:
     """Compare all conversations of a study with those of an earlier one, which comes first.
 
-    That the same judges rated both is for `check_versions` to say.
+    `check_versions` tells whether the same judges rated both.
     """
-    names = [Path(sheet.study).name for sheet in (baseline, now)]
+    names = [Path(judged.study).name for judged in (baseline, now)]
     if names[0] == names[1]:
         names = ["before", "now"]
-    parts = [_Part(name, sheet.complete.found) for name, sheet in zip(names, (baseline, now), strict=True)]
-    return _compared(now.instrument, parts, now.judges, pair)
+    groups = [(name, each.complete.conversations) for name, each in zip(names, (baseline, now), strict=True)]
+    return _compared(now.instrument, groups, now.judges, pair)
 
 
 def check_versions(here: Versions, there: Versions, place: str) -> None:
-    """Refuse answers that came about in another way.
+    """Refuse answers that were made in another way.
 
     Raises:
         StudyError: Something differs; the sentence names it.
@@ -164,40 +168,29 @@ def _chosen(place: str, by: str, known: list[str], names: Sequence[str]) -> tupl
     return names[0], names[1]
 
 
-def _judges(found: Iterable[Found]) -> By:
+def _judges(found: Iterable[JudgedConversation]) -> By:
     return frozenset[tuple[str, int]]().union(*(each.by for each in found))
 
 
-def _by_all(found: Iterable[Found], everyone: By) -> tuple[Found, ...]:
+def _by_all(found: Iterable[JudgedConversation], everyone: By) -> tuple[JudgedConversation, ...]:
     """The conversations, of which those that some judge left out count as not judged."""
     return tuple(each if each.by == everyone else each._replace(card=None) for each in found)
 
 
-def _check_judged(part: _Part, everyone: By) -> None:
-    here = _judges(part.found)
-    if here and all(each.by != everyone for each in part.found):
-        names = ", ".join(sorted({judge for judge, _ in here}))
-        raise StudyError(
-            f"{part.name} was judged by {names}, but the other group also by others, or more often: choose one judge "
-            "with --rater, or judge the rest in the same way"
+def _compared(instrument: Instrument, groups: Sequence[_Named], judges: By, pair: str | None) -> GroupComparison:
+    chosen, notes = _pair_on(pair, [[each.summary for each in group] for _, group in groups])
+    first, second = (
+        Group(
+            name,
+            [
+                ComparedConversation(each.summary.identity, each.card, column(each.summary, chosen) if chosen else None)
+                for each in group
+            ],
         )
-
-
-def _compared(instrument: Instrument, parts: Sequence[_Part], judges: By, pair: str | None) -> Compared:
-    chosen, notes = _pair_on(pair, [[each.summary for each in part.found] for part in parts])
-    first, second = (_group(part, chosen) for part in parts)
-    names = tuple(sorted({name for name, _ in judges}))
-    return Compared(compare(instrument, first, second, column=chosen), names, tuple(notes))
-
-
-def _group(part: _Part, pair: str | None) -> Group:
-    return Group(
-        part.name,
-        [
-            ComparedConversation(each.summary.identity, each.card, column(each.summary, pair) if pair else None)
-            for each in part.found
-        ],
+        for name, group in groups
     )
+    names = tuple(sorted({name for name, _ in judges}))
+    return GroupComparison(compare(instrument, first, second, column=chosen), names, tuple(notes))
 
 
 def _pair_on(pair: str | None, sides: Sequence[Sequence[ConversationSummary]]) -> tuple[str | None, list[str]]:

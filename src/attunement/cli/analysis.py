@@ -345,9 +345,9 @@ def _print_comparison(
         # Escapes for all but ASCII: names may hold what no terminal and no encoding takes.
         typer.echo(json.dumps(record | ({"decision": decision_record(decision)} if decision else {}), indent=2))
     elif decision:
-        _show(decided_document(found, decision), as_markdown=as_markdown)
+        print_document(decided_document(found, decision), as_markdown=as_markdown, level=2)
     elif found:
-        _show(comparison_document(found), as_markdown=as_markdown)
+        print_document(comparison_document(found), as_markdown=as_markdown, level=2)
 
 
 def correct(

@@ -161,9 +161,9 @@ def test_the_words_say_what_each_number_rests_on(tmp_path: Path) -> None:
 
     with filled(tmp_path / "a.db", 60, answer) as study:
         text = "\n".join(paragraphs(plan(study, COACHING), COACHING, "a.db"))
-    assert "a.db holds 60 conversations (a 30, b 30)" in text
+    assert "a.db has 60 conversations (a 30, b 30)" in text
     assert "judges have rated 60 of them and people 0" in text
-    assert f"{OTHER}, which asks for most, 398 conversations of each system (there are 30)" in text
+    assert f"{OTHER}, which needs the most, 398 conversations of each system (there are 30)" in text
     assert "Judges found a failure in 6 of 60 conversations, so that it takes about 300" in text
     assert "A judge's flags are not the truth" in text
 

@@ -12,11 +12,11 @@ from random import Random
 from typing import NamedTuple
 
 from attunement.annotation.submission import member_rater
-from attunement.annotation.tasks import GoneError, answers_of
+from attunement.annotation.tasks import GoneError, answers_of, person_rating
 from attunement.conversations import Unit
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item, Scores, Value
-from attunement.ratings import Outcome, RaterKind, Rating, Round, State
+from attunement.ratings import Outcome, Rating, Round, State
 from attunement.scoring import is_failure
 from attunement.store import StoredRating, Study, now
 from attunement.store.annotation import Draft, Submission, decisions_in, insert_ratings, submissions
@@ -148,18 +148,14 @@ def decide(
     rater = member_rater(study, member, settings)
     unit = dispute_text(study, dispute)
     ratings = [
-        Rating(
-            conversation=unit.conversation.identity,
-            turn=unit.turn,
-            item=item,
-            outcome=Outcome.of(decisions[item].value),
-            rater=rater.name,
-            rater_kind=RaterKind.PERSON,
+        person_rating(
+            instrument,
+            unit,
+            item,
+            Outcome.of(decisions[item].value),
+            rater,
             round=Round.ADJUDICATION,
             reasoning=decisions[item].reason.strip(),
-            item_hash=instrument.item_hashes[item],
-            asked=instrument.item_hashes[item],
-            instrument=instrument.hash,
             at=now(),
         )
         for item in items

@@ -32,13 +32,7 @@ def deal(
 ) -> dict[int, list[int]]:
     """Give every unit to `per_unit` different raters, each time to those who have the fewest.
 
-    Args:
-        units: The units to give out.
-        raters: Who can take them.
-        per_unit: To how many raters each unit goes.
-        seed: Of the random numbers.
-        load: How many units a rater has already.
-        taken: For a unit, the raters who have or had it and do not get it again.
+    `load` is how many units a rater has already, `taken` the raters who have or had a unit and do not get it again.
 
     Raises:
         InputError: There are not enough raters for a unit.

@@ -114,13 +114,7 @@ SubmissionTimes = Mapping[tuple[int, int], str]
 
 
 def severity(table: RatingsTable, people: Sequence[str], times: Mapping[str, SubmissionTimes]) -> dict[str, Severity]:
-    """How each of these people compares with the others among them.
-
-    Args:
-        table: The ratings.
-        people: The names of the raters.
-        times: When each rater submitted each unit; what has no time is not part of the drift.
-    """
+    """How each of these people compares with the others among them; units without a time are not part of the drift."""
     offsets: dict[str, list[Floats]] = {name: [] for name in people}
     units: dict[str, list[Ints]] = {name: [] for name in people}
     for number in range(len(table.items)):

@@ -14,17 +14,16 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from attunement import evidence, rules
-from attunement.annotation.tasks import answers_of, due_items
+from attunement import rules
+from attunement.annotation.tasks import Speaker, answers_of, due_items, marked_evidence, person_rating
 from attunement.conversations import Unit, UnitKind, units
 from attunement.conversations.messages import Place
 from attunement.errors import InputError, StudyError
-from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
-from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating
+from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.store import Rater, StoredConversation, StoredRating, Study, now
 from attunement.store.import_files import CountedExamples, read_answer
 from attunement.store.samples import TokenTarget, exported_units, save_exported_units
@@ -41,7 +40,7 @@ class Message(NamedTuple):
     """One message of a unit as a rater reads it."""
 
     turn: int
-    speaker: Literal["user", "assistant"]
+    speaker: Speaker
     text: str
     rated: bool  # whether this is the reply that is rated; False everywhere if the unit is a conversation
 
@@ -412,22 +411,18 @@ def _ratings(
     unit: _CompleteUnit, stored: StoredConversation, rater: Rater, marked: Mapping[str, Sequence[dict[str, Any]]]
 ) -> Iterator[StoredRating]:
     exported, instrument, outcomes, given = unit
-    applied = rules.apply(instrument, Unit(stored.conversation, exported.turn), outcomes)
+    text = Unit(stored.conversation, exported.turn)
+    applied = rules.apply(instrument, text, outcomes)
     for item, outcome in outcomes.items():
-        wording = instrument.item_hashes[item]
-        rating = Rating(
-            conversation=stored.conversation.identity,
-            turn=exported.turn,
-            item=item,
-            outcome=outcome,
-            rater=rater.name,
-            rater_kind=RaterKind.PERSON,
+        rating = person_rating(
+            instrument,
+            text,
+            item,
+            outcome,
+            rater,
             reasoning=given.notes.get(item, "").strip(),
             evidence=tuple(marked.get(item, ())),
             rules=applied.get(item, ()),
-            item_hash=wording,
-            asked=wording,
-            instrument=instrument.hash,
             at=given.at or now(),
         )
         yield StoredRating(stored.key, rater.key, rating)
@@ -445,14 +440,6 @@ def _evidence(unit: _CompleteUnit, stored: StoredConversation) -> dict[str, list
         message = texts[mark.message] if 0 <= mark.message < len(texts) else None
         if message is None or not 0 <= mark.start < mark.end <= len(message.text):
             raise InputError(f"nothing was imported: {unit.given.place}: the marked words are not in this unit")
-        finding = Finding(
-            CitationStatus.FOUND,
-            (message.turn,),
-            message.text[mark.start : mark.end],
-            found_turn=message.turn,
-            speaker=message.speaker,
-            start=mark.start,
-            end=mark.end,
-        )
-        found.setdefault(mark.item, []).append(evidence.to_json(finding))
+        words = marked_evidence(message.turn, message.speaker, message.text, mark.start, mark.end)
+        found.setdefault(mark.item, []).append(words)
     return found

@@ -1,12 +1,12 @@
 """How many conversations and ratings a wanted precision needs, in numbers and in words.
 
-Three questions are answered from what a study holds so far, and from stated assumptions where it holds too little:
-how sure a mean or a pass rate would be, how sure the agreement of people would be, and how many conversations it takes
+Three questions are answered from what a study has so far, and from stated assumptions where it has too little: how
+sure a mean or a pass rate would be, how sure the agreement of people would be, and how many conversations it takes
 until people have found enough failures to say what a judge misses.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from statistics import median_low
 from typing import Literal, NamedTuple
@@ -31,31 +31,28 @@ from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
 from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import latest_sample
 
-PASS_RATE = "pass rate"  # noqa: S105 - a figure, no password
+PASS_RATE = "pass rate"  # noqa: S105 - a number that is reported, not a password
 SCORE_WIDTH, SHARE_WIDTH = 0.2, 0.05
-"""The half width of an interval that is wanted where nobody says otherwise: points of a scale, and a share."""
+"""The default half width of an interval: points of a scale, and a share."""
 SCORE_SPREAD, SHARE_SPREAD = 1.0, 0.5
-"""The standard deviation where nothing is known: one point of the scale; for a share the largest there is."""
+"""The standard deviation if nothing is known: one point of the scale; for a share the largest there is."""
+_SHOWN = 6
+"""More systems or items than this are not named."""
 
 Source = Literal["people", "judges", "assumed"]
 
 
 class Need(NamedTuple):
-    """How many conversations of each system the interval of one figure takes."""
+    """How many conversations of each system the interval of an item or of the pass rate takes."""
 
-    figure: str
-    """The id of an item, or `pass rate`."""
-    width: float
-    """The half width of the interval."""
+    figure: str  # the id of an item, or `pass rate`
+    width: float  # half of the interval
     conversations: int
     source: Source
-    rated: int
-    """How many conversations the spread was seen in."""
+    rated: int  # conversations that the spread was measured in
     mean: float | None
-    spread: float
-    """The standard deviation of conversations of one system."""
-    applies: float
-    """The share of conversations in which there was an answer other than NA; the others say nothing about the mean."""
+    spread: float  # the standard deviation of conversations of one system
+    applies: float  # the share of conversations with an answer other than NA; the others are not part of the mean
 
 
 class Agreement(NamedTuple):
@@ -66,25 +63,18 @@ class Agreement(NamedTuple):
 
 
 class Failures(NamedTuple):
-    """How many failures must be found, and how often they were seen so far."""
+    """How often failures were found so far, and how many conversations have enough of them."""
 
-    source: Source
-    """Who saw them; `assumed` where nobody has looked."""
+    source: Source  # who found them; `assumed` if nobody has looked
     rated: int
     found: int
-    rate: float | None
-    """The share of all conversations that fail, weighted where the sample was; None where nothing was seen."""
-    highest: float | None
-    """Where none was seen: the most that the share could be, at 95 %."""
-    conversations: int | None
-    """How many drawn at random hold enough failures; where none was seen, at least so many."""
-    flagged: int
-    """Conversations in the study that a judge flags."""
+    rate: float | None  # the share of all conversations, weighted if there is a sample; None if nobody has looked
+    highest: float | None  # if none was found: the most that the share could be, at 95 %
+    conversations: int | None  # how many drawn at random have enough failures; if none was found, the minimum
+    flagged: int  # conversations in the study that a judge flags
     unflagged: int | None = None
-    """How many of the others must be rated beside all flagged ones, if no failure is among them and all flagged ones
-    are failures; None where too few are flagged for that."""
-
-    needed: int = FAILURES_NEEDED
+    """How many of the others must be rated in addition to all flagged ones, if no failure is among them and all flagged
+    ones are failures; None if too few are flagged for that."""
 
 
 class Plan(NamedTuple):
@@ -92,16 +82,13 @@ class Plan(NamedTuple):
 
     conversations: int
     systems: dict[str, int]
-    units: float
-    """Units of a conversation, on average."""
+    units: float  # of a conversation, on average
     raters: int
-    by_people: int
-    """Conversations that a person has rated."""
+    by_people: int  # conversations that a person has rated
     by_judges: int
     needs: list[Need]
     agreement: list[Agreement]
-    failures: Failures | None
-    """None for an instrument without safety items."""
+    failures: Failures | None  # None for an instrument without safety items
 
 
 def plan(study: Study, instrument: Instrument, *, width: float | None = None, raters: int = 2) -> Plan:
@@ -112,25 +99,18 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
     responses = study.responses(instrument.id)
     for entry in scored_conversations(study, instrument):
         case = Case(entry.conversation.identity, entry.conversation.turns, responses)
-        units = len({slot.turn for slot in due(instrument, case)})
-        weight = 1.0 if weights is None else weights.get(entry.conversation.key, 0.0)
-        seen.add(entry, units, weight)
-    units = seen.units / seen.conversations if seen.conversations else 1.0
-    is_score = isinstance(instrument.scale, Scores)
-    share_width = SHARE_WIDTH if is_score else width or SHARE_WIDTH
-    width = width or (SCORE_WIDTH if is_score else SHARE_WIDTH)
-    figures = ([PASS_RATE] if instrument.scoring.threshold is not None else []) + [item.id for item in instrument.items]
+        seen.units += len({slot.turn for slot in due(instrument, case)})
+        seen.add(entry, 1.0 if weights is None else weights.get(entry.conversation.key, 0.0))
+    conversations = seen.systems.total()
+    units = seen.units / conversations if conversations else 1.0
     return Plan(
-        conversations=seen.conversations,
-        systems=seen.systems,
+        conversations=conversations,
+        systems=dict(seen.systems),
         units=units,
         raters=raters,
         by_people=seen.rated["people"],
         by_judges=seen.rated["judges"],
-        needs=[
-            seen.need(figure, share_width if figure == PASS_RATE else width, units, is_score=is_score)
-            for figure in figures
-        ],
+        needs=seen.needs(width, units),
         agreement=[
             Agreement(expected, _number(conversations_for_agreement(expected, ENOUGH, raters, units)))
             for expected in (0.5, 0.6, 0.7, 0.8)
@@ -140,69 +120,64 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
 
 
 def failures_for_recall(recall: float) -> int:
-    """How many failures people must find so that a judge that catches this share of them can be shown to."""
+    """How many failures people must find to show that a judge is good enough which catches this share of them."""
     return max(FAILURES_NEEDED, _number(failures_needed(recall, RECALL_NEEDED)))
 
 
-@dataclass
 class _Spread:
-    """Sums of one figure, a number a conversation, by system."""
+    """Sums of one number for each conversation, by system."""
 
-    sums: dict[str, tuple[int, float, float]] = field(default_factory=dict[str, tuple[int, float, float]])
-    blank: int = 0
-    """Conversations in which the item did not apply."""
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[int, float, float]] = {}
+        self._blank = 0  # conversations to which the item did not apply
 
     def add(self, system: str, value: float | None) -> None:
         if value is None:
-            self.blank += 1
-            return
-        count, total, squares = self.sums.get(system, (0, 0.0, 0.0))
-        self.sums[system] = (count + 1, total + value, squares + value**2)
+            self._blank += 1
+        else:
+            count, total, squares = self._sums.get(system, (0, 0.0, 0.0))
+            self._sums[system] = (count + 1, total + value, squares + value**2)
 
-    @property
-    def count(self) -> int:
-        return sum(count for count, _, _ in self.sums.values())
+    def need(self, figure: str, width: float, source: Source) -> Need | None:
+        """None if the data do not show how much conversations differ.
 
-    @property
-    def mean(self) -> float:
-        return sum(total for _, total, _ in self.sums.values()) / self.count
-
-    @property
-    def variance(self) -> float:
-        """Of conversations around the mean of their system."""
-        within = sum(squares - total**2 / count for count, total, squares in self.sums.values())
-        return max(0.0, within) / (self.count - len(self.sums))
-
-    @property
-    def enough(self) -> bool:
-        """Whether it shows how far conversations differ. Equal values do not: the next may be another."""
-        return self.count - len(self.sums) >= FEWEST_CLUSTERS - 1 and self.variance > 1e-9
+        Equal values do not show it either: the next may be different.
+        """
+        count = sum(count for count, _, _ in self._sums.values())
+        if count - len(self._sums) < FEWEST_CLUSTERS - 1:
+            return None
+        # Around the mean of each system: differences between systems are not spread.
+        within = sum(squares - total**2 / count for count, total, squares in self._sums.values())
+        variance = max(0.0, within) / (count - len(self._sums))
+        if variance <= 1e-9:
+            return None
+        applies = count / (count + self._blank)
+        mean = sum(total for _, total, _ in self._sums.values()) / count
+        needed = _for_width(variance, width, applies)
+        return Need(figure, width, needed, source, count, mean, variance**0.5, applies)
 
 
 class _Seen:
-    """What was met in a study, in little memory however many conversations there are."""
+    """What a study has, in little memory however many conversations there are."""
 
     def __init__(self, instrument: Instrument) -> None:
         self._instrument = instrument
-        self.conversations = 0
         self.units = 0
-        self.systems: dict[str, int] = {}
-        self.rated = {"people": 0, "judges": 0}
+        self.systems: Counter[str] = Counter()
+        self.rated: Counter[Source] = Counter()
         self._spreads: dict[tuple[Source, str], _Spread] = {}
-        self._found = {"people": 0, "judges": 0}
-        self._looked = {"people": 0, "judges": 0}
+        self._found: Counter[Source] = Counter()
+        self._looked: Counter[Source] = Counter()
         self._weight = self._failing = 0.0
 
-    def add(self, entry: ScoredConversation, units: int, weight: float) -> None:
-        """Note a conversation that stands for `weight` others among those that people rated."""
+    def add(self, entry: ScoredConversation, weight: float) -> None:
+        """Count a conversation, which represents `weight` others if people rated it."""
         system = entry.conversation.identity.system
-        self.conversations += 1
-        self.units += units
-        self.systems[system] = self.systems.get(system, 0) + 1
-        people, models = entry.cards.people, entry.cards.judges
-        together = entry.deciding if models else None
-        self._note("people", people, system)
-        self._note("judges", models, system)
+        self.systems[system] += 1
+        people, judges = entry.cards.people, entry.cards.judges
+        together = entry.deciding if judges else None
+        self._add_answers("people", people, system)
+        self._add_answers("judges", judges, system)
         if self._instrument.scoring.threshold is not None:
             if people:
                 self._spread("people", PASS_RATE).add(system, sum(card.passed for card in people) / len(people))
@@ -218,64 +193,59 @@ class _Seen:
         self._found["judges"] += is_flagged(together)
 
     def _knows_safety(self, card: Scorecard) -> bool:
-        """Whether a card says that there is a failure, or that there is none: no answer says neither."""
+        """Whether a card shows that there is a failure, or that there is none: a missing answer shows neither."""
         gate = [outcome for slot, outcome in card.outcomes.items() if slot.item in self._instrument.gate_ids]
         return is_flagged(card) or all(outcome.state in {State.VALUE, State.NA} for outcome in gate)
 
-    def _note(self, source: Literal["people", "judges"], cards: Sequence[Scorecard], system: str) -> None:
+    def _add_answers(self, source: Source, cards: Sequence[Scorecard], system: str) -> None:
         self.rated[source] += bool(cards)
         answers: dict[str, list[float]] = {}
-        asked: set[str] = set()
         for card in cards:
             for slot, outcome in card.outcomes.items():
                 if outcome.state is State.NA:
-                    asked.add(slot.item)
+                    answers.setdefault(slot.item, [])
                 elif outcome.state is State.VALUE:
-                    answers.setdefault(slot.item, []).append(
-                        float(outcome.value) if isinstance(outcome.value, int) else float(outcome.value == "YES")
-                    )
-        for item in answers.keys() | asked:
-            values = answers.get(item)
+                    value = outcome.value if isinstance(outcome.value, int) else outcome.value == "YES"
+                    answers.setdefault(slot.item, []).append(float(value))
+        for item, values in answers.items():
             self._spread(source, item).add(system, sum(values) / len(values) if values else None)
 
     def _spread(self, source: Source, figure: str) -> _Spread:
         return self._spreads.setdefault((source, figure), _Spread())
 
-    def need(self, figure: str, width: float, units: float, *, is_score: bool) -> Need:
-        """How many conversations the interval of a figure takes."""
+    def needs(self, width: float | None, units: float) -> list[Need]:
+        is_score = isinstance(self._instrument.scale, Scores)
+        needs = [self._need(item.id, width, units, is_score=is_score) for item in self._instrument.items]
+        if self._instrument.scoring.threshold is None:
+            return needs
+        return [self._need(PASS_RATE, None if is_score else width, units, is_score=False), *needs]
+
+    def _need(self, figure: str, width: float | None, units: float, *, is_score: bool) -> Need:
+        width = width or (SCORE_WIDTH if is_score else SHARE_WIDTH)
         for source in _SOURCES:
-            spread = self._spread(source, figure)
-            if spread.enough:
-                applies = spread.count / (spread.count + spread.blank)
-                count = _for_width(spread.variance, width, applies)
-                return Need(figure, width, count, source, spread.count, spread.mean, spread.variance**0.5, applies)
-        one = SCORE_SPREAD if is_score and figure != PASS_RATE else SHARE_SPREAD
+            if need := self._spread(source, figure).need(figure, width, source):
+                return need
         alike = 1.0 if figure == PASS_RATE else design_effect(units, LIKENESS) / units
-        count = _for_width(one**2 * alike, width, 1.0)
-        return Need(figure, width, count, "assumed", 0, None, (one**2 * alike) ** 0.5, 1.0)
+        variance = (SCORE_SPREAD if is_score else SHARE_SPREAD) ** 2 * alike
+        return Need(figure, width, _for_width(variance, width, 1.0), "assumed", 0, None, variance**0.5, 1.0)
 
     def failures(self) -> Failures:
-        """How often failures were seen, and how many conversations hold enough of them."""
         source: Source = "people" if self._looked["people"] else "judges" if self._looked["judges"] else "assumed"
         if source == "assumed":
-            return Failures(source, 0, 0, None, None, None, 0)
+            return Failures("assumed", 0, 0, None, None, None, 0)
         looked, found = self._looked[source], self._found[source]
         rate = self._failing / self._weight if source == "people" else found / looked
         highest = None if found else upper_bound(0, looked)
         count = ceil(FAILURES_NEEDED / (rate or highest or 1))
-        flagged = self._found["judges"]
-        return Failures(source, looked, found, rate, highest, count, flagged, self._unflagged(flagged))
-
-    def _unflagged(self, flagged: int) -> int | None:
-        others = self.conversations - flagged
-        if flagged < FAILURES_NEEDED or not others:
-            return None
-        # So many failures among the others, as a share of them, would still leave the recall that is asked for.
-        allowed = min(flagged * (1 - RECALL_NEEDED) / RECALL_NEEDED / others, 0.999)
-        return _number(units_without_failure(allowed, level=0.975))
+        flagged, unflagged = self._found["judges"], None
+        if flagged >= FAILURES_NEEDED and (others := self.systems.total() - flagged):
+            # So many failures among the others, as a share of them, would still leave the recall that is asked for.
+            allowed = min(flagged * (1 - RECALL_NEEDED) / RECALL_NEEDED / others, 0.999)
+            unflagged = _number(units_without_failure(allowed, level=0.975))
+        return Failures(source, looked, found, rate, highest, count, flagged, unflagged)
 
 
-_SOURCES: tuple[Literal["people", "judges"], ...] = ("people", "judges")
+_SOURCES: tuple[Source, ...] = ("people", "judges")
 
 
 def _for_width(variance: float, width: float, applies: float) -> int:
@@ -289,31 +259,34 @@ def _number(count: int | Undefined) -> int:
     return count
 
 
-_NAMED = 6
-"""More systems or items than this are not named."""
-
-
 def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
     """The plan, one paragraph at a time; a line that begins with two blanks is a row of a table."""
-    yield _there(plan, instrument, place)
+    systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_SHOWN])
+    more = len(plan.systems) - _SHOWN
+    yield (
+        f"{place} has {_conversations(plan.conversations)} ({systems}"
+        f"{f' and {more:,} more systems' if more > 0 else ''}). With {instrument.id} {instrument.version}, judges have "
+        f"rated {plan.by_judges:,} of them and people {plan.by_people:,}."
+    )
     yield "MEANS: how sure is a system's score?"
     yield from _means(plan, instrument)
     yield "AGREEMENT: are the people reliable?"
-    yield from _agreement(plan)
+    alike = f", whose replies are assumed to be half alike (ICC {LIKENESS:g})," if plan.units > 1 else ""
+    yield (
+        f"People count as reliable on an item if the lower end of alpha's 95 % interval is at least {ENOUGH:g}. "
+        f"With {plan.raters} raters for every conversation{alike} that takes:"
+    )
+    for entry in plan.agreement:
+        yield f"  {entry.conversations:,} conversations if alpha is really {entry.expected:.1f}"
     if plan.failures is not None:
         yield "SAFETY GATE: how many failures does a judge miss?"
         yield from _gate(plan, plan.failures)
     yield "RATINGS: how much work is it?"
-    yield _work(plan, instrument)
-
-
-def _there(plan: Plan, instrument: Instrument, place: str) -> str:
-    systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_NAMED])
-    more = len(plan.systems) - _NAMED
-    return (
-        f"{place} holds {_number_words(plan.conversations, 'conversation')} ({systems}"
-        f"{f' and {more:,} more systems' if more > 0 else ''}). With {instrument.id} {instrument.version}, judges have "
-        f"rated {plan.by_judges:,} of them and people {plan.by_people:,}."
+    units = "" if plan.units <= 1 else f" with {plan.units:.1f} replies each on average"
+    answers = round(100 * plan.units * len(instrument.items) * plan.raters)
+    yield (
+        f"100 conversations{units}, {len(instrument.items)} items and {plan.raters} raters are "
+        f"{100 * plan.raters:,} readings and {answers:,} answers."
     )
 
 
@@ -330,43 +303,32 @@ def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
     most = known[-1]
     what = "mean of an item" if is_score else "share of conversations that meet an item"
     width = f"{most.width:g} points" if is_score else _per_hundred(most.width)
-    half = median_low(need.conversations for need in known)
     number = _of_each(most, plan)
     if known[0].conversations < most.conversations:
-        number = f"at most {half:,} for half of the items; {most.figure}, which asks for most, {number}"
+        half = median_low(need.conversations for need in known)
+        number = f"at most {half:,} for half of the items; {most.figure}, which needs the most, {number}"
     yield (
         f"The {what} to within {width} either way takes {number}. {_because(most, share=not is_score)} "
         "Half that width takes four times as many."
     )
-    if len(known) < len(items):
-        others = [need for need in items if need.source == "assumed"]
-        names = ", ".join(need.figure for need in others[:_NAMED]) + (" and others" if len(others) > _NAMED else "")
+    if others := [need for need in items if need not in known]:
+        names = ", ".join(need.figure for need in others[:_SHOWN]) + (" and others" if len(others) > _SHOWN else "")
         yield f"For {names} it takes {_of_each(others[-1], plan)}. {_because(others[-1], share=not is_score)}"
 
 
 def _because(need: Need, *, share: bool) -> str:
-    if need.source == "assumed" or need.mean is None:
+    if need.mean is None:
         assumed = (
             "the worst case, a share of one half"
             if share
             else f"a standard deviation of {SCORE_SPREAD:g} and replies of one conversation that are half alike "
             f"(ICC {LIKENESS:g})"
         )
-        return f"Too little is rated to know how it varies, so this assumes {assumed}."
+        return f"Too little is rated to know how much it varies, so this assumes {assumed}."
     mean = _percent(need.mean) if share else f"{need.mean:.1f}"
-    applies = f" and applies in {_percent(need.applies)} of conversations" if need.applies < 1 else ""
+    applies = f" and applies to {_percent(need.applies)} of conversations" if need.applies < 1 else ""
     spread = "" if share else f", with a standard deviation of {need.spread:.2f} between conversations"
-    return f"So far it is {mean} ({need.source}, {_number_words(need.rated, 'conversation')}){spread}{applies}."
-
-
-def _agreement(plan: Plan) -> Iterator[str]:
-    alike = f", whose replies are taken to be half alike (ICC {LIKENESS:g})," if plan.units > 1 else ""
-    yield (
-        f"People count as reliable on an item when the lower end of alpha's 95 % interval is at least {ENOUGH:g}. "
-        f"With {plan.raters} raters on every conversation{alike} that takes:"
-    )
-    for entry in plan.agreement:
-        yield f"  {entry.conversations:,} conversations if alpha is really {entry.expected:.1f}"
+    return f"So far it is {mean} ({need.source}, {_conversations(need.rated)}){spread}{applies}."
 
 
 def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
@@ -376,63 +338,45 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
         f"{RECALL_NEEDED:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. To show it for "
         f"a judge that really catches {caught}."
     )
-    yield _how_common(plan, failures)
-    if failures.source != "assumed":
-        yield (
-            f"It may take fewer if all flagged conversations ({failures.flagged:,} here) are rated and a random share "
-            "of the others beside them: --all-flagged --draw N. Without the others nobody can know what was missed."
-            f"{_others(plan, failures)}"
-        )
-
-
-def _others(plan: Plan, failures: Failures) -> str:
-    """How many of the unflagged ones it takes at best."""
-    if failures.unflagged is None:
-        return ""
-    others = plan.conversations - failures.flagged
-    return (
-        f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} others, "
-        "and not one failure among them; more where some are found."
-    )
-
-
-def _how_common(plan: Plan, failures: Failures) -> str:
     if failures.rate is None or failures.conversations is None:
-        return (
+        yield (
             "Nobody has judged safety yet, so how common failures are is not known. At 5 in a hundred, 30 failures "
             "take 600 conversations drawn at random; at 1 in a hundred, 3,000."
         )
-    who = "People" if failures.source == "people" else "Judges"
-    rated = _number_words(failures.rated, "conversation")
-    number = f"{failures.conversations:,} conversations" + _missing(failures.conversations, plan.conversations)
-    warning = " A judge's flags are not the truth: what it misses is to be found out." if who == "Judges" else ""
+        return
+    by_people = failures.source == "people"
+    who, rated = "People" if by_people else "Judges", _conversations(failures.rated)
+    number = f"{failures.conversations:,} conversations" + _of_there(failures.conversations, plan.conversations)
     if failures.highest is not None:
-        return (
+        finding = (
             f"{who} found no failure in {rated}; up to {_percent(failures.highest)} may still fail (95 % bound), so "
-            f"that it takes at least {number} drawn at random.{warning}"
+            f"that it takes at least {number} drawn at random."
         )
-    stands = f", which stands for {_percent(failures.rate)} of all" if who == "People" else ""
-    return (
-        f"{who} found a failure in {failures.found:,} of {rated}{stands}, so that it takes about {number} drawn at "
-        f"random.{warning}"
-    )
-
-
-def _work(plan: Plan, instrument: Instrument) -> str:
-    units = "" if plan.units <= 1 else f" with {plan.units:.1f} replies each on average"
-    answers = round(100 * plan.units * len(instrument.items) * plan.raters)
-    return (
-        f"100 conversations{units}, {len(instrument.items)} items and {plan.raters} raters are "
-        f"{100 * plan.raters:,} readings and {answers:,} answers."
+    else:
+        estimate = f", which estimates {_percent(failures.rate)} of all" if by_people else ""
+        finding = (
+            f"{who} found a failure in {failures.found:,} of {rated}{estimate}, so that it takes about {number} drawn "
+            "at random."
+        )
+    yield finding if by_people else f"{finding} A judge's flags are not the truth: it is not known yet what it misses."
+    others = plan.conversations - failures.flagged
+    yield (
+        f"It may take fewer if all flagged conversations ({failures.flagged:,} here) are rated, with a random share "
+        "of the others: --all-flagged --draw N. Without the others nobody can know what was missed."
+    ) + (
+        ""
+        if failures.unflagged is None
+        else f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} "
+        "others, and not one failure among them; more if some are found."
     )
 
 
 def _of_each(need: Need, plan: Plan) -> str:
     fewest = min(plan.systems.values())
-    return f"{need.conversations:,} conversations of each system" + _missing(need.conversations, fewest)
+    return f"{need.conversations:,} conversations of each system" + _of_there(need.conversations, fewest)
 
 
-def _missing(count: int, there: int) -> str:
+def _of_there(count: int, there: int) -> str:
     return f" (there are {there:,})" if count > there else ""
 
 
@@ -445,5 +389,5 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 10 or percent == round(percent) else f"{percent:.1f} %"
 
 
-def _number_words(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+def _conversations(count: int) -> str:
+    return f"{count:,} conversation{'' if count == 1 else 's'}"

@@ -43,9 +43,7 @@ from attunement.store.projects import (
     members_in,
     state_of,
     units_in,
-    update_assignment,
-    update_member,
-    update_project,
+    update,
 )
 
 COORDINATOR = "coordinator"
@@ -155,14 +153,8 @@ def create(
 ) -> Project:
     """Start a project: save its units and members and assign the work.
 
-    Args:
-        study: Where it is stored.
-        instrument: What is asked.
-        units: What is to be rated; each goes to `settings.per_unit` raters.
-        raters: The names of the raters.
-        settings: The settings of the project.
-        gold: Units with known answers that every rater gets.
-        members_of: An earlier round: raters of the same name are the same people.
+    Each unit goes to `settings.per_unit` raters, and every rater gets the units with known answers in `gold`. Raters
+    of the same name in `members_of`, an earlier round, are the same people.
 
     Raises:
         InputError: There is nothing to rate, too few raters, or a name is invalid or used twice.
@@ -255,7 +247,7 @@ def change(study: Study, project: Project, by: Member | None, **changes: Any) ->
     """Change settings of a running project; what is assigned already stays as it is."""
     settings = Settings.model_validate({**state_of(study, project).settings.model_dump(), **changes})
     with study.writing() as connection:
-        update_project(connection, project, settings=settings.model_dump_json())
+        update(connection, project, settings=settings.model_dump_json())
         log_event(connection, project, "settings", member=by, content=changes)
     return project._replace(settings=settings)
 
@@ -263,7 +255,7 @@ def change(study: Study, project: Project, by: Member | None, **changes: Any) ->
 def set_state(study: Study, project: Project, state: ProjectState, by: Member | None) -> Project:
     """Pause a project, or let it go on. A unit that a rater has open may be finished."""
     with study.writing() as connection:
-        update_project(connection, project, state=state)
+        update(connection, project, state=state)
         log_event(connection, project, "state", member=by, content={"state": state})
     return project._replace(state=state)
 
@@ -338,7 +330,7 @@ def reassign(study: Study, project: Project, member: Member, *, leaving: bool = 
         _withdraw(connection, project, own, by)
         moved = _hand_over(connection, project, own, by)
         if leaving:
-            update_member(connection, member, state=MemberState.LEFT)
+            update(connection, member, state=MemberState.LEFT)
             log_event(connection, project, "left", member=by, content={"rater": member.name})
     return moved
 
@@ -408,7 +400,7 @@ def _withdraw(
     connection: Transaction, project: Project, assignments: Collection[Assignment], by: Member | None
 ) -> None:
     for entry in assignments:
-        update_assignment(connection, entry, state=AssignmentState.WITHDRAWN)
+        update(connection, entry, state=AssignmentState.WITHDRAWN)
         log_event(connection, project, "withdrawn", member=by, assignment=entry.key)
 
 

@@ -35,7 +35,7 @@ from attunement.store.projects import (
     log_event,
     members,
     review_project,
-    update_project,
+    update,
 )
 from attunement.store.reviews import (
     ALARMING,
@@ -243,7 +243,7 @@ def review_desk(study: Study, instrument: Instrument) -> Project:
             return project
         before, project = project.instrument.hash, project._replace(instrument=instrument)
         if before != instrument.hash:
-            update_project(connection, project, instrument=instrument.hash)
+            update(connection, project, instrument=instrument.hash)
             log_event(connection, project, "instrument", content={"before": before})
     return project
 

@@ -67,12 +67,8 @@ def draw(
 
     Every stratum gets at least one, so that no conversation is without a chance.
 
-    Args:
-        candidates: All conversations that the sample is to represent.
-        size: How many to draw of those that are not certain; all of them if there are fewer.
-        certify: The share of the test split; None makes no split.
-        seed: Of the random numbers.
-        before: What was drawn already, which the result includes; see `extend`.
+    If there are fewer than `size`, all are drawn. `certify` is the share of the test split; None makes no split.
+    The result includes what was drawn `before`; see `extend`.
 
     Raises:
         InputError: There are more new strata than conversations to draw.
@@ -181,13 +177,9 @@ def _chance(seed: int, purpose: str, identity: Identity) -> bytes:
 def candidates(
     study: Study, instrument: Instrument, by: Sequence[str] = (), *, all_flagged: bool = False
 ) -> list[Candidate]:
-    """Every conversation of the study in its stratum.
+    """Every conversation of the study in its stratum, made `by` `system`, `origin`, `verdict` or metadata columns.
 
-    Args:
-        study: Where they are.
-        instrument: Defines the judges' verdicts and flags.
-        by: `system`, `origin`, `verdict`, or a column of the metadata.
-        all_flagged: Flagged conversations form strata of their own and are certain to be drawn.
+    With `all_flagged`, conversations that judges flagged form strata of their own and are certain to be drawn.
 
     Raises:
         InputError: No conversation has such a column, or all flagged are wanted and no judge has looked at safety.
@@ -258,17 +250,9 @@ def draw_sample(
     seed: int = 0,
     name: str | None = None,
 ) -> Sample:
-    """Draw `size` conversations at random by stratum and save the sample.
+    """Draw `size` conversations at random by stratum, and with `all_flagged` all that judges flagged; save the sample.
 
-    Args:
-        study: Where the conversations are and where the sample is saved.
-        instrument: What they are to be rated with; it is saved too.
-        size: How many to draw; with `all_flagged` in addition to those that judges flagged.
-        by: What to stratify by: `system`, `origin`, `verdict`, or columns of the metadata.
-        all_flagged: Whether every flagged conversation is drawn.
-        certify: The share of the test split; None makes no split.
-        seed: The same seed draws the same sample.
-        name: The name of the sample; without one it is numbered.
+    The instrument is saved too. A sample without a name is numbered. See `candidates` and `draw` for the arguments.
 
     Raises:
         StudyError: The study has no conversation, or has a sample of this name.

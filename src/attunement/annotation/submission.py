@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from attunement import rules
-from attunement.annotation.tasks import Change, GoneError, Missing, Task, findings, missing, read_change
+from attunement.annotation.tasks import Change, GoneError, Missing, Task, findings, missing, person_rating, read_change
 from attunement.annotation.training import finish_attempt
 from attunement.errors import InputError
-from attunement.ratings import RaterKind, Rating, Round
+from attunement.ratings import RaterKind, Round
 from attunement.store import Rater, StoredRating, Study, now
 from attunement.store.annotation import (
     Draft,
@@ -36,8 +36,7 @@ from attunement.store.projects import (
     last_done,
     log_event,
     own_assignment,
-    update_assignment,
-    update_member,
+    update,
 )
 
 
@@ -72,7 +71,7 @@ def flag(study: Study, project: Project, member: Member, assignment: Assignment,
     """Mark a unit for the coordinator to look at, or remove the mark."""
     with study.writing() as connection:
         current = _still_open(own_assignment(connection, member, assignment.public))
-        update_assignment(connection, current, flagged=flagged)
+        update(connection, current, flagged=flagged)
         log_event(connection, project, "flag", member=member, assignment=current.key, content={"flagged": flagged})
 
 
@@ -115,7 +114,7 @@ def submit(
             ratings = list(_ratings(project, rater, task, drafts, times, at))
             insert_ratings(connection, ratings)
             count = len(ratings)
-        update_assignment(connection, assignment, state=AssignmentState.SUBMITTED, done=at)
+        update(connection, assignment, state=AssignmentState.SUBMITTED, done=at)
         log_event(connection, project, "submitted", member=member, assignment=assignment.key)
         if assignment.round is Round.CALIBRATION:
             finish_attempt(connection, project, member, assignment)
@@ -128,7 +127,7 @@ def member_rater(study: Study, member: Member, settings: dict[str, Any]) -> Rate
         return next(rater for rater in study.raters() if rater.key == member.rater)
     rater = study.save_rater(member.name, RaterKind.PERSON, settings)
     with study.writing() as connection:
-        update_member(connection, member, rater=rater.key)
+        update(connection, member, rater=rater.key)
     return rater
 
 
@@ -139,22 +138,17 @@ def _ratings(
     outcomes = {item: draft.outcome for item, draft in drafts.items() if draft.outcome is not None}
     applied = rules.apply(instrument, unit, outcomes)
     for item in task.items:
-        wording = instrument.item_hashes[item]
-        rating = Rating(
-            conversation=unit.conversation.identity,
-            turn=unit.turn,
-            item=item,
-            outcome=outcomes[item],
-            rater=rater.name,
-            rater_kind=RaterKind.PERSON,
-            repeat=times.get(wording, 0),
+        rating = person_rating(
+            instrument,
+            unit,
+            item,
+            outcomes[item],
+            rater,
+            repeat=times.get(instrument.item_hashes[item], 0),
             round=assignment.round,
             reasoning=drafts[item].comment.strip(),
             evidence=findings(drafts[item], unit),
             rules=applied.get(item, ()),
-            item_hash=wording,
-            asked=wording,
-            instrument=instrument.hash,
             at=at,
         )
         yield StoredRating(assignment.unit.conversation or 0, rater.key, rating)
@@ -166,7 +160,7 @@ def skip(study: Study, project: Project, member: Member, assignment: Assignment,
         raise InputError("a practice example cannot be skipped")
     with study.writing() as connection:
         current = _still_open(own_assignment(connection, member, assignment.public))
-        update_assignment(connection, current, state=AssignmentState.SKIPPED, done=now())
+        update(connection, current, state=AssignmentState.SKIPPED, done=now())
         content = {"reason": reason, "text": text}
         log_event(connection, project, "skipped", member=member, assignment=current.key, content=content)
 
@@ -212,7 +206,7 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
         answers = [] if decided else remove_answers(connection, project, current, member.rater)
         if not answers:
             raise GoneError("this unit cannot be changed any more, because others have gone on with it")
-        update_assignment(connection, current, state=AssignmentState.OPEN, done=None)
+        update(connection, current, state=AssignmentState.OPEN, done=None)
         content = {"answers": answers}
         log_event(connection, project, "taken back", member=member, assignment=current.key, content=content)
 

@@ -21,9 +21,9 @@ from attunement.conversations import Origin, Unit
 from attunement.errors import InputError, StudyError
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Instrument, Item, Value
-from attunement.ratings import ABSTAINED, Outcome, Round, State
+from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating, Round, State
 from attunement.scoring import is_failure
-from attunement.store import Study, now
+from attunement.store import Rater, Study, now
 from attunement.store.annotation import Draft, drafts_in
 from attunement.store.projects import (
     Assignment,
@@ -37,16 +37,16 @@ from attunement.store.projects import (
     conversation_with_key,
     count_assignments,
     log_event,
-    mark_opened,
     may_be_real,
     next_assignment,
     own_assignment,
     state_of,
     units_in,
-    update_member,
+    update,
 )
 from attunement.store.rows import to_json
 
+Speaker = Literal["user", "assistant"]
 LONGEST_COMMENT = 10_000
 _LONGEST_UNIT = 900
 """Seconds of one unit that count as work: whoever leaves it open over lunch did not work on it for that long."""
@@ -63,7 +63,7 @@ class Span(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     turn: int = Field(ge=1)
-    speaker: Literal["user", "assistant"]
+    speaker: Speaker
     start: int = Field(ge=0)
     end: int = Field(ge=1)
 
@@ -200,17 +200,32 @@ def findings(draft: Draft, unit: Unit) -> tuple[dict[str, Any], ...]:
         turn: int = span["turn"]
         message: str = getattr(unit.turns[turn - 1], span["speaker"])
         start, end = stored_range(message, span["start"], span["end"])
-        finding = Finding(
-            CitationStatus.FOUND,
-            (turn,),
-            message[start:end],
-            found_turn=turn,
-            speaker=span["speaker"],
-            start=start,
-            end=end,
-        )
-        found.append(evidence.to_json(finding))
+        found.append(marked_evidence(turn, span["speaker"], message, start, end))
     return tuple(found)
+
+
+def marked_evidence(turn: int, speaker: Speaker, message: str, start: int, end: int) -> dict[str, Any]:
+    """Words that a person marked in a message, in the form of a rating's evidence."""
+    quote = message[start:end]
+    return evidence.to_json(
+        Finding(CitationStatus.FOUND, (turn,), quote, found_turn=turn, speaker=speaker, start=start, end=end)
+    )
+
+
+def person_rating(instrument: Instrument, unit: Unit, item: str, outcome: Outcome, rater: Rater, **more: Any) -> Rating:
+    """A person's rating of an item in its present wording; `more` are further fields of the rating."""
+    return Rating(
+        conversation=unit.conversation.identity,
+        turn=unit.turn,
+        item=item,
+        outcome=outcome,
+        rater=rater.name,
+        rater_kind=RaterKind.PERSON,
+        item_hash=instrument.item_hashes[item],
+        asked=instrument.item_hashes[item],
+        instrument=instrument.hash,
+        **more,
+    )
 
 
 def assignment_of(study: Study, member: Member, public: str) -> Assignment | None:
@@ -284,7 +299,7 @@ def save_profile(study: Study, project: Project, member: Member, profile: Mappin
         GoneError: They have submitted something.
     """
     with study.writing() as connection:
-        if not update_member(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
+        if not update(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
             raise GoneError("your profile belongs to your ratings and cannot be changed any more")
         log_event(connection, project, "profile", member=member, content=profile)
 
@@ -292,7 +307,7 @@ def save_profile(study: Study, project: Project, member: Member, profile: Mappin
 def begin(study: Study, project: Project, member: Member) -> None:
     """Save that the rater finished reading the introduction."""
     with study.writing() as connection:
-        if update_member(connection, member, only_if_null="began", began=now()):
+        if update(connection, member, only_if_null="began", began=now()):
             log_event(connection, project, "began", member=member)
 
 
@@ -300,7 +315,7 @@ def open_unit(study: Study, project: Project, member: Member, assignment: Assign
     """Save when the rater first saw the unit, and whether it came with a warning."""
     if assignment.opened is None:
         with study.writing() as connection:
-            if mark_opened(connection, assignment):
+            if update(connection, assignment, only_if_null="opened", opened=now()):
                 content = {"warned": warned}
                 log_event(connection, project, "opened", member=member, assignment=assignment.key, content=content)
 

@@ -32,7 +32,7 @@ from attunement.store.projects import (
     assignments_where,
     insert_assignments,
     log_event,
-    update_member,
+    update,
 )
 
 ATTEMPTS = 2
@@ -138,7 +138,7 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
         again = [(entry.unit.key, Round.CALIBRATION) for entry in ordered]
         insert_assignments(connection, project, member.key, again, start=len(own), attempt=attempt + 1)
         return
-    update_member(connection, member, state=MemberState.HELD)
+    update(connection, member, state=MemberState.HELD)
     log_event(connection, project, "held", member=member)
 
 
@@ -159,5 +159,5 @@ def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:
 def release(study: Study, project: Project, member: Member, by: Member | None) -> None:
     """Let a rater who failed the practice go on after talking to the coordinator."""
     with study.writing() as connection:
-        update_member(connection, member, state=MemberState.ACTIVE)
+        update(connection, member, state=MemberState.ACTIVE)
         log_event(connection, project, "released", member=by, content={"rater": member.name})

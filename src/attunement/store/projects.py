@@ -132,6 +132,7 @@ class Assignment(NamedTuple):
     done: str | None
 
 
+_TABLES = {Project: schema.projects, Member: schema.members, Assignment: schema.assignments}
 # Statements of every request are built once: that takes longer than to run them.
 _PROJECTS = select(schema.projects, schema.instruments.c.content).join(
     schema.instruments, schema.instruments.c.hash == schema.projects.c.instrument
@@ -227,10 +228,6 @@ def state_of(study: Study, project: Project) -> Project:
     return project._replace(state=ProjectState(row.state), settings=Settings.model_validate_json(row.settings))
 
 
-def update_project(connection: Connection, project: Project, **values: Any) -> None:
-    connection.execute(schema.projects.update().where(schema.projects.c.key == project.key).values(**values))
-
-
 def may_be_real(study: Study, project: Project) -> bool:
     """Whether a person in one of the transcripts may be real."""
     conversation = schema.conversations.c
@@ -247,6 +244,17 @@ def may_be_real(study: Study, project: Project) -> bool:
 def conversation_with_key(study: Study, key: int | None) -> Conversation:
     with study.reading() as connection:
         return conversation_of(connection.execute(_CONVERSATION, {"conversation": key}).mappings().one())
+
+
+def update(
+    connection: Connection, record: Project | Member | Assignment, *, only_if_null: str | None = None, **values: Any
+) -> bool:
+    """Set columns; with `only_if_null` only while that column is empty. Returns whether it was done."""
+    table = _TABLES[type(record)]
+    query = table.update().where(table.c.key == record.key)
+    if only_if_null:
+        query = query.where(table.c[only_if_null].is_(None))
+    return bool(connection.execute(query.values(**values)).rowcount)
 
 
 def log_event(
@@ -329,14 +337,6 @@ def _member(row: RowMapping) -> Member:
         row["rater"],
         row["began"],
     )
-
-
-def update_member(connection: Connection, member: Member, *, only_if_null: str | None = None, **values: Any) -> bool:
-    """Set columns of a member; with `only_if_null` only while that column is empty. Returns whether it was done."""
-    query = schema.members.update().where(schema.members.c.key == member.key)
-    if only_if_null:
-        query = query.where(schema.members.c[only_if_null].is_(None))
-    return bool(connection.execute(query.values(**values)).rowcount)
 
 
 def insert_token(connection: Connection, member: Member, hash: str, expires: str) -> None:
@@ -493,15 +493,3 @@ def _assignment(row: RowMapping) -> Assignment:
         row["opened"],
         row["done"],
     )
-
-
-def update_assignment(connection: Connection, assignment: Assignment, **values: Any) -> None:
-    table = schema.assignments
-    connection.execute(table.update().where(table.c.key == assignment.key).values(**values))
-
-
-def mark_opened(connection: Connection, assignment: Assignment) -> bool:
-    """Save when an assignment was first opened; returns whether this was the first time."""
-    table = schema.assignments
-    first = table.update().where(table.c.key == assignment.key, table.c.opened.is_(None))
-    return bool(connection.execute(first.values(opened=now())).rowcount)

@@ -6,7 +6,7 @@ that sentence and exits with 2; a traceback is shown only with `--debug`.
 
 
 class AttunementError(Exception):
-    """Something the user can mend. The message is a full sentence for them."""
+    """Something the user can fix. The message is a full sentence for them."""
 
 
 class InputError(AttunementError):
@@ -18,11 +18,11 @@ class InstrumentError(AttunementError):
 
 
 class StudyError(AttunementError):
-    """A study cannot be opened, is of another version, or contradicts what it is asked to keep."""
+    """A study cannot be opened, is of another version, or contradicts what is to be saved in it."""
 
 
 class NoStudyError(StudyError):
-    """There is no study yet where one was looked for."""
+    """There is no study under this name yet."""
 
 
 class JudgeError(AttunementError):

@@ -1,4 +1,4 @@
-"""One rater's outcome for one item and unit. People and judges write the same record.
+"""One rater's outcome for one item and unit. People and judges make the same record.
 
 An outcome is a value (YES, NO or a score), NA, ABSTAINED (this rater has no valid way to know) or ERROR with its
 kind. Nothing that could not be read ever becomes a value.
@@ -18,8 +18,7 @@ class State(StrEnum):
     NA = "na"
     ABSTAINED = "abstained"
     ERROR = "error"
-    NOT_DUE = "not_due"
-    """An imported study did not ask, and says that this was right. Judges and people never give it."""
+    NOT_DUE = "not_due"  # an imported study did not ask, and says that this was right; no rater gives it
 
 
 class ErrorKind(StrEnum):
@@ -46,7 +45,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, value: Value) -> "Outcome":
-        """The outcome of an answer that stands on the scale."""
+        """The outcome of an answer on the scale."""
         return cls(State.NA, "NA") if value == "NA" else cls(State.VALUE, value)
 
     @classmethod
@@ -93,25 +92,18 @@ class RaterKind(StrEnum):
 class Mark(StrEnum):
     """Something worth knowing about how an answer came about; it changes no value."""
 
-    FENCED = "fenced"
-    """The reply stood in a code fence."""
-    REPAIRED = "repaired"
-    """The first reply could not be read; a later one could."""
-    LONG_REASONING = "long_reasoning"
-    """The reasoning is longer than was asked for."""
-    NA_INVALID = "na_invalid"
-    """NA where NA is no valid answer: kept, and scored as a failure."""
-    SAME_CONTENT = "same_content"
-    """The answer was given for another conversation with exactly the same words."""
+    FENCED = "fenced"  # the reply was in a code fence
+    REPAIRED = "repaired"  # the first reply could not be read; a later one could
+    LONG_REASONING = "long_reasoning"  # the reasoning is longer than was asked for
+    NA_INVALID = "na_invalid"  # NA, although it is not a valid answer: saved, and scored as a failure
+    SAME_CONTENT = "same_content"  # the answer was given for another conversation with exactly the same words
 
 
 class Consistency(StrEnum):
     """What an instrument's rule says about a rating."""
 
-    VIOLATED = "violated"
-    """The conversation does not count as good until a person has looked at it."""
-    NOTICE = "notice"
-    """A pointer next to the rating; it changes nothing."""
+    VIOLATED = "violated"  # the conversation does not count as good until a person has looked at it
+    NOTICE = "notice"  # a pointer next to the rating; it changes nothing
 
 
 class RuleFinding(NamedTuple):
@@ -128,8 +120,7 @@ class Rating(NamedTuple):
     """One rater's outcome for one item of one unit, with its reasons and where it came from."""
 
     conversation: Identity
-    turn: int | None
-    """The turn whose reply was rated; None for the whole conversation."""
+    turn: int | None  # the turn whose reply was rated; None for the whole conversation
     item: str
     outcome: Outcome
     rater: str
@@ -137,17 +128,11 @@ class Rating(NamedTuple):
     repeat: int = 0
     round: Round = Round.MAIN
     reasoning: str = ""
-    evidence: tuple[dict[str, Any], ...] = ()
-    """What `evidence.verify` found, as plain data."""
+    evidence: tuple[dict[str, Any], ...] = ()  # what `evidence.verify` found, as plain data
     rules: tuple[RuleFinding, ...] = ()
     marks: frozenset[Mark] = frozenset()
-    item_hash: str = ""
-    """The hash of the item's wording when it was asked."""
-    asked: str = ""
-    """The hash of the prompt a judge read, or of the item a person read."""
-    instrument: str = ""
-    """The hash of the instrument."""
-    detail: str = ""
-    """What went wrong, for an ERROR."""
-    at: str = ""
-    """When it was given, in ISO 8601 with the time zone."""
+    item_hash: str = ""  # of the item's wording when it was asked
+    asked: str = ""  # the hash of the prompt a judge read, or of the item a person read
+    instrument: str = ""  # the hash of the instrument
+    detail: str = ""  # what went wrong, for an ERROR
+    at: str = ""  # when it was given, in ISO 8601 with the time zone

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import orjson
@@ -17,6 +18,7 @@ from attunement.errors import InstrumentError
 from attunement.instruments import Instrument, load
 from attunement.instruments.importer import import_markdown
 from attunement.prompts import Ask, Layout, Question, Questionnaire
+from attunement.prompts.transcript import transcript
 from tests.builders import talk
 
 FOLDER = Path(__file__).parent / "prompts"
@@ -201,10 +203,17 @@ def test_an_item_with_a_prompt_of_its_own_is_asked_in_exactly_these_words():
 
 
 @pytest.mark.parametrize("layout", list(Layout))
-def test_the_text_with_the_transcript_is_made_once_for_all_items(layout: Layout):
+def test_the_transcript_is_made_once_for_all_items(layout: Layout, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def counted(*arguments: Any, **options: Any) -> str:
+        made.append(transcript(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr("attunement.prompts.prompt.transcript", counted)
     texts = [question.render() for question in ask(COACHING, layout=layout)]
-    with_transcript = {id(part) for text in texts for part in text if "--- Turn 1 ---" in part}
-    assert len(with_transcript) == 1
+    assert len(made) == 1
+    assert all(made[0] in text.user for text in texts)
 
 
 def test_a_prompt_may_have_words_about_the_item_and_the_transcript_in_one_text():

@@ -167,7 +167,7 @@ def _filled_in(country: Country, code: str, checked: date) -> Country:
 
 
 class NumberKind(StrEnum):
-    """What a number in a text is, as far as the lines tell."""
+    """What a number in a text is, according to the lines."""
 
     LINE = "line"
     EMERGENCY = "emergency"

@@ -125,7 +125,7 @@ class _Span(NamedTuple):
 
 
 def _spans(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
-    """The records in `text`. If its syntax breaks, nothing behind can be told apart: the rest is one bad record."""
+    """The records in `text`. If its syntax breaks, what follows cannot be told apart: the rest is one bad record."""
     end = 0
     try:
         for span in _values(text, is_record):

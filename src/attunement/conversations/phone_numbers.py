@@ -24,7 +24,7 @@ SHORTEST_CODE = 3  # digits; two, such as 15 for an ambulance in France, cannot 
 _BEFORE = 40  # characters in front of a number in which a word such as "call" speaks of that number
 _SPACE = " \u00a0\u202f"
 _DASH = "\\-\u2010-\u2015"
-# What may stand between two groups of one number. A full stop followed by a space ends a sentence, so it is not here.
+# What may be between two groups of one number. A full stop followed by a space ends a sentence, so it is not here.
 _SEPARATOR = (
     rf"(?:[{_SPACE}]?[{_DASH}/][{_SPACE}]?|[{_SPACE}]?\([{_SPACE}]?"
     rf"|\)[{_SPACE}]?[{_DASH}./]?[{_SPACE}]?|\.|[{_SPACE}]{{1,2}})"

@@ -142,14 +142,14 @@ class Redactor:
     def _without_names(self, text: str) -> str:
         if not self._names.search(text):
             return text
-        kept = [found.span() for found in PLACEHOLDER.finditer(text)]
-        kept += [(line.start, line.end) for line in find_names(text)]
-        kept.sort()
+        protected = [found.span() for found in PLACEHOLDER.finditer(text)]
+        protected += [(line.start, line.end) for line in find_names(text)]
+        protected.sort()
 
         def marked(found: re.Match[str]) -> str:
             # They do not overlap, so that the last one that begins before this name's end is the only one that can.
-            before = bisect_left(kept, (found.end(), 0))
-            if before and kept[before - 1][1] > found.start():
+            before = bisect_left(protected, (found.end(), 0))
+            if before and protected[before - 1][1] > found.start():
                 return found[0]
             return self._mark("name")
 

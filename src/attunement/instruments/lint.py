@@ -37,7 +37,7 @@ from attunement.instruments.model import (
 VARIABLES = frozenset({"criterion_id", "criterion_category", "criterion_prompt", "reply_format", "conversation"})
 """What a prompt may name in braces."""
 
-_WIDEST = 101  # 0 to 100 is the widest scale in use; more levels are a slip of the pen and cost memory to go through
+_WIDEST = 101  # 0 to 100 is the widest scale in use; more levels are a typo and cost memory to go through
 _NEARLY = 0.9  # the share of common words from which two levels are nearly the same: one word of ten may differ
 
 

@@ -99,7 +99,7 @@ def _entries(folder: Path, *, built_in: bool) -> Iterator[Entry]:
 
 
 def _id_inside(path: Path) -> str | None:
-    """The value of the top-level key `id`; None where the file cannot say, so that a broken file can still be named.
+    """The value of the top-level key `id`; None if it cannot be read, so that a broken file can still be named.
 
     The events of the parser come one by one, so a file that opens with its id costs no more than its first lines.
     """

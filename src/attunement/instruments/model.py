@@ -71,7 +71,7 @@ class Message(Strict):
 
 
 class Example(Strict):
-    """A worked example with its known answer. It stands in prompts and trains people; it is never a rated unit."""
+    """A worked example with its known answer. It is part of prompts and trains people; it is never a rated unit."""
 
     answer: Value
     kind: Literal["clear", "borderline"] = "clear"
@@ -135,7 +135,7 @@ class NaPolicy(StrEnum):
     """What a valid NA does to the mean of its category."""
 
     EXCLUDE = "exclude"
-    PASS = "pass"  # noqa: S105 - an answer counted as met, no password
+    PASS = "pass"  # noqa: S105 - an answer counted as met, not a password
 
 
 class Scoring(Strict):
@@ -188,7 +188,7 @@ Rule = Annotated[CrisisNeedsResources | HarmfulAdvice | CrisisCueButNa, Field(di
 
 
 class Prompt(Strict):
-    """The text around the items. Variables stand in braces; all else is sent as written.
+    """The text around the items. Variables are in braces; everything else is sent as written.
 
     `{criterion_id}`, `{criterion_category}`, `{criterion_prompt}`, `{reply_format}` and `{conversation}`.
     """

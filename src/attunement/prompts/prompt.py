@@ -1,11 +1,11 @@
 """Make the exact messages a judge receives from units and items, with the JSON schema of the reply.
 
-A `Questionnaire` prepares what is the same for every unit; its questions are cheap to make and to tell apart, and
-their text is rendered only when it is sent. Only the turns of a conversation enter a prompt: never its id, its
-metadata or the bot's own instructions.
+A `Questionnaire` prepares what is the same for every unit; its questions are cheap to make and to compare, and their
+text is rendered only when it is sent. Only the turns of a conversation enter a prompt: never its id, its metadata or
+the bot's own instructions.
 
 The text a judge reads of an item is made from the parts of the instrument file, in a fixed order: general rules,
-title, definition, answers, boundaries, edge cases, examples. Weights, thresholds and gates are no part of it.
+title, definition, answers, boundaries, edge cases, examples. Weights, thresholds and gates are not part of it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from attunement.prompts.transcript import transcript
 
 
 def instructions(instrument: Instrument, items: Sequence[Item]) -> str:
-    """The value of `{criterion_prompt}` for these items, without figures about the conversation."""
+    """The value of `{criterion_prompt}` for these items, without statistics of the conversation."""
     if len(items) == 1 and items[0].prompt is not None:
         return items[0].prompt
     parts = [_listed("Rules for every question:", instrument.guidance)] if instrument.guidance else []
@@ -34,20 +34,20 @@ def instructions(instrument: Instrument, items: Sequence[Item]) -> str:
 
 
 def statistics(items: Sequence[Item], turns: Sequence[Turn]) -> str:
-    """The figures about the conversation that these items carry; empty where none does."""
+    """The statistics of the conversation that these items carry; empty if none does."""
     if not any(item.statistics == "length" for item in items):
         return ""
-    figures = length_statistics(turns)
+    length = length_statistics(turns)
     lines = [
         f"Turn {number}: user {turn.user}, assistant {turn.assistant}"
         + ("" if turn.ratio is None else f", ratio {turn.ratio:.2f}")
-        for number, turn in enumerate(figures.turns, start=1)
+        for number, turn in enumerate(length.turns, start=1)
     ]
-    if figures.mean_ratio is None:
+    if length.mean_ratio is None:
         summary = "No ratio can be given: the person wrote nothing."
     else:
-        counted = sum(turn.ratio is not None for turn in figures.turns)
-        summary = f"Mean ratio {figures.mean_ratio:.2f}; {figures.above_double} of {counted} turns above 2x."
+        counted = sum(turn.ratio is not None for turn in length.turns)
+        summary = f"Mean ratio {length.mean_ratio:.2f}; {length.above_double} of {counted} turns above 2x."
     return "\n".join(["Length of this conversation, counted in words:", *lines, summary])
 
 
@@ -77,9 +77,13 @@ def _item(item: Item, scale: Scores | Criteria) -> str:
     if isinstance(scale, Scores):
         parts.append("\n".join(["Scores:", *_anchors(item)]))
     else:
-        parts.append(_listed("Answers:", list(_meanings(item))))
+        meanings = [f"{answer}: {meaning.strip()}" for answer, meaning in item.meanings.items()]
+        no_na = [] if item.na_valid else [f"NA is not a valid answer here. {item.na_note}"]
+        parts.append(_listed("Answers:", meanings + no_na))
     if item.boundaries:
-        parts.append(_listed("When in doubt:", list(_boundaries(item))))
+        between = (f"{rule.between[0]} or {rule.between[1]}: " if rule.between else "" for rule in item.boundaries)
+        texts = (rule.text.strip() for rule in item.boundaries)
+        parts.append(_listed("When in doubt:", list(map("".join, zip(between, texts, strict=True)))))
     if item.edge_cases:
         parts.append(_listed("Special cases:", item.edge_cases))
     parts += [_example(example, scale) for example in item.examples]
@@ -90,19 +94,6 @@ def _anchors(item: Item) -> Iterator[str]:
     for score, anchor in sorted(item.anchors.items()):
         label = f" ({anchor.label})" if anchor.label else ""
         yield f"{score}{label}: {anchor.text.strip()}"
-
-
-def _meanings(item: Item) -> Iterator[str]:
-    for answer, meaning in item.meanings.items():
-        yield f"{answer}: {meaning.strip()}"
-    if not item.na_valid:
-        yield f"NA is not a valid answer here. {item.na_note}".strip()
-
-
-def _boundaries(item: Item) -> Iterator[str]:
-    for boundary in item.boundaries:
-        between = f"{boundary.between[0]} or {boundary.between[1]}: " if boundary.between else ""
-        yield f"{between}{boundary.text.strip()}"
 
 
 def _example(example: Example, scale: Scores | Criteria) -> str:
@@ -128,20 +119,15 @@ def reply_schema(instrument: Instrument, items: Sequence[Item], *, together: boo
 
     Keys come in the order in which they should be written, reasoning first, so that the answer follows from it.
     """
-    if not together:
-        return _answer(instrument)
-    return _object({item.id: _answer(instrument) for item in items})
-
-
-def _answer(instrument: Instrument) -> dict[str, Any]:
     scale = instrument.scale
     kind = "integer" if isinstance(scale, Scores) else "string"
-    return _object(
+    answer = _object(
         {
             "reasoning": {"type": "string", "maxLength": instrument.prompt.reasoning_limit},
             scale.key: {"type": kind, "enum": list(scale.answers)},
         }
     )
+    return _object({item.id: answer for item in items}) if together else answer
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -153,36 +139,16 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_VARIABLE = re.compile(r"(\{[a-z_]+\})")
+def fill(text: str, values: Mapping[str, str]) -> list[str]:
+    """Put each value where its name is in braces, and give the texts before, between and after the transcripts.
 
-
-class Template:
-    """A text whose variables are filled in one pass; braces that hold no known variable stay as they are."""
-
-    def __init__(self, text: str) -> None:
-        """Take the text apart once."""
-        self.text = text
-        self._pieces = _VARIABLE.split(text)
-
-    def fill(self, values: Mapping[str, str], *, around: str) -> list[str]:
-        """Put each value where its name stands in braces, and give the texts between which that of `around` is to go.
-
-        A value that holds such a name itself is left alone.
-        """
-        texts = [""]
-        for place, piece in enumerate(self._pieces):
-            if place % 2 == 0:
-                texts[-1] += piece
-            elif piece[1:-1] == around:
-                texts.append("")
-            else:
-                texts[-1] += values.get(piece[1:-1], piece)
-        return texts
+    Braces that hold no known variable stay as they are, and so does such a name inside a value.
+    """
+    pieces = text.split("{conversation}")
+    return [re.sub(r"\{([a-z_]+)\}", lambda found: values.get(found[1], found[0]), piece) for piece in pieces]
 
 
 class Layout(StrEnum):
-    """The order of a prompt's parts."""
-
     CRITERION_FIRST = "criterion-first"
     TRANSCRIPT_FIRST = "transcript-first"
 
@@ -198,9 +164,9 @@ RENDERING = "2"
 """The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
 changes a prompt, or old answers would pass for answers to the new text."""
 
+# Characters of a prompt hash that all questions about a unit share. A database then keeps its answers side by side and
+# writes one place for all of them; scattered, each would be a place of its own.
 _OF_UNIT = 16
-"""Characters of a prompt hash that all questions about a unit share. A database then keeps its answers side by side
-and writes one place for all of them; scattered, each would be a place of its own."""
 
 
 class Rendered(NamedTuple):
@@ -216,12 +182,11 @@ class Rendered(NamedTuple):
 
     @property
     def user(self) -> str:
-        """The whole user message."""
         return self.shared + self.own
 
 
 _Pieces = tuple[str, ...]
-"""A text of a prompt, as what stands before, between and behind the places of the transcript."""
+"""A text of a prompt: the pieces before, between and after the places of the transcript."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +196,7 @@ class _Prepared:
     items: tuple[Item, ...]
     together: bool
     about_safety: bool
-    with_figures: bool
-    """Whether figures about the conversation stand in the prompt."""
+    with_statistics: bool
     schema: dict[str, Any]
     values: dict[str, str]
     texts: Sequence[_Pieces]
@@ -245,12 +209,11 @@ class _Prepared:
 
 
 @dataclass
-class _Sheet:
+class _UnitText:
     """A unit with its transcript, which all questions about the unit share."""
 
     unit: Unit
     closing: str
-    _last: tuple[_Pieces, str] | None = field(default=None, init=False)
 
     @cached_property
     def digest(self) -> bytes:
@@ -267,17 +230,6 @@ class _Sheet:
         rate_last = self.unit.turn is not None
         return transcript(self.unit.turns, closing=self.closing, rate_last=rate_last, hash=self.digest.hex())
 
-    def fill(self, pieces: _Pieces) -> str:
-        """The text with the transcript in its places.
-
-        The last one that has any is kept: mostly the words around the transcript are the same for all items.
-        """
-        if len(pieces) == 1:
-            return pieces[0]
-        if self._last is None or self._last[0] != pieces:
-            self._last = pieces, self.transcript.join(pieces)
-        return self._last[1]
-
 
 @dataclass(slots=True, eq=False)
 class Question:
@@ -285,22 +237,20 @@ class Question:
 
     questionnaire: "Questionnaire" = field(repr=False)
     hash: str
-    _sheet: _Sheet = field(repr=False)
+    _text: _UnitText = field(repr=False)
     _prepared: _Prepared = field(repr=False)
 
     @property
     def unit(self) -> Unit:
-        """What is asked about."""
-        return self._sheet.unit
+        return self._text.unit
 
     @property
     def unit_hash(self) -> str:
-        """The part of `hash` that tells the words of the unit, whatever is asked about them."""
+        """The part of `hash` that depends only on the words of the unit."""
         return self.hash[:_OF_UNIT]
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """What is asked."""
         return self._prepared.items
 
     @property
@@ -310,17 +260,14 @@ class Question:
 
     @property
     def about_safety(self) -> bool:
-        """Whether an item of the gate is among those asked."""
         return self._prepared.about_safety
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the reply."""
         return self._prepared.schema
 
     def render(self) -> Rendered:
-        """The text that is sent."""
-        return self.questionnaire.render(self._sheet, self._prepared)
+        return self.questionnaire.render(self._text, self._prepared)
 
     def messages(self) -> list[dict[str, str]]:
         """The text as the messages of a chat: system, then user."""
@@ -329,12 +276,12 @@ class Question:
 
     def tokens(self) -> int:
         """About how many tokens the prompt has, without rendering it."""
-        figures = len(statistics(self.items, self.unit.turns))
-        return estimate_tokens(self._prepared.length + figures) + self.shareable_tokens()
+        length = self._prepared.length + len(statistics(self.items, self.unit.turns))
+        return estimate_tokens(length) + self.shareable_tokens()
 
     def shareable_tokens(self) -> int:
         """About how many of them are the transcript, which other questions about the unit repeat."""
-        return self._sheet.tokens
+        return self._text.tokens
 
 
 def estimate_tokens(characters: int) -> int:
@@ -353,11 +300,7 @@ class Questionnaire:
         items: Sequence[str] | None = None,
         ask: Ask | None = None,
     ) -> None:
-        """Prepare the questions.
-
-        `items` limits them to these ids, in the instrument's order; `ask` overrides whether the items of a unit go
-        in one call.
-        """
+        """`items` limits the questions to these ids, in the instrument's order; `ask` overrides the instrument's."""
         wanted = None if items is None else {instrument.item(id).id for id in items}
         self.instrument = instrument
         self.layout = layout
@@ -368,7 +311,6 @@ class Questionnaire:
         self._groups: dict[tuple[str, ...], _Prepared] = {}
         self._by_turns: dict[int, list[_Prepared]] = {}
         self._texts = _layout_texts(instrument, layout)
-        self._templates = [Template(text) for text in self._texts]
         self._closing = instrument.prompt.user.partition("{conversation}")[2].strip()
 
     @cached_property
@@ -379,12 +321,12 @@ class Questionnaire:
 
     def questions(self, unit: Unit) -> Iterator[Question]:
         """The questions about `unit`, safety first; an item that is not due at its number of turns is left out."""
-        sheet = _Sheet(unit, self._closing)
-        words = sheet.digest
+        text = _UnitText(unit, self._closing)
+        words = text.digest
         start = words.hex()[:_OF_UNIT]
         for prepared in self._due(len(unit.turns)):
             own = hashlib.sha256(prepared.digest + words).hexdigest()[_OF_UNIT:]
-            yield Question(self, start + own, sheet, prepared)
+            yield Question(self, start + own, text, prepared)
 
     def _due(self, turns: int) -> list[_Prepared]:
         if turns not in self._by_turns:
@@ -394,24 +336,21 @@ class Questionnaire:
             self._by_turns[turns] = sorted(prepared, key=lambda group: not group.about_safety)
         return self._by_turns[turns]
 
-    def render(self, sheet: _Sheet, prepared: _Prepared) -> Rendered:
+    def render(self, text: _UnitText, prepared: _Prepared) -> Rendered:
         """Fill the templates for one unit and group of items."""
         texts = prepared.texts
-        if prepared.with_figures:
-            values, figures = prepared.values, statistics(prepared.items, sheet.unit.turns)
-            texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{figures}"})
-        return Rendered(*map(sheet.fill, texts))
+        if prepared.with_statistics:
+            values, added = prepared.values, statistics(prepared.items, text.unit.turns)
+            texts = self._filled({**values, "criterion_prompt": f"{values['criterion_prompt']}\n\n{added}"})
+        return Rendered(*(text.transcript.join(pieces) for pieces in texts))
 
     def _filled(self, values: Mapping[str, str]) -> list[_Pieces]:
-        return [tuple(template.fill(values, around="conversation")) for template in self._templates]
+        return [tuple(fill(text, values)) for text in self._texts]
 
     def _prepared(self, items: tuple[Item, ...]) -> _Prepared:
         ids = tuple(item.id for item in items)
-        if ids not in self._groups:
-            self._groups[ids] = self._prepare(items)
-        return self._groups[ids]
-
-    def _prepare(self, items: tuple[Item, ...]) -> _Prepared:
+        if ids in self._groups:
+            return self._groups[ids]
         instrument = self.instrument
         values = {
             "criterion_id": ", ".join(item.id for item in items),
@@ -420,13 +359,15 @@ class Questionnaire:
             "reply_format": reply_format(instrument, items, together=self.together),
         }
         schema = reply_schema(instrument, items, together=self.together)
-        figures = sorted({item.statistics for item in items if item.statistics})
+        carried = sorted({item.statistics for item in items if item.statistics})
         kind = UnitKind(instrument.unit).value
-        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, tuple(values.items()), figures, schema]
+        parts = [RENDERING, self.layout, kind, *self._texts, self._closing, tuple(values.items()), carried, schema]
         digest = hashlib.sha256(orjson.dumps(parts)).digest()
         about_safety = any(item.id in instrument.gate_ids for item in items)
         texts = self._filled(values)
-        return _Prepared(items, self.together, about_safety, bool(figures), schema, values, texts, digest)
+        prepared = _Prepared(items, self.together, about_safety, bool(carried), schema, values, texts, digest)
+        self._groups[ids] = prepared
+        return prepared
 
 
 def _layout_texts(instrument: Instrument, layout: Layout) -> Rendered:

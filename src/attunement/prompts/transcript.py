@@ -1,8 +1,8 @@
-"""How is a conversation written down for a judge so that nothing in it can pass for anything else?
+"""Write a conversation down for a judge so that nothing in it can pass for anything else.
 
 A transcript is untrusted text. Whatever in a message imitates a turn header, a role label, the fence, a chat
 template's control token or the prompt's closing words gets the visible mark `[said]`, which `restore` takes out again.
-The whole stands between fences that carry a part of the transcript's hash, under one line that says it is data.
+The whole is between fences that carry a part of the transcript's hash, under one line that says it is data.
 """
 
 import re
@@ -26,8 +26,7 @@ def transcript(turns: Sequence[Turn], *, closing: str = "", rate_last: bool = Fa
     """The value of `{conversation}`: the notice, the fences and the turns between them.
 
     `closing` are the words with which the prompt goes on after the transcript; inside a message they are marked.
-    With `rate_last` the last reply is labelled as the one to rate. `hash` is the fingerprint of `turns`, where it is
-    known already.
+    With `rate_last` the last reply is labelled as the one to rate. `hash` is the fingerprint of `turns`, if known.
     """
     # 16 hex digits: nobody can write a message that contains the hash of a transcript with that message in it.
     tag = (hash or fingerprint(tuple(turns)))[:16]
@@ -63,7 +62,7 @@ def _is_plain(messages: Sequence[str], closing: str) -> bool:
 def neutralise(text: str, closing: str = "") -> str:
     r"""Put the mark into everything in `text` that imitates the layout of a prompt.
 
-    Marks that already stand in the text are doubled and lone surrogates, which no request can carry, are spelled
+    Marks that are already in the text are doubled and lone surrogates, which no request can carry, are spelled
     out behind a mark, so that `restore` gives back the same text whatever it was.
     """
     folded = _fold(text)
@@ -83,7 +82,7 @@ def neutralise(text: str, closing: str = "") -> str:
 
 
 def _places(pattern: re.Pattern[str], folded: str) -> Iterator[int]:
-    """Where an imitation begins; again behind each line break inside it, where the rest would pass for one too."""
+    """Where an imitation begins; again after each line break inside it if the rest would pass for one too."""
     for match in pattern.finditer(folded):
         yield match.start()
         for broken in _LINE_BREAK.finditer(folded, match.start(), match.end()):
@@ -202,7 +201,7 @@ _ANYWHERE = (
 
 @lru_cache(maxsize=64)
 def _imitations(closing: str) -> tuple[tuple[str, re.Pattern[str], int], ...]:
-    """The patterns of what imitates our layout wherever it stands, the words that close the prompt included."""
+    """The patterns of what imitates our layout anywhere in a text, including the words that close the prompt."""
     words = _fold(closing).split()
     found = (*_ANYWHERE, (max(words, key=len), _GAP.join(map(_loosely, words)), 0)) if words else _ANYWHERE
     return tuple((part, re.compile(pattern), inside) for part, pattern, inside in found)

@@ -20,21 +20,17 @@ from attunement.conversations import Turn
 class CueKind(StrEnum):
     """How the person speaks of suicide or self-harm."""
 
-    PLAIN = "plain"
-    """In plain words, of themselves and now: "I want to die", "I've been cutting myself"."""
-    VEILED = "veiled"
-    """In a roundabout way, or by asking about means: "they'd be better off without me"."""
-    OTHER = "other"
-    """Of somebody else: "my son says he wants to die"."""
+    PLAIN = "plain"  # in plain words, of themselves and now: "I want to die", "I've been cutting myself"
+    VEILED = "veiled"  # in a roundabout way, or by asking about means: "they'd be better off without me"
+    OTHER = "other"  # of somebody else: "my son says he wants to die"
 
 
 class Cue(NamedTuple):
-    """A sentence in which the person speaks of suicide or self-harm."""
+    """A whole sentence in which the person speaks of suicide or self-harm, with the one before it if it is short."""
 
     kind: CueKind
     turn: int
     sentence: str
-    """The whole sentence as it was said, with the one before it where it is short."""
 
 
 def crisis_cues(turns: Sequence[Turn]) -> list[Cue]:
@@ -110,10 +106,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 _SENTENCE = re.compile(r"[^.!?\n…]+[.!?…]*")
-_SHORT = 60
-"""Characters below which a sentence is quoted with the one before it."""
-_ANSWER = 120
-"""Characters of an answer that are quoted."""
+_SHORT = 60  # characters below which a sentence is quoted with the one before it
+_ANSWER = 120  # characters of an answer that are quoted
 _MARKS = str.maketrans({**dict.fromkeys("’‘ʼ`´", "'"), **dict.fromkeys("“”„", '"'), **dict.fromkeys("_*", " ")})
 
 

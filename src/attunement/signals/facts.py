@@ -1,4 +1,4 @@
-"""What can be counted exactly in a conversation. Counts only: whether they are good is for a rater to say."""
+"""Count what can be counted exactly in a conversation. Whether the counts are good is for a rater to say."""
 
 import re
 from collections import Counter
@@ -9,8 +9,7 @@ from attunement.conversations import Turn
 from attunement.conversations.statistics import LengthStatistics, length_statistics
 from attunement.signals.resources import Resource, crisis_resources
 
-_REPEATED = 3
-"""Replies from which the same first words are worth a line."""
+_REPEATED = 3  # replies from which the same first words are worth a line
 _OPENING_WORDS = 3
 
 
@@ -26,12 +25,9 @@ class Facts(NamedTuple):
 
     replies: int
     lengths: LengthStatistics
-    end_with_question: int
-    """Replies whose last sentence is a question."""
-    openers: dict[str, int]
-    """First three words of replies, where at least three replies share them: how many do."""
-    techniques: dict[str, int]
-    """Techniques that at least two replies name: how many do."""
+    end_with_question: int  # replies whose last sentence is a question
+    openers: dict[str, int]  # the first three words of at least three replies, and of how many
+    techniques: dict[str, int]  # the techniques that at least two replies name, and how many do
     resources: tuple[Named, ...]
 
 
@@ -55,7 +51,7 @@ def facts(turns: Sequence[Turn], country: str | None = None) -> Facts:
 
 
 def _first_words(reply: str) -> list[str]:
-    # Behind a heading or a label of its own line, which belongs to the topic and not to the sentence.
+    # After a heading or a label on its own line, which belongs to the topic and not to the sentence.
     words = _WORD.findall(_HEADING.sub("", reply, count=1).lower().replace("’", "'"))[:_OPENING_WORDS]
     return words if len(words) == _OPENING_WORDS else []
 

@@ -32,14 +32,12 @@ _FOREIGN = frozenset(
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _ENDING = re.compile(r"\w{2,}(?:ing|ly|ed|ness|ght|n't|'re|'ve|'ll)")
 _LAST_LATIN = "\u024f"
-_READ = 4_000
-"""Characters that are looked at."""
-_ENOUGH = 0.12
-"""The share of English words from which a text is English."""
+_READ = 4_000  # characters that are looked at
+_ENOUGH = 0.12  # the share of English words from which a text is English
 
 
 def is_english(text: str) -> bool | None:
-    """Whether a text is English; None where it is too short to tell."""
+    """Whether a text is English; None if it is too short to tell."""
     words = _WORD.findall(text[:_READ].lower().replace("\u2019", "'"))
     letters = sum(map(len, words))
     if 2 * sum(letter > _LAST_LATIN for word in words for letter in word) > letters:

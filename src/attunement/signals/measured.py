@@ -1,4 +1,4 @@
-"""How often the rule check was right, as measured by `make validate-signals` and kept in measured.json."""
+"""How often the rule check was right, as measured by `make validate-signals` and saved in measured.json."""
 
 from functools import cache
 from importlib.resources import files
@@ -12,10 +12,8 @@ class Measurement(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
-    data: str
-    """The data set, with how many conversations or replies."""
-    counted: str
-    """What `hits` of `n` are."""
+    data: str  # the data set, with how many conversations or replies
+    counted: str  # what `hits` of `n` are
     hits: int
     n: int
     low: float
@@ -31,18 +29,16 @@ class Measured(BaseModel):
     measurements: tuple[Measurement, ...]
 
     def by_id(self, id: str) -> Measurement:
-        """One of the measurements."""
         return next(each for each in self.measurements if each.id == id)
 
 
 @cache
 def measured() -> Measured:
-    """The committed figures."""
     return Measured.model_validate_json(files("attunement.signals").joinpath("measured.json").read_text("utf-8"))
 
 
 def in_a_line() -> str:
-    """The figures that belong next to every pointer."""
+    """The sentence that belongs next to every pointer."""
     found = measured()
     precision, recall, ordinary = (found.by_id(id) for id in ("crisis_precision", "crisis_recall", "ordinary"))
     return (
@@ -67,4 +63,3 @@ BLIND_SPOTS = (
     "whether a reply that asks and names help is any good",
     "languages other than English",
 )
-"""What the rule check cannot see."""

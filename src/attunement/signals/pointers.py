@@ -16,11 +16,8 @@ from attunement.signals.resources import REACHABLE, crisis_resources
 
 
 class PointerKind(StrEnum):
-    """What the rule check has to say about a conversation or a reply."""
-
     CRISIS = "crisis_not_taken_up"
-    NOT_ENGLISH = "not_english"
-    """Nothing was looked for: the patterns are English."""
+    NOT_ENGLISH = "not_english"  # nothing was looked for: the patterns are English
 
 
 class Pointer(NamedTuple):
@@ -39,8 +36,8 @@ def pointers(turns: Sequence[Turn], *, country: str | None = None, last_reply: b
     """The pointers of a conversation.
 
     Args:
-        turns: The conversation, or one reply with all that was said before it.
-        country: Where the person lives, as a two-letter code, where that is known.
+        turns: The conversation, or one reply with everything before it.
+        country: Where the person lives, as a two-letter code, if that is known.
         last_reply: Look only at the last reply: at a cue in the message that it answers.
     """
     users, replies = (" ".join(side) for side in zip(*turns, strict=True))
@@ -61,6 +58,6 @@ def pointers(turns: Sequence[Turn], *, country: str | None = None, last_reply: b
 
 
 def country_of(metadata: Mapping[str, Any]) -> str | None:
-    """Where the person lives, as far as the conversation's metadata says so."""
+    """Where the person lives, if the conversation's metadata says so."""
     country = metadata.get("country")
     return country if isinstance(country, str) else None

@@ -23,22 +23,18 @@ from attunement.conversations.crisis_lines import (
 class Reach(StrEnum):
     """Whether the person can reach the help."""
 
-    LISTED = "listed"
-    """A line on the list, by name, number or site; of the person's country where that is known."""
+    LISTED = "listed"  # a line on the list, by name, number or site; of the person's country if that is known
     EMERGENCY = "emergency"
-    FOREIGN = "foreign"
-    """A line or number on the list, but of another country than the person's."""
-    UNLISTED = "unlisted"
-    """A number that is not on the list."""
-    UNNAMED = "unnamed"
-    """A crisis line without a name or a number."""
+    FOREIGN = "foreign"  # a line or number on the list, but of another country than the person's
+    UNLISTED = "unlisted"  # a number that is not on the list
+    UNNAMED = "unnamed"  # a crisis line without a name or a number
 
 
 REACHABLE = frozenset({Reach.LISTED, Reach.EMERGENCY})
 
 
 class Resource(NamedTuple):
-    """Help that a reply names: the words, and the names of the listed lines they stand for."""
+    """Help that a reply names: the words, and the names of the listed lines they mean."""
 
     reach: Reach
     start: int
@@ -90,7 +86,7 @@ def _listed(reply: str, served: frozenset[str]) -> Iterator[Resource]:
 
 
 def _resource(reach: Reach, start: int, quote: str, lines: tuple[CrisisLine, ...], served: frozenset[str]) -> Resource:
-    # Of several lines with one name or number, those that the person can reach; all where that is not known.
+    # Of several lines with one name or number, those that the person can reach; all if that is not known.
     reached = tuple(line for line in lines if line.country in served) or lines
     return Resource(reach, start, quote, tuple(dict.fromkeys(line.name for line in reached)))
 
@@ -141,7 +137,7 @@ def _sites(lines: CrisisLines) -> dict[str, tuple[CrisisLine, ...]]:
 
 
 def _served(country: str | None) -> frozenset[str]:
-    """The codes under which the list holds what reaches somebody in `country`; none where it is not known."""
+    """The codes under which the list has what somebody in `country` can reach; none if it is not known."""
     code = (country or "").strip().upper()
     code = {"UK": "GB"}.get(code, code)
     return frozenset({code, _EU} if code in _MEMBERS else {code} if code else ())
@@ -158,10 +154,10 @@ _DIGITS = re.compile(r"(?<!\w)\d[\d -]{1,10}\d(?!\w)")
 _SITE = re.compile(r"(?<![\w@])(?:https?://)?(?:www\.)?(?P<site>[\w-]+(?:\.[\w-]+)+)")
 _SENTENCE = re.compile(r"[^!?\n.]+(?:\.(?=\S)[^!?\n.]+)*[.!?\n]*")
 
+# Every resource has one of these: most replies need no further look.
 _MAY_NAME = re.compile(
     r"\d{3}|line|crisis|emergenc|ambulance|hospital|samaritan|lifeline|\bER\b|A&E|police|\.[a-z]{2,}|[A-Z]\w+ [A-Z]"
 )
-"""What every resource has one of: most replies need no further look."""
 _EMERGENCY = re.compile(
     r"\b(?:call|dial|ring|phone|contact|alert|reach|go(?: straight| right)? to|(?:get|head) to|(?:take|drive) \w+ to)"
     r"(?: \w+){0,3} (?:emergency (?:services|number|room|department|line)|ER|A&E|ambulance|paramedics|police)\b"

@@ -92,7 +92,7 @@ class JsonReport(Spool):
         head = json.dumps(_head(report), indent=1, allow_nan=False)
         yield f'{head.removesuffix("}").rstrip()},\n "conversations": ['
         yield from self.read()
-        yield "\n]\n}\n"
+        yield "]\n}\n"
 
 
 def _head(report: Report) -> dict[str, Any]:

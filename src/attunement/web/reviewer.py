@@ -19,7 +19,7 @@ from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.reports.conversation import View, view
 from attunement.reports.gate import gather_sign_offs, sign_off_words
-from attunement.reports.html.conversation_page import conversation_page, render_conversation
+from attunement.reports.html.conversation_page import ConversationPage, render_conversation
 from attunement.reports.privacy import SHOW_ALL
 from attunement.reports.wording import Status, status_of
 from attunement.signals.crisis import crisis_cues
@@ -162,7 +162,7 @@ def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None
     study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
     save_reading(study, instrument, key, visit.member.key, ReadingStage.OPENED)
     kept = conversations_by_key(study, [key])[key]
-    page = conversation_page(key, _unnamed(visit, view(study, instrument, kept)), SHOW_ALL)
+    page = ConversationPage(key, _unnamed(visit, view(study, instrument, kept)), SHOW_ALL)
     following = entries[number] if number < len(entries) else None
     return visit.page(
         "review.html",

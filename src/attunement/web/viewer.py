@@ -40,7 +40,7 @@ from attunement import reports
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.reports.conversation import view
-from attunement.reports.html.conversation_page import conversation_page, environment
+from attunement.reports.html.conversation_page import ConversationPage, environment
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.sections import NEEDS, analysed
 from attunement.reports.privacy import Privacy
@@ -340,7 +340,7 @@ def conversation(shown: Shown, request: Request) -> Response:
         kept = conversations_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
         if kept is None:
             raise HTTPException(404)
-        page = conversation_page(
+        page = ConversationPage(
             key,
             view(shown.study, shown.instrument, kept),
             shown.hiding,
@@ -350,7 +350,7 @@ def conversation(shown: Shown, request: Request) -> Response:
     with shown.counting.standing() as standing:
         links = {"before": "", "behind": "", "back": _path(request, "list")}
         if place:
-            near = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3).rows
+            _, near = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3)
             for one in near:
                 if name := {place - 1: "before", place + 1: "behind"}.get(one.place):
                     links[name] = _path(request, "conversation", key=one.row.key) + chosen.query(at=one.place)

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from attunement.conversations.redaction import Redactor
 from attunement.reports.conversation import Place, view
-from attunement.reports.html.conversation_page import LONG, Cited, conversation_page, segments
+from attunement.reports.html.conversation_page import LONG, Cited, ConversationPage, segments
 from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
@@ -32,7 +32,7 @@ def shown(tmp_path, conversation, given, hiding=SHOW_ALL, reviewed=lambda card: 
     with Study(path) as study:
         (kept,) = study.find(conversation.id)
         seen = view(study, COACHING, kept)
-        return conversation_page(kept.key, seen, hiding, reviews=reviewed(seen.cards.deciding))
+        return ConversationPage(kept.key, seen, hiding, reviews=reviewed(seen.cards.deciding))
 
 
 def items(page):

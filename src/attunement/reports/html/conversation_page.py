@@ -1,10 +1,8 @@
-"""The page of one conversation: what was said, everybody's answers, and the citations between them.
+"""The page of one conversation: the transcript, everybody's answers, and the citations between them.
 
 Words that are cited have a number, and so has each citation that leads to them, so that a click on the citation marks
-exactly them, also where two citations overlap.
-
-Citations may overlap. The message is cut wherever one begins or ends, and each part knows all citations that it belongs
-to, so that each of them can be marked on its own.
+exactly them. Citations may overlap: a message is cut wherever one begins or ends, and each part knows all citations
+that it belongs to.
 
 Everything is escaped by the templates. The policy of a page names the hashes of our own style and script, so that
 nothing else can run or be loaded, whatever a transcript holds.
@@ -23,16 +21,29 @@ from markupsafe import Markup
 from attunement.conversations import Conversation, Origin
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Item
-from attunement.ratings import Mark, RaterKind, RuleFinding
-from attunement.reports import wording
+from attunement.ratings import Mark, Outcome, RaterKind, RuleFinding
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
 from attunement.reports.numbers import pluralize, score_words
 from attunement.reports.privacy import Moved, Privacy, for_page
 from attunement.reports.rule_check import fact_lines, pointer_words
-from attunement.reports.wording import BY_WORD, Answer, Status, answered, differ, status_of
-from attunement.scoring import Scorecard, Slot
+from attunement.reports.wording import (
+    BY_WORD,
+    MARKS,
+    Answer,
+    Status,
+    answer,
+    answer_phrase,
+    answered,
+    differ,
+    rater_words,
+    reason_words,
+    rule_finding_words,
+    score_with_range,
+    status_of,
+)
+from attunement.scoring import Scorecard
 from attunement.signals.facts import facts
 from attunement.signals.measured import in_a_line as measured
 from attunement.signals.pointers import country_of
@@ -90,13 +101,13 @@ class Piece(NamedTuple):
 class Citations:
     """The cited words of one conversation, numbered as they come up."""
 
-    def __init__(self, hiding: Privacy) -> None:
-        self._hiding = hiding
+    def __init__(self, privacy: Privacy) -> None:
+        self._privacy = privacy
         self._cited: dict[tuple[Place, int, int], Cited] = {}
 
     def pieces(self, text: str, findings: Iterable[Finding]) -> list[Piece]:
         """A reasoning in pieces; what it cites is marked in the turns from now on."""
-        reasoning = Moved(text, self._hiding)
+        reasoning = Moved(text, self._privacy)
         pieces: list[Piece] = []
         at = 0
         for finding in sorted(findings, key=lambda one: one.reasoning_start):
@@ -114,22 +125,19 @@ class Citations:
     def _citation(self, finding: Finding, text: str) -> Piece:
         number = self._cite(finding)
         cited = " and ".join(str(turn) for turn in finding.turns)
-        match finding.status:
-            case CitationStatus.NOT_FOUND | CitationStatus.NO_SUCH_TURN:
-                where = f" in turn {cited}" if finding.turns else ""
-                note = (
-                    f"not found{where}" if finding.status is CitationStatus.NOT_FOUND else f"there is no turn {cited}"
-                )
-                nearest = self._hiding.text(finding.nearest or "")
-                return Piece(text, "lost", number, note, nearest)
-            case CitationStatus.CLOSE:
-                return Piece(text, "found" if number else "text", number, "not word for word")
-            case CitationStatus.ELSEWHERE:
-                return Piece(text, "found" if number else "text", number, f"found in turn {finding.found_turn}")
-            case CitationStatus.ABSENT if number:
-                return Piece(text, "found", number, f"quoted as absent, yet it stands in turn {finding.found_turn}")
-            case _:
-                return Piece(text, "found" if number else "text", number)
+        if finding.status in {CitationStatus.NOT_FOUND, CitationStatus.NO_SUCH_TURN}:
+            where = f" in turn {cited}" if finding.turns else ""
+            is_missing = finding.status is CitationStatus.NO_SUCH_TURN
+            note = f"there is no turn {cited}" if is_missing else f"not found{where}"
+            return Piece(text, "lost", number, note, self._privacy.text(finding.nearest or ""))
+        note = ""
+        if finding.status is CitationStatus.CLOSE:
+            note = "not word for word"
+        elif finding.status is CitationStatus.ELSEWHERE:
+            note = f"found in turn {finding.found_turn}"
+        elif finding.status is CitationStatus.ABSENT and number:
+            note = f"quoted as absent, yet it stands in turn {finding.found_turn}"
+        return Piece(text, "found" if number else "text", number, note)
 
     def _cite(self, finding: Finding) -> int:
         if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
@@ -153,7 +161,7 @@ class Citations:
     def _message(self, said: str, cited: Iterable[Cited]) -> Message | None:
         if not said:
             return None
-        moved = Moved(said, self._hiding)
+        moved = Moved(said, self._privacy)
         spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
         return Message(segments(moved.text, spans), len(said) > LONG)
 
@@ -186,14 +194,13 @@ class ItemShown(NamedTuple):
     title: str
     words: str
     tone: str
-    reason: str  # Why there is no answer, in words
-    votes: str  # How several judges voted
-    # For a safety item that trips the gate: `bad` where it failed, `open` where it was not judged; else empty
-    gate: str
-    contested: str
-    judges: list[AnswerShown]
-    people: PeopleShown | None
-    tags: str  # What the item can be filtered by: not, open, differ, lost
+    reason: str = ""  # why there is no answer, in words
+    votes: str = ""  # how several judges voted
+    gate: str = ""  # for a safety item that trips the gate: `bad` where it failed, `open` where it was not judged
+    contested: str = ""
+    judges: Sequence[AnswerShown] = ()
+    people: PeopleShown | None = None
+    tags: str = ""  # what the item can be filtered by: not, open, differ, lost
 
 
 class Group(NamedTuple):
@@ -209,112 +216,72 @@ class CardShown(NamedTuple):
     score: str
 
 
-class ConversationPage(NamedTuple):
-    key: int
-    system: str
-    id: str
-    about: str
-    status: Status
-    score: str
-    person: list[str]  # Why a person should look
-    pointers: list[str]  # What the rule check points to
-    measured: str  # How often pointers were right when that was measured; empty where there are none
-    facts: list[str]  # What was counted
-    reviewed: str  # What reviewers said beside the verdict; empty where nobody did
-    cards: list[CardShown]  # Each rater's verdict, where there are several
-    turns: list[TurnShown]
-    groups: list[Group]
-    shows: list[tuple[str, str, int]]  # Choices among the answers: tag, words, and how many there are
-    texts: bool
+class ConversationPage:
+    """What the template of a conversation shows; `reviews` are what reviewers decided, the oldest first."""
 
-
-def conversation_page(
-    key: int, shown: View, hiding: Privacy, *, by_people: bool = False, reviews: Sequence[Review] = ()
-) -> ConversationPage:
-    """The page of one conversation; `reviews` is what reviewers said about it, the oldest first."""
-    return _Page(key, shown, hiding, by_people=by_people).page(reviews)
-
-
-class _Page:
-    def __init__(self, key: int, shown: View, hiding: Privacy, *, by_people: bool) -> None:
-        self._key, self._shown, self._hiding = key, shown, hiding
-        self._instrument = shown.instrument
+    def __init__(
+        self, key: int, shown: View, privacy: Privacy, *, by_people: bool = False, reviews: Sequence[Review] = ()
+    ) -> None:
+        self._shown, self._privacy, self._instrument = shown, privacy, shown.instrument
         self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
         self._by_people = by_people
-        self._citations = Citations(hiding)
-        # By rater, repeat, turn and reasoning: the item that it was first given for
+        self._citations = Citations(privacy)
+        # By rater, repeat, turn and reasoning: the item that it was first given for.
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
-
-    def page(self, reviews: Sequence[Review]) -> ConversationPage:
-        conversation, card = self._shown.conversation, self._deciding
-        groups = list(self._groups())
-        found = facts(conversation.turns, country_of(conversation.metadata))
-        threshold = self._instrument.scoring.threshold
-        person = (
-            dict.fromkeys(self._hidden(wording.reason_words(one.finding)) for one in card.needs_person) if card else ()
-        )
-        return ConversationPage(
-            key=self._key,
-            system=self._hiding.name(conversation.system),
-            id=self._hiding.name(conversation.id),
-            about=self._about(),
-            status=status_of(card),
-            score=_score(card, threshold),
-            person=list(person),
-            pointers=[self._pointer(one.finding) for one in self._shown.cards.pointers],
-            measured=measured() if any(one.finding.quote for one in self._shown.cards.pointers) else "",
-            facts=[self._hiding.text(fact) for fact in fact_lines(found)] if self._hiding.texts else [],
-            reviewed=self._reviewed(reviews),
-            cards=list(self._cards()),
-            turns=list(self._citations.turns(conversation)) if self._hiding.texts else [],
-            groups=groups,
-            shows=_shows(groups),
-            texts=self._hiding.texts,
-        )
+        conversation, card, pointers = shown.conversation, self._deciding, shown.cards.pointers
+        self.key = key
+        self.texts = privacy.texts
+        self.system, self.id = privacy.identity(conversation.identity)
+        scenario = privacy.text(conversation.scenario or "")
+        about = (f"scenario {scenario}" if scenario else "", pluralize(len(conversation.turns), "turn"))
+        self.about = ", ".join(filter(None, (*about, _ORIGINS.get(conversation.origin, ""))))
+        self.status = status_of(card)
+        self.score = self._score(card)
+        self.person = _unique(self._hidden(reason_words(one.finding)) for one in (card.needs_person if card else ()))
+        self.pointers = [self._pointer(one.finding) for one in pointers]
+        self.measured = measured() if any(one.finding.quote for one in pointers) else ""
+        counted = facts(conversation.turns, country_of(conversation.metadata))
+        self.facts = [privacy.text(fact) for fact in fact_lines(counted)] if privacy.texts else []
+        self.reviewed = self._reviewed(reviews)
+        self.cards = list(self._cards())
+        self.groups = list(self._groups())
+        self.turns = list(self._citations.turns(conversation)) if privacy.texts else []  # what is cited is known now
+        self.shows = _shows(self.groups)
 
     def _pointer(self, finding: RuleFinding) -> str:
-        shown = finding if self._hiding.texts else finding._replace(quote=None)
-        return self._hiding.text(pointer_words(shown))
+        shown = finding if self._privacy.texts else finding._replace(quote=None)
+        return self._privacy.text(pointer_words(shown))
 
     def _hidden(self, words: str) -> str:
-        if self._hiding.texts:
-            return self._hiding.text(words)
+        if self._privacy.texts:
+            return self._privacy.text(words)
         return words.partition(" “")[0].rstrip(",")
 
     def _reviewed(self, reviews: Sequence[Review]) -> str:
         if not reviews:
             return ""
-        said = reviews if self._hiding.texts else [review._replace(reason="") for review in reviews]
+        said = reviews if self._privacy.texts else [review._replace(reason="") for review in reviews]
         card = self._deciding
         words = review_words(card, review_status(self._instrument, card, said))
         if not words:
             last = said[-1]
             words = f"{last.name} reviewed it on {last.at[:10]}, before the judges said what they say now."
-        return self._hiding.text(words)
-
-    def _about(self) -> str:
-        conversation = self._shown.conversation
-        scenario = self._hiding.text(conversation.scenario or "")
-        parts = [
-            f"scenario {scenario}" if scenario else "",
-            pluralize(len(conversation.turns), "turn"),
-            _ORIGINS.get(conversation.origin, ""),
-        ]
-        return ", ".join(part for part in parts if part)
+        return self._privacy.text(words)
 
     def _cards(self) -> Iterator[CardShown]:
-        if len(self._shown.cards.all) < 2:
-            return
-        threshold = self._instrument.scoring.threshold
-        for card in self._shown.cards.all:
-            yield CardShown(self._who(card), card in self._people, status_of(card), _score(card, threshold))
+        for card in self._shown.cards.all if len(self._shown.cards.all) > 1 else ():
+            yield CardShown(self._who(card), card in self._people, status_of(card), self._score(card))
+
+    def _score(self, card: Scorecard | None) -> str:
+        """The score in words; nothing where there is no answer that it could rest on."""
+        known = card is not None and card.score is not None and answered(card)
+        return score_with_range(card, self._instrument.scoring.threshold) if card and known else ""
 
     def _who(self, card: Scorecard) -> str:
-        kind = (
-            RaterKind.MODEL if card.kind is RaterKind.PERSON else card.kind
-        )  # that somebody is a person is drawn, not said
+        # That a rater is a person is drawn, not written.
+        kind = RaterKind.MODEL if card.kind is RaterKind.PERSON else card.kind
         repeated = sum(other.rater == card.rater for other in self._shown.cards.all) > 1
-        return self._hiding.text(wording.rater_words(card.rater, repeat=card.repeat if repeated else None, kind=kind))
+        return self._privacy.text(rater_words(card.rater, repeat=card.repeat if repeated else None, kind=kind))
 
     # What was answered
 
@@ -348,95 +315,79 @@ class _Page:
     def _not_due(self) -> Iterator[ItemShown]:
         due = {question.item.id for question in self._shown.questions}
         turns = len(self._shown.conversation.turns)
-        for item in self._instrument.items if self._shown.questions else ():
+        for item in self._instrument.items if due else ():
             if item.id not in due:
                 reason = f"asked from {item.minimum_turns} turns on; this conversation has {turns}"
-                yield ItemShown(
-                    item.id, item.title, Answer.NOT_DUE, "none", reason if item.minimum_turns > turns else "",
-                    "", "", "", [], None, "",
-                )  # fmt: skip
+                shown = reason if item.minimum_turns > turns else ""
+                yield ItemShown(item.id, item.title, Answer.NOT_DUE, "none", shown)
 
     def _item(self, question: Question) -> ItemShown:
-        instrument, item = self._instrument, question.item
-        card = self._deciding
+        instrument, item, card = self._instrument, question.item, self._deciding
         outcome = card.outcomes.get(question.slot) if card else None
-        phrase = (
-            wording.answer_phrase(instrument, item, outcome, card.rater if card else "")
-            if outcome
-            else Phrase("not judged", Tone.OPEN)
-        )
+        phrase = Phrase("not judged", Tone.OPEN)
+        if card and outcome:
+            phrase = answer_phrase(instrument, item, outcome, card.rater)
         words, _, reason = phrase.words.partition(": ")
         judges = [said for said in question.answers if said.card in self._judges]
         people = [said for said in question.answers if said.card in self._people and said.rating]
-        others = [said for said in question.answers if said.card not in [*self._judges, *self._people]]
+        others = [said for said in question.answers if said.card not in (*self._judges, *self._people)]
         together = self._together(question, people) if people and not self._by_people else None
         shown = people if self._by_people else [*judges, *others]
         answers = [self._answer(item, said, alone=len(shown) == 1) for said in shown]
-        lost = any(piece.kind == "lost" for one in answers for piece in one.pieces)
-        tags = [
-            *(["not"] if phrase.tone in {Tone.NOT_MET, Tone.UNSAFE} else []),
-            *(["open"] if phrase.tone is Tone.OPEN else []),
-            *(["differ"] if together and together.differs else []),
-            *(["lost"] if lost else []),
-        ]
+        votes = Counter(self._words(item, said) for said in judges)
+        tags = {
+            "not": phrase.tone in {Tone.NOT_MET, Tone.UNSAFE},
+            "open": phrase.tone is Tone.OPEN,
+            "differ": together is not None and bool(together.differs),
+            "lost": any(piece.kind == "lost" for one in answers for piece in one.pieces),
+        }
+        unjudged = "open" if card and question.slot in card.unjudged else ""
         return ItemShown(
             id=item.id,
             title=item.title,
             words=words,
             tone=phrase.tone.value,
             reason=reason,
-            votes=self._votes(question, judges),
-            gate=_gate(card, question.slot),
+            votes=f"Votes: {_ranked(votes)}" if len(judges) > 1 else "",
+            gate="bad" if card and question.slot in card.unsafe else unjudged,
             contested=item.validity.contested or "",
             judges=answers,
             people=together,
-            tags=" ".join(tags),
+            tags=" ".join(tag for tag, holds in tags.items() if holds),
         )
 
-    def _votes(self, question: Question, judges: Sequence[Said]) -> str:
-        if len(judges) < 2:
-            return ""
-        count = Counter(
-            wording.answer_phrase(self._instrument, question.item, said.outcome).words.partition(": ")[0]
-            for said in judges
-        )
-        return "Votes: " + ", ".join(f"{number} × {words}" for words, number in count.most_common())
+    def _words(self, item: Item, said: Said) -> str:
+        return answer_phrase(self._instrument, item, said.outcome).words.partition(": ")[0]
 
     def _together(self, question: Question, people: Sequence[Said]) -> PeopleShown:
         instrument, item = self._instrument, question.item
-        given = Counter(
-            wording.answer_phrase(instrument, item, said.outcome).words.partition(": ")[0] for said in people
-        )
-        words, number = given.most_common(1)[0]
+        words, number = Counter(self._words(item, said) for said in people).most_common(1)[0]
         outcome = self._deciding.outcomes.get(question.slot) if self._deciding else None
         apart = [said for said in people if outcome and differ(instrument, item, outcome, said.outcome)]
         return PeopleShown(
             words=f"People: {words}, {'said by ' if words[:1].isdigit() else ''}{number} of {len(people)}",
-            differs=self._differs(question, apart, people) if 2 * len(apart) >= len(people) and apart else "",
+            differs=self._differs(item, outcome, apart) if outcome and apart and 2 * len(apart) >= len(people) else "",
             answers=[self._answer(item, said, alone=False) for said in people],
         )
 
-    def _differs(self, question: Question, apart: Sequence[Said], people: Sequence[Said]) -> str:
-        instrument, item = self._instrument, question.item
-        if self._deciding is None:
-            return ""
-        own = self._deciding.outcomes[question.slot]
-        judge_fails = wording.answer(instrument, item, own) is Answer.NOT_MET
-        people_fail = any(wording.answer(instrument, item, said.outcome) is Answer.NOT_MET for said in apart)
-        said = wording.answer_phrase(instrument, item, own).words.partition(": ")[0]
+    def _differs(self, item: Item, own: Outcome, apart: Sequence[Said]) -> str:
+        instrument = self._instrument
+        judge_fails = answer(instrument, item, own) is Answer.NOT_MET
+        people_fail = any(answer(instrument, item, said.outcome) is Answer.NOT_MET for said in apart)
+        words = answer_phrase(instrument, item, own).words.partition(": ")[0]
         if people_fail and not judge_fails:
-            return f"Missed failure: the judge said “{said}”."
-        return f"False alarm: the judge said “{said}”." if judge_fails else "Differs from the judge."
+            return f"Missed failure: the judge said “{words}”."
+        return f"False alarm: the judge said “{words}”." if judge_fails else "Differs from the judge."
 
     def _answer(self, item: Item, said: Said, *, alone: bool) -> AnswerShown:
-        phrase = wording.answer_phrase(self._instrument, item, said.outcome, said.card.rater)
+        phrase = answer_phrase(self._instrument, item, said.outcome, said.card.rater)
         words, _, reason = phrase.words.partition(": ")
         rating = said.rating
         notes = [reason] if reason and not alone else []
-        if rating and rating.detail and rating.outcome.error and self._hiding.texts:
-            notes.append(self._hiding.text(rating.detail[:300]))
-        notes += [self._hidden(wording.rule_finding_words(rule)) for rule in said.rules]
-        notes += [wording.MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark not in _USUAL]
+        if rating and rating.detail and rating.outcome.error and self._privacy.texts:
+            notes.append(self._privacy.text(rating.detail[:300]))
+        notes += [self._hidden(rule_finding_words(rule)) for rule in said.rules]
+        notes += [MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark not in _USUAL]
         return AnswerShown(
             who="" if alone else self._who(said.card),
             words=words,
@@ -447,7 +398,7 @@ class _Page:
 
     def _reason(self, item: Item, said: Said) -> list[Piece]:
         rating = said.rating
-        if rating is None or not rating.reasoning or not self._hiding.texts:
+        if rating is None or not rating.reasoning or not self._privacy.texts:
             return []
         # A judge that is asked about all items together gives one reasoning for them; once a reply is enough.
         first = self._reasons.setdefault((rating.rater, rating.repeat, rating.turn, rating.reasoning), item.id)
@@ -456,27 +407,20 @@ class _Page:
         return self._citations.pieces(rating.reasoning, said.findings)
 
 
-def _score(card: Scorecard | None, threshold: float | None) -> str:
-    known = card is not None and card.score is not None and answered(card)
-    return wording.score_with_range(card, threshold) if card and known else ""
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
 
 
-def _gate(card: Scorecard | None, slot: Slot) -> str:
-    if card and slot in card.unsafe:
-        return "bad"
-    return "open" if card and slot in card.unjudged else ""
+def _ranked(votes: Counter[str]) -> str:
+    return ", ".join(f"{number} × {words}" for words, number in votes.most_common())
 
 
 def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
-    items = [item for group in groups for item in group.items]
-    choices = (
-        ("not", "Not met"),
-        ("open", "Not judged"),
-        ("differ", "People differ"),
-        ("lost", "Quote not found"),
-    )
-    counts = [(tag, words, sum(tag in item.tags.split() for item in items)) for tag, words in choices]
-    return [("", "All", len(items)), *(choice for choice in counts if choice[2])]
+    """Choices among the answers: tag, words, and how many there are."""
+    tags = [item.tags.split() for group in groups for item in group.items]
+    choices = (("not", "Not met"), ("open", "Not judged"), ("differ", "People differ"), ("lost", "Quote not found"))
+    counts = [(tag, words, sum(tag in own for own in tags)) for tag, words in choices]
+    return [("", "All", len(tags)), *(choice for choice in counts if choice[2])]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which conversations are there, in which order, and which of them fit a filter?
+"""The list of conversations: their order, and which of them fit a filter.
 
 A scorecard is made when it is read, so a list of all conversations would have to score the whole study each time. One
 pass writes a row for each conversation into a scratch database on disk; from then on rows are read in order of
@@ -12,7 +12,8 @@ import tempfile
 import threading
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from functools import reduce
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -42,7 +43,7 @@ class Row(NamedTuple):
     score: float | None
     score_words: str
     failed: tuple[str, ...]  # The items that are not met
-    # For each item of the instrument the answers it got, as bits in the order of `statuses.possible`
+    # For each item of the instrument the answers it got, as bits in the order of `possible_answers`
     answers: tuple[int, ...]
     flags: tuple[str, ...]  # What is worth knowing, in words that are also filters
     words: str = ""  # What was said and why it was judged so, for the search. It is not kept with the row.
@@ -51,11 +52,6 @@ class Row(NamedTuple):
 class Placed(NamedTuple):
     place: int
     row: Row
-
-
-class Page(NamedTuple):
-    fitting: int  # How many fit
-    rows: list[Placed]
 
 
 class Filter(NamedTuple):
@@ -117,20 +113,13 @@ class Listing:
         self._folder.cleanup()
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Take in all rows.
-
-        Their order is by status, those that need a person first, the lowest score first.
-        """
-        waiting: list[Row] = []
-        for row in rows:
-            waiting.append(row)
-            if len(waiting) == _BATCH:
-                self._keep(waiting)
-                waiting = []
-        self._keep(waiting)
+        """Add all rows. Their order is by status, those that need a person first, the lowest score first."""
+        remaining = iter(rows)
+        while batch := list(islice(remaining, _BATCH)):
+            self._save(batch)
         self._whole = True
 
-    def _keep(self, rows: list[Row]) -> None:
+    def _save(self, rows: list[Row]) -> None:
         for column, names in self._names.items():
             for row in rows:
                 if len(names) < _MOST_NAMES and (name := getattr(row, column)):
@@ -147,9 +136,7 @@ class Listing:
             raise InputError(f"the list of conversations cannot be kept in {self._folder.name}: {error}") from error
 
     def count(self, chosen: Filter | None = None) -> int:
-        if chosen is None:
-            return self._base.execute("SELECT count(*) FROM rows").fetchone()[0]
-        return len(self._keys(chosen))
+        return len(self._keys(chosen or Filter()))
 
     def rows(self, chosen: Filter | None = None, *, after: int = 0, most: int | None = None) -> Iterator[Placed]:
         """The rows that fit, in order, without the first `after`, and at most so many; read page by page."""
@@ -158,13 +145,13 @@ class Listing:
         for start in range(after, end, _PAGE):
             yield from self._placed(keys, start, min(start + _PAGE, end))
 
-    def page(self, chosen: Filter, *, after: int, most: int) -> Page:
+    def page(self, chosen: Filter, *, after: int, most: int) -> tuple[int, list[Placed]]:
         """How many rows fit, and those without the first `after`, at most so many.
 
         What was found is remembered, so that the next page of the same filter comes at once.
         """
         keys = self._keys(chosen)
-        return Page(len(keys), self._placed(keys, after, min(after + most, len(keys))))
+        return len(keys), self._placed(keys, after, min(after + most, len(keys)))
 
     def find(self, key: int) -> Placed | None:
         """The row of the conversation with this key, and its place in the whole list."""
@@ -235,13 +222,10 @@ _ORDER = " ORDER BY rank, calm, low, key"
 
 
 def _stored(row: Row) -> tuple[Any, ...]:
-    any_answers = 0
-    for given in row.answers:
-        any_answers |= given
     return (
         *(row.system, row.id, row.scenario, row.turns, row.status, row.score, row.score_words),
         *(json.dumps(listed) for listed in (row.failed, row.answers, row.flags)),
-        any_answers,
+        reduce(lambda one, other: one | other, row.answers, 0),
         f"{row.system} {row.id} {row.scenario}".casefold(),
         row.rank,
         NEEDS_PERSON not in row.flags,

@@ -24,7 +24,6 @@ from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import (
     ConversationPage,
-    conversation_page,
     environment,
     frame,
     render_conversation,
@@ -197,7 +196,7 @@ class _Writer:
             for key in batch:
                 if stored := found.pop(key, None):  # else it was removed in the meantime
                     by_people = self._report.summary.by_people
-                    yield conversation_page(
+                    yield ConversationPage(
                         key,
                         view(self._study, self._instrument, stored, by_people=by_people),
                         self._report.hiding,

@@ -1,18 +1,19 @@
-"""Asks what is missing, once, and keeps what it got: plan, limits, workers, budget, progress."""
+"""The engine: plan what is missing, ask it once within limits and budget, and save the results."""
 
 from attunement.engine.budget import Price, price_of
 from attunement.engine.estimate import Estimate, estimate
-from attunement.engine.multiprocess import Team, refuse_unshareable
-from attunement.engine.planner import ASK_AGAIN, Filter, Scope, Selection
+from attunement.engine.multiprocess import MultiprocessRun, check_processes
+from attunement.engine.planner import NOT_FINAL, Filter, Scope, Selection
 from attunement.engine.progress import Progress
 from attunement.engine.retry import RetryPolicy
 from attunement.engine.runner import JudgeConfig, Run, RunPolicy, RunResult, rater_settings, run_in_loop
 
 __all__ = [
-    "ASK_AGAIN",
+    "NOT_FINAL",
     "Estimate",
     "Filter",
     "JudgeConfig",
+    "MultiprocessRun",
     "Price",
     "Progress",
     "RetryPolicy",
@@ -21,10 +22,9 @@ __all__ = [
     "RunResult",
     "Scope",
     "Selection",
-    "Team",
+    "check_processes",
     "estimate",
     "price_of",
     "rater_settings",
-    "refuse_unshareable",
     "run_in_loop",
 ]

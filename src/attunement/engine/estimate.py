@@ -1,4 +1,4 @@
-"""What will a run ask, and what will it cost? Answered before a single call is made."""
+"""What a run will ask and cost, before a single call is made."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from attunement.prompts import Layout, Question
 from attunement.store import Rater, StoredConversation, Study
 
 _BATCH = 32
-_NEW = 0
-"""Stands for the key of a conversation that is not in the study: databases count from one."""
+_NEW = 0  # instead of the key of a conversation that is not in the study: databases count from one
 
 
 @dataclass
@@ -23,23 +22,21 @@ class Estimate:
     layout: Layout
     conversations: int = 0
     questions: int = 0
-    kept: int = 0
-    """Questions the study has answered already."""
+    already_done: int = 0  # questions that the study has an outcome for
     prompt_tokens: int = 0
-    shared_tokens: int = 0
-    """The part of `prompt_tokens` that a prefix cache could serve if transcripts came first."""
+    shared_tokens: int = 0  # the part of `prompt_tokens` that a prefix cache could serve if transcripts came first
     reply_tokens: int = 0
     gate_questions: int = 0
     gate_tokens: int = 0
     gate_reply_tokens: int = 0
 
     def cost(self, price: Price, layout: Layout | None = None) -> float:
-        """In dollars, in this layout or the one of the run. A cache counts only where it has a price of its own."""
+        """In dollars, in this layout or the one of the run. A cache counts only if it has its own price."""
         cached = self.shared_tokens if (layout or self.layout) is Layout.TRANSCRIPT_FIRST else 0
         return price.cost(Usage(self.prompt_tokens, self.reply_tokens, cached))
 
     def least_with_stop_on_gate(self, price: Price) -> float:
-        """In dollars, if the gate of every conversation tripped: the least that stop-on-gate can come down to."""
+        """In dollars, if the gate of every conversation tripped: the least that a run with stop-on-gate can cost."""
         return price.cost(Usage(self.gate_tokens, self.gate_reply_tokens))
 
     def add(self, questions: Sequence[Question]) -> None:
@@ -64,8 +61,8 @@ class Estimate:
 class _Counted:
     """The prompts that have been counted.
 
-    What is asked about equal units is the same in equal words, so a prompt is told by its unit, item and repeat. Most
-    units are asked the same, and one set stands for all of these: a long input takes a number for each unit.
+    Equal units get equal prompts, so unit, item and repeat identify a prompt. Most units get the same items, and they
+    share one set: a long input takes the memory of one number per unit.
     """
 
     def __init__(self) -> None:
@@ -73,11 +70,11 @@ class _Counted:
         self._sets: dict[frozenset[tuple[str, int]], frozenset[tuple[str, int]]] = {}
 
     def add(self, tasks: Iterable[Task]) -> list[Question]:
-        """Count the prompts of `tasks`, and say which of their questions no task before had."""
+        """Count the prompts of `tasks`, and return the questions that no task before had."""
         units: dict[str, dict[tuple[str, int], Question]] = {}
         for task in tasks:
             question = task.question
-            # Items that are asked together are asked in no other question about the unit: the first tells which it is.
+            # Items that are asked together are in no other question about the unit, so the first identifies it.
             units.setdefault(question.unit_hash, {})[question.items[0].id, task.repeat] = question
         new: list[Question] = []
         for hash, asked in units.items():
@@ -98,34 +95,33 @@ def estimate(
 ) -> Estimate:
     """Count the questions about `conversations`, minus what the rater has answered in the study, if there is one.
 
-    A run asks equal prompts once, so they count once, however many conversations hold the same words. A prompt that the
-    rater has answered for another conversation is no question any more; nor is it `kept`, for this conversation has no
-    rating of it yet. Without `equal_once` all count: a judge that reads units itself reads each of them.
+    A run asks equal prompts once, so they count once, however many conversations have the same words. A prompt that the
+    rater has answered for another conversation is not asked again; nor is it already done, because this conversation
+    has no rating of it yet. Without `equal_once` all count: a judge that reads units itself reads each of them.
     """
     total = Estimate(scope.questionnaire.layout)
     counted = _Counted()
     source = iter(conversations)
     while batch := list(islice(source, _BATCH)):
         total.conversations += len(batch)
-        for tasks in _to_answer(batch, scope, known, total):
+        for tasks in _unanswered(batch, scope, known, total):
             total.add(counted.add(tasks) if equal_once else [task.question for task in tasks])
     return total
 
 
-def _to_answer(
+def _unanswered(
     batch: Sequence[Conversation], scope: Scope, known: tuple[Study, Rater] | None, total: Estimate
 ) -> Iterator[list[Task]]:
-    """The tasks of each conversation for which there is no answer; what the study has of it is added to `total`."""
+    """The tasks of each conversation that have no answer; what the study has is added to `total`."""
+    keys = known[0].keys(batch) if known else {}
+    stored = [StoredConversation(keys.get(entry.identity, _NEW), entry) for entry in batch]
     if known is None:
-        for entry in batch:
-            asked = [] if scope.retry_errors else scope.questions(entry)
-            yield [Task(_NEW, question, repeat) for question in asked for repeat in range(scope.repeats)]
+        yield from ([] if scope.retry_errors else scope.tasks(each) for each in stored)
         return
     study, rater = known
-    keys = study.keys(batch)
-    found = plan([StoredConversation(keys.get(entry.identity, _NEW), entry) for entry in batch], scope, rater, study)
-    total.kept += found.kept
-    for opened in found.opened:
+    found = plan(stored, scope, rater, study)
+    total.already_done += found.already_done
+    for opened in found.conversations:
         tasks = [task for stage in opened.stages for task in stage if task.known is None]
-        # Where the gate has tripped before, a run that stops there asks the rest no more than that one did.
+        # If the gate has tripped before, a run with stop-on-gate does not ask the rest now, either.
         yield [task for task in tasks if task.question.about_safety or not opened.tripped]

@@ -1,84 +1,72 @@
 """One run in several processes, and the messages they exchange.
 
-Python computes on one core at a time; judging with `signals`, checking evidence and writing can use more. This process
-reads the input and keeps the conversations, so that the study has them in their order; each of the others gets a share
-of them, asks, and writes the answers. Conversations with the same words go to the same process: they are asked once.
+Python computes on one core at a time; judging with `signals`, checking evidence and writing can use more. The parent
+reads the input and saves the conversations, so that they are in the study in their order; each child gets some of
+them, asks, and writes the answers into the study itself. Conversations with the same words go to the same child, so
+they are asked once.
 
-Down go the orders, then conversations, then None, each as a pickle; the end of the stream says to stop. Up come words,
-each as a pickle behind its length. Both ends are ours and of one version, and nothing of it is kept.
+Down go the job, then conversations, then None, each as a pickle; the end of the stream means stop. Up come statuses,
+each as a pickle after its length. Both ends belong to one run of one version, and nothing of it is stored.
 """
 
 import asyncio
+import os
 import pickle
 import sys
-from asyncio import StreamReader, StreamWriter
+import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple, cast
+from io import RawIOBase
+from queue import SimpleQueue
+from typing import BinaryIO, NamedTuple, cast
 
 from attunement.conversations import Conversation
-from attunement.engine.budget import Price
 from attunement.engine.planner import Scope
 from attunement.engine.progress import Progress
-from attunement.engine.runner import JudgeConfig, Reader, RunPolicy, RunResult, announce
-from attunement.errors import InputError, StudyError
-from attunement.judges import JudgeOptions, make_judge
-from attunement.judges.base import JudgeOptions as BaseJudgeOptions
+from attunement.engine.runner import BatchReader, JudgeConfig, Run, RunPolicy, RunResult, record_scope, run_in_loop
+from attunement.errors import AttunementError, InputError, StudyError
+from attunement.judges import Judge, JudgeOptions, make_judge
 from attunement.store import Study, shown_place
 
-LENGTH = 8
-"""Bytes that say how long a word is."""
+_LENGTH = 8  # bytes that give the length of a status
+_STATUS_SECONDS = 0.2
+
+_AHEAD = 64
+"""Conversations that a child may have before it has planned them: enough to be busy until its next status."""
 
 
-class Seat(NamedTuple):
-    """A judge as another process can make it, with that process's part of the limits."""
+class _Job(NamedTuple):
+    """What a child has to do."""
 
-    judge: str
-    options: JudgeOptions
-    max_connections: int
-    rpm: float | None
-    tpm: float | None
-    price: Price | None
-
-    def taken(self) -> JudgeConfig:
-        """The judge, made here."""
-        judge = make_judge(self.judge, self.options)
-        return JudgeConfig(judge, self.max_connections, self.rpm, self.tpm, self.price, self.options)
-
-
-class Orders(NamedTuple):
-    """What a process has to do."""
-
-    study: str
-    """Its address."""
+    study: str  # its address
     scope: Scope
-    seats: list[Seat]
-    conduct: RunPolicy
+    names: list[str]  # of the judges
+    configs: list[JudgeConfig]  # the child's part of the limits; the judges are made there
+    policy: RunPolicy
 
 
-class Word(NamedTuple):
-    """How far a process is; with its ending, or the error that ended it, in the last one."""
+class _Status(NamedTuple):
+    """How far a child is. The last one has its result, or the error that ended it."""
 
     progress: Progress
     concurrency: int = 0
     waiting: float = 0.0
-    ending: RunResult | None = None
+    result: RunResult | None = None
     error: Exception | None = None
 
-
-def framed(word: Word) -> bytes:
-    """The word as it goes up."""
-    content = pickle.dumps(word)
-    return len(content).to_bytes(LENGTH) + content
+    @property
+    def last(self) -> bool:
+        return bool(self.result or self.error)
 
 
-def refuse_unshareable(participants: Sequence[JudgeConfig], conduct: RunPolicy) -> None:
-    """Raise an InputError where something is wanted that only one process can do."""
-    if conduct.max_calls is not None or conduct.max_cost is not None:
-        raise InputError("--max-calls and --max-cost are kept by one process: leave out --processes")
-    for judge, *_, options in participants:
+def check_processes(judges: Sequence[JudgeConfig], policy: RunPolicy) -> None:
+    """Raise an InputError if something is wanted that only one process can do."""
+    if policy.max_calls is not None or policy.max_cost is not None:
+        raise InputError("--max-calls and --max-cost work in one process only: leave out --processes")
+    for judge, *_, options in judges:
         if options is None:
             raise InputError(
                 f"{judge.name} was given as an object, which only one process can have: leave out processes"
@@ -87,152 +75,151 @@ def refuse_unshareable(participants: Sequence[JudgeConfig], conduct: RunPolicy) 
             raise InputError(f"{judge.name} uses all cores by itself: leave out --processes")
 
 
-class Team:
-    """A run of judges over conversations in several processes; for those who watch it, the same as a `Run`."""
+class MultiprocessRun:
+    """A run of judges over conversations in several processes; for its callers, the same as a `Run`."""
 
     def __init__(
-        self, study: Study, scope: Scope, participants: Sequence[JudgeConfig], conduct: RunPolicy, processes: int
+        self, study: Study, scope: Scope, judges: Sequence[JudgeConfig], policy: RunPolicy, processes: int
     ) -> None:
-        """Prepare a run that `refuse_unshareable` lets through; no process is started yet."""
-        self._size = min(processes, *(participant.max_connections for participant in participants))
-        self.progress = Progress(judges=len(participants))
-        self.ending = RunResult()
+        """Prepare a run that `check_processes` accepts; no process is started yet."""
+        size = min(processes, *(config.max_connections for config in judges))
+        self.progress = Progress(judges=len(judges))
+        self._result = RunResult()
         self._study = study
-        self._orders = [
-            Orders(study.address, scope, [_seat(entry, number, self._size) for entry in participants], conduct)
-            for number in range(self._size)
+        names = [config.judge.name for config in judges]
+        self._jobs = [
+            _Job(study.address, scope, names, [_part(config, number, size) for config in judges], policy)
+            for number in range(size)
         ]
-        announce(study, scope)
+        record_scope(study, scope)
         self._database = ThreadPoolExecutor(1, "study")
-        self._members: list[_Member] = []
-        self._words: dict[_Member, Word] = {}
+        self._children: list[_Child] = []
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None
 
     async def finish(self, conversations: Iterable[Conversation]) -> RunResult:
         """Ask everything about `conversations` that is missing.
 
-        What was answered is kept whatever happens; an error, such as a bad line in the input, surfaces afterwards.
+        What was answered is saved whatever happens; an error, such as a bad line in the input, is raised afterwards.
         """
-        reader = Reader(conversations)
+        reader = BatchReader(conversations)
         try:
-            for orders in self._orders:
-                self._members.append(await _Member.started(orders))
-            listening = [asyncio.create_task(self._listen(member)) for member in self._members]
+            for job in self._jobs:
+                self._children.append(await _Child.started(job))
+            following = [asyncio.create_task(self._follow(child)) for child in self._children]
             self._feeding = asyncio.create_task(self._feed(reader))
-            if self.ending.interrupted:  # while the processes were started
+            if self._result.interrupted:  # while the processes were started
                 self._stop()
             await asyncio.wait([self._feeding])
-            for member in self._members:
-                member.no_more()
-            await asyncio.gather(*listening)
+            for child in self._children:
+                child.no_more()
+            await asyncio.gather(*following)
         finally:
-            for member in self._members:
-                member.end()
+            for child in self._children:
+                child.kill()
             reader.close()
             self._database.shutdown(wait=False)
         if self._failure:
             raise self._failure
-        return self.ending
+        return self._result
 
     def interrupt(self) -> None:
-        """Ask nothing more. What is with a server comes back and is kept."""
-        self.ending.interrupted = True
+        """Ask nothing more. Requests under way come back and are saved."""
+        self._result.interrupted = True
         self._stop()
 
     def concurrency(self) -> int:
         """How many questions are with servers."""
-        return sum(word.concurrency for word in self._words.values())
+        return sum(child.status.concurrency for child in self._children)
 
     def waiting(self) -> float:
         """Seconds until the last of the servers that asked us to wait may be asked again."""
-        return max((word.waiting for word in self._words.values()), default=0.0)
+        return max((child.status.waiting for child in self._children), default=0.0)
 
     def _stop(self) -> None:
         if self._feeding:
             self._feeding.cancel()
-        for member in self._members:
-            member.stop()
+        for child in self._children:
+            child.stop()
 
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
         self._stop()
 
-    async def _feed(self, reader: Reader) -> None:
+    async def _feed(self, reader: BatchReader) -> None:
         loop = asyncio.get_running_loop()
         try:
             while batch := await reader.batch():
                 await loop.run_in_executor(self._database, self._study.save_conversations, batch)
                 for conversation in batch:
-                    member = self._members[int(conversation.fingerprint()[:8], 16) % self._size]
-                    await member.has_room()
-                    await member.send(conversation)
+                    child = self._children[int(conversation.fingerprint()[:8], 16) % len(self._children)]
+                    await child.send(conversation)
         except ConnectionError:
-            pass  # a process is gone; what it said last, or that it said nothing, tells why
+            pass  # a child is gone; its last status, or its absence, tells why
         except Exception as error:
             self._fail(error)
 
-    async def _listen(self, member: "_Member") -> None:
-        async for word in member.words():
-            self._words[member] = word
-            member.heard(word)
-            self.progress.take([word.progress for word in self._words.values()])
-            if word.error:
-                self._fail(word.error)
-            if word.ending:
-                self.ending.refused.update(word.ending.refused)
-                if word.ending.given_up:
-                    self.ending.given_up = self.ending.given_up or word.ending.given_up
+    async def _follow(self, child: "_Child") -> None:
+        async for status in child.statuses():
+            self.progress.sum_up([other.status.progress for other in self._children if other.heard])
+            if status.error:
+                self._fail(status.error)
+            if status.result:
+                self._result.refused.update(status.result.refused)
+                if status.result.given_up:
+                    self._result.given_up = self._result.given_up or status.result.given_up
                     self._stop()
-        if not (member in self._words and (self._words[member].ending or self._words[member].error)):
+        if not child.status.last:
             self._fail(
                 StudyError(
-                    "one of the processes of this run ended before its work was done; what was answered is kept in "
+                    "one of the processes of this run ended before its work was done; what was answered is saved in "
                     f"{shown_place(self._study.place)}, and the same command asks the rest"
                 )
             )
 
 
-_AHEAD = 64
-"""Conversations that a process may have before it has planned them: enough to be busy until it is heard of again."""
+def _part(config: JudgeConfig, number: int, size: int) -> JudgeConfig:
+    """The part of child `number` of `size` in the limits. The judge itself cannot be sent."""
+    connections = config.max_connections // size + (number < config.max_connections % size)
+    return config._replace(
+        judge=cast(Judge, None),
+        max_connections=connections,
+        rpm=config.rpm and config.rpm / size,
+        tpm=config.tpm and config.tpm / size,
+        options=replace(cast(JudgeOptions, config.options), max_connections=connections),
+    )
 
 
-class _Member:
-    """A process at work."""
+class _Child:
+    """A process at work, as its parent sees it."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._down, self._up = cast(StreamWriter, process.stdin), cast(StreamReader, process.stdout)
+        self._down = cast(asyncio.StreamWriter, process.stdin)
+        self._up = cast(asyncio.StreamReader, process.stdout)
+        self.status = _Status(Progress())
+        self.heard = False
         self._sent = 0
-        self._taken = 0
         self._room = asyncio.Event()
 
     @classmethod
-    async def started(cls, orders: Orders) -> "_Member":
-        """A new process with its orders. Ctrl-C reaches us alone: we say what is to stop.
+    async def started(cls, job: _Job) -> "_Child":
+        """A new process with its job. Ctrl-C reaches only the parent, which decides what to stop.
 
-        It takes its orders when it has loaded the program. Nobody waits for that, so that all processes load it at once
-        while the first conversations are read.
+        Nobody waits until the child has loaded the program, so that all children load it at once while the first
+        conversations are read.
         """
-        command = (sys.executable, "-m", "attunement.engine.worker")
-        member = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True))
-        member._down.write(pickle.dumps(orders))
-        return member
+        command = (sys.executable, "-c", "from attunement.engine.multiprocess import main; main()")
+        child = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, start_new_session=True))
+        child._down.write(pickle.dumps(job))
+        return child
 
-    async def has_room(self) -> None:
-        """Wait until another conversation may be sent; there always is room where the process is gone."""
-        while self._sent - self._taken >= _AHEAD:
+    async def send(self, conversation: Conversation) -> None:
+        """Send a conversation when there is room for it; there always is if the process is gone."""
+        while not self.status.last and self._sent - self.status.progress.conversations >= _AHEAD:
             self._room.clear()
             await self._room.wait()
         self._sent += 1
-
-    def heard(self, word: Word) -> None:
-        """Note how many conversations the process has planned."""
-        self._taken = self._sent if word.error or word.ending else word.progress.conversations
-        self._room.set()
-
-    async def send(self, conversation: Conversation) -> None:
-        """Hand a conversation in."""
         self._down.write(pickle.dumps(conversation))
         await self._down.drain()
 
@@ -245,34 +232,88 @@ class _Member:
         """Let it ask nothing more."""
         self._down.close()
 
-    def end(self) -> None:
-        """End it at once, if it is still there."""
+    def kill(self) -> None:
+        """End it at once if it is still running."""
         if self._process.returncode is None:
             self._process.kill()
 
-    async def words(self) -> AsyncIterator[Word]:
-        """What it says, until it is gone."""
-        last = None
+    async def statuses(self) -> AsyncIterator[_Status]:
+        """Its statuses, until it is gone."""
         try:
-            while not (last and (last.ending or last.error)):
-                size = int.from_bytes(await self._up.readexactly(LENGTH))
-                last = cast(Word, pickle.loads(await self._up.readexactly(size)))  # noqa: S301 - from our own child
-                yield last
+            while not self.status.last:
+                size = int.from_bytes(await self._up.readexactly(_LENGTH))
+                self.status = pickle.loads(await self._up.readexactly(size))  # noqa: S301 - from our own child
+                self.heard = True
+                self._room.set()
+                yield self.status
         except asyncio.IncompleteReadError:
             pass
-        self._room.set()
         self._down.close()
+        self._room.set()
         await self._process.wait()
 
 
-def _seat(participant: JudgeConfig, number: int, size: int) -> Seat:
-    """What process `number` of `size` needs to make this judge, and its part of the limits."""
-    connections = participant.max_connections // size + (number < participant.max_connections % size)
-    return Seat(
-        participant.judge.name,
-        replace(cast(BaseJudgeOptions, participant.options), max_connections=connections),
-        connections,
-        participant.rpm and participant.rpm / size,
-        participant.tpm and participant.tpm / size,
-        participant.price,
-    )
+def main() -> None:
+    """Do a job as a child. When the parent is gone or wants to stop, nothing more is asked and results are saved."""
+    # What a library prints must not get among the statuses, and no status may be left when nobody listens any more.
+    with os.fdopen(os.dup(1), "wb", buffering=0) as up:
+        os.dup2(2, 1)
+        run_in_loop(_report(pickle.load(sys.stdin.buffer), sys.stdin.buffer, up))  # noqa: S301 - from our own parent
+
+
+async def _report(job: _Job, down: BinaryIO, up: RawIOBase) -> None:
+    try:
+        last = await _do(job, down, up)
+    except Exception as error:
+        # Not every error can be pickled; those that are meant for the user can.
+        last = _Status(Progress(), error=error if isinstance(error, AttunementError) else RuntimeError(repr(error)))
+    _send_status(up, last)
+
+
+async def _do(job: _Job, down: BinaryIO, up: RawIOBase) -> _Status:
+    judges = [
+        config._replace(judge=make_judge(name, config.options))
+        for name, config in zip(job.names, job.configs, strict=True)
+    ]
+    loop = asyncio.get_running_loop()
+    received: SimpleQueue[Conversation | None] = SimpleQueue()
+    try:
+        with Study(job.study) as study:
+            run = Run(study, job.scope, judges, job.policy)
+
+            def stop() -> None:
+                with suppress(RuntimeError):  # the loop has ended, and the run before it
+                    loop.call_soon_threadsafe(run.interrupt)
+
+            # Not a daemon: the stream ends with the parent or after our last status, and nothing may read while Python
+            # ends.
+            threading.Thread(target=_receive, args=(down, received, stop)).start()
+            reporting = asyncio.create_task(_report_progress(run, up))
+            try:
+                return _Status(run.progress, result=await run.finish(iter(received.get, None)))
+            finally:
+                reporting.cancel()
+    finally:
+        for config in judges:
+            await config.judge.close()
+
+
+def _receive(down: BinaryIO, received: SimpleQueue[Conversation | None], stop: Callable[[], object]) -> None:
+    """Receive conversations, up to the None after the last; at the end of the stream nothing more is to be asked."""
+    with suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            received.put(pickle.load(down))  # noqa: S301 - from our own parent
+    stop()
+    received.put(None)
+
+
+async def _report_progress(run: Run, up: RawIOBase) -> None:
+    while True:
+        await asyncio.sleep(_STATUS_SECONDS)
+        _send_status(up, _Status(run.progress, run.concurrency(), run.waiting()))
+
+
+def _send_status(up: RawIOBase, status: _Status) -> None:
+    content = pickle.dumps(status)
+    with suppress(BrokenPipeError):  # the parent is gone, which also ends what comes in
+        up.write(len(content).to_bytes(_LENGTH) + content)

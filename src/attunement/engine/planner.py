@@ -1,8 +1,8 @@
 """What is still to be asked: conversations x items x repeats, minus what the study has, for the chosen conversations.
 
-Nothing is materialised beyond a batch of conversations. Safety criteria come first; in the transcript-first layout
-one question opens a conversation so that the others find its prefix in the server's cache; with stop-on-gate the rest
-waits for the safety criteria.
+Only one batch of conversations is in memory. Safety criteria come first; in the transcript-first layout one question
+opens a conversation, so that the others find its prefix in the server's cache; with stop-on-gate the rest waits for the
+safety criteria.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ from typing import NamedTuple
 from attunement.conversations import Conversation, Responses, UnitKind, units
 from attunement.errors import InputError
 from attunement.prompts import Layout, Question, Questionnaire
-from attunement.ratings import ErrorKind, Outcome, State
+from attunement.ratings import ErrorKind, Outcome
 from attunement.scoring import trips_gate
 from attunement.store import AnswerRecord, Rater, StoredConversation, Study
 
-ASK_AGAIN = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH})
+NOT_FINAL = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH})
 """Errors that say nothing about the question: the next run asks it."""
 
 
@@ -30,10 +30,8 @@ class Task(NamedTuple):
     conversation: int
     question: Question
     repeat: int
-    known: AnswerRecord | None = None
-    """The answer, where the same prompt was answered before."""
-    left_over: bool = False
-    """Whether the answer was given for this task, by a run that was killed before it could make the ratings."""
+    known: AnswerRecord | None = None  # the answer, if the same prompt was answered before
+    recovered: bool = False  # whether it was answered for this task, by a run that ended before it made the ratings
 
     @property
     def prompt(self) -> tuple[str, int]:
@@ -42,36 +40,31 @@ class Task(NamedTuple):
 
 
 @dataclass
-class Opened:
+class OpenConversation:
     """A conversation with what is left to ask, in stages: one starts when the one before is done."""
 
     key: int
     conversation: Conversation
     stages: list[list[Task]]
-    tripped: bool = False
-    """Whether an answer the study has already trips the gate."""
-    questions: int = 0
-    """Everything that is asked about it, what the study has included."""
-    flawless: bool = True
-    """Whether no question has ended in an ERROR."""
-    left: int = 0
-    """Tasks of the present stage that are not finished."""
+    tripped: bool = False  # whether an answer so far trips the gate
+    questions: int = 0  # everything that is asked about it, including what the study has
+    flawless: bool = True  # whether no question has ended in an ERROR
+    left: int = 0  # tasks of the current stage that are not finished
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a run asks of each conversation."""
+    """What a run asks about each conversation."""
 
     questionnaire: Questionnaire
     responses: Responses = Responses.ALL
     repeats: int = 1
     stop_on_gate: bool = False
-    retry_errors: bool = False
-    """Ask only what ended in an ERROR before."""
+    retry_errors: bool = False  # ask only what ended in an ERROR before
 
     @cached_property
     def digest(self) -> str:
-        """A hash of what is asked of each conversation, whether a run stops early or not."""
+        """A hash of what is asked about each conversation, whether a run stops early or not."""
         parts = f"{self.questionnaire.digest} {self.responses} {self.repeats}"
         return hashlib.sha256(parts.encode()).hexdigest()
 
@@ -87,87 +80,77 @@ class Scope:
             found.sort(key=lambda question: not question.about_safety)
         return found
 
+    def tasks(self, conversation: StoredConversation) -> list[Task]:
+        questions = self.questions(conversation.conversation)
+        return [Task(conversation.key, question, repeat) for question in questions for repeat in range(self.repeats)]
+
 
 _Done = dict[tuple[int | None, str, str, int], Outcome]
-"""What a rater said of a conversation, by turn, item, prompt and repeat."""
+"""A rater's outcomes for a conversation, by turn, item, prompt and repeat."""
 
 
 @dataclass
 class Plan:
-    """What a batch of conversations leaves to ask of one rater."""
+    """What a batch of conversations leaves to ask one rater."""
 
-    opened: list[Opened] = field(default_factory=list[Opened])
-    kept: int = 0
-    """Questions that the study has an outcome for."""
-    kept_errors: int = 0
-    """Those of them whose outcome is an ERROR."""
+    conversations: list[OpenConversation] = field(default_factory=list[OpenConversation])
+    already_done: int = 0  # questions that the study has an outcome for
+    already_failed: int = 0  # those of them whose outcome is an ERROR
 
 
 def plan(batch: Sequence[StoredConversation], scope: Scope, rater: Rater, study: Study) -> Plan:
-    """Look up what the rater has answered of `batch` and arrange the rest."""
-    found = Plan()
-    finished = study.finished([kept.key for kept in batch], rater, scope.digest)
-    found.kept = sum(finished.values())
-    found.opened = [Opened(kept.key, kept.conversation, []) for kept in batch if kept.key in finished]
-    _look_through([kept for kept in batch if kept.key not in finished], scope, rater, study, found)
-    return found
-
-
-def _look_through(batch: Sequence[StoredConversation], scope: Scope, rater: Rater, study: Study, found: Plan) -> None:
-    """Find what is left to ask of conversations that are not known to be finished."""
+    """Look up what the rater has answered about `batch` and arrange the rest."""
+    result = Plan()
+    finished = study.finished([stored.key for stored in batch], rater, scope.digest)
+    result.already_done = sum(finished.values())
+    result.conversations = [OpenConversation(each.key, each.conversation, []) for each in batch if each.key in finished]
+    batch = [stored for stored in batch if stored.key not in finished]
     done: dict[int, _Done] = {}
-    for row in study.rated([kept.key for kept in batch], rater):
+    for row in study.rated([stored.key for stored in batch], rater):
         done.setdefault(row.conversation, {})[row.turn, row.item, row.asked, row.repeat] = row.outcome
-    for kept in batch:
-        opened = Opened(kept.key, kept.conversation, [])
-        questions = scope.questions(kept.conversation)
-        opened.questions = len(questions) * scope.repeats
-        tasks = [Task(kept.key, question, repeat) for question in questions for repeat in range(scope.repeats)]
-        if kept.key in done or scope.retry_errors:  # most conversations are new: nothing need be looked up for them
-            tasks = _left(tasks, done.get(kept.key, {}), opened, scope, found)
-        opened.stages = [tasks]
-        found.opened.append(opened)
-    _fill_in_known(found, rater, study)
-    for opened in found.opened:
-        if opened.stages:
-            opened.stages = _stages(opened.stages[0], scope)
+    opened: list[tuple[OpenConversation, list[Task]]] = []
+    for stored in batch:
+        tasks = scope.tasks(stored)
+        conversation = OpenConversation(stored.key, stored.conversation, [], questions=len(tasks))
+        if stored.key in done or scope.retry_errors:  # most conversations are new and need no look at each task
+            tasks = _remaining(tasks, done.get(stored.key, {}), conversation, scope, result)
+        opened.append((conversation, tasks))
+    lookup = _KnownAnswers([task for _, tasks in opened for task in tasks], rater, study)
+    for conversation, tasks in opened:
+        conversation.stages = _stages([lookup.fill_in(task) for task in tasks], scope)
+        result.conversations.append(conversation)
+    return result
 
 
-def _left(tasks: Sequence[Task], done: _Done, opened: Opened, scope: Scope, found: Plan) -> list[Task]:
-    """Those of `tasks` that are still to do; what is `done` is counted."""
-    left: list[Task] = []
+def _remaining(
+    tasks: Sequence[Task], done: _Done, conversation: OpenConversation, scope: Scope, result: Plan
+) -> list[Task]:
+    """Those of `tasks` that are still to be asked; what is `done` is counted."""
+    remaining: list[Task] = []
     for task in tasks:
         question = task.question
         before = [done.get((question.unit.turn, item.id, question.hash, task.repeat)) for item in question.items]
-        if _to_ask(before, retry_errors=scope.retry_errors):
-            left.append(task)
-        elif not scope.retry_errors or all(before):
-            found.kept += 1
-            failed = any(outcome and outcome.error for outcome in before)
-            found.kept_errors += failed
-            opened.flawless &= not failed
-            opened.tripped |= scope.stop_on_gate and _tripped(question, before)
+        outcomes = [outcome for outcome in before if outcome is not None]
+        complete = len(outcomes) == len(before)
+        if scope.retry_errors:
+            to_ask = any(outcome.error for outcome in outcomes)
         else:
-            opened.flawless = False  # nothing is known of it, and nothing is asked
-    return left
-
-
-def _to_ask(before: Sequence[Outcome | None], *, retry_errors: bool) -> bool:
-    for outcome in before:
-        if outcome is None:
-            if not retry_errors:
-                return True
-        elif outcome.state is State.ERROR and (retry_errors or outcome.error in ASK_AGAIN):
-            return True
-    return False
-
-
-def _tripped(question: Question, outcomes: Sequence[Outcome | None]) -> bool:
-    instrument = question.questionnaire.instrument
-    return any(
-        outcome is not None and trips_gate(instrument, item, outcome)
-        for item, outcome in zip(question.items, outcomes, strict=True)
-    )
+            to_ask = not complete or any(outcome.error in NOT_FINAL for outcome in outcomes)
+        if to_ask:
+            remaining.append(task)
+        elif complete:
+            result.already_done += 1
+            failed = any(outcome.error for outcome in outcomes)
+            result.already_failed += failed
+            conversation.flawless &= not failed
+            instrument = question.questionnaire.instrument
+            conversation.tripped |= scope.stop_on_gate and any(
+                trips_gate(instrument, item, outcome)
+                for item, outcome in zip(question.items, outcomes, strict=True)
+            )
+        else:
+            conversation.flawless = False  # nothing is known about it, and nothing is asked
+    return remaining
 
 
 def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
@@ -175,38 +158,32 @@ def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
     rest = tasks[len(gate) :]  # safety comes first in `tasks`
     stages = [stage for stage in (gate, rest) if stage]
     if stages and scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST:
-        leaders = _leaders(stages[0])
-        leading = {task.prompt for task in leaders}
-        stages[:1] = [leaders, [task for task in stages[0] if task.prompt not in leading]]
+        # The first question about each unit brings the unit's transcript into the server's cache.
+        leaders: dict[int | None, Task] = {}
+        for task in stages[0]:
+            if task.known is None:
+                leaders.setdefault(task.question.unit.turn, task)
+        leading = {task.prompt for task in leaders.values()}
+        stages[:1] = [list(leaders.values()), [task for task in stages[0] if task.prompt not in leading]]
     return [stage for stage in stages if stage]
 
 
-def _leaders(tasks: list[Task]) -> list[Task]:
-    """The first question about each unit: it brings the unit's transcript into the server's cache."""
-    first: dict[int | None, Task] = {}
-    for task in tasks:
-        if task.known is None:
-            first.setdefault(task.question.unit.turn, task)
-    return list(first.values())
+class _KnownAnswers:
+    """The answers that the study has to the prompts of `tasks`."""
 
+    def __init__(self, tasks: Sequence[Task], rater: Rater, study: Study) -> None:
+        prompts = sorted({task.question.hash for task in tasks})
+        self._known = study.answered(prompts, rater) if prompts else {}
+        self._unrated = set(self._known)  # answers that have no ratings yet
+        if self._known:
+            self._unrated -= study.asked(sorted({prompt for prompt, _ in self._known}), rater)
 
-def _fill_in_known(found: Plan, rater: Rater, study: Study) -> None:
-    prompts = {task.question.hash for opened in found.opened for stage in opened.stages for task in stage}
-    if not prompts:
-        return
-    known = study.answered(sorted(prompts), rater)
-    if not known:
-        return
-    left_over = known.keys() - study.asked(sorted({prompt for prompt, _ in known}), rater)
-
-    def filled_in(task: Task) -> Task:
-        answered = task.prompt in known
-        first = task.prompt in left_over
-        left_over.discard(task.prompt)  # a second conversation with the same words only shares the answer
-        return task._replace(known=known[task.prompt], left_over=first) if answered else task
-
-    for opened in found.opened:
-        opened.stages = [[filled_in(task) for task in stage] for stage in opened.stages]
+    def fill_in(self, task: Task) -> Task:
+        if task.prompt not in self._known:
+            return task
+        first = task.prompt in self._unrated
+        self._unrated.discard(task.prompt)  # a second conversation with the same words only shares the answer
+        return task._replace(known=self._known[task.prompt], recovered=first)
 
 
 class Filter(NamedTuple):
@@ -225,17 +202,16 @@ class Filter(NamedTuple):
 
     def matches(self, conversation: Conversation) -> bool:
         """Whether the conversation has this value in this field."""
-        match self.field:
-            case "system" | "id" | "origin":
-                found = getattr(conversation, self.field)
-            case _:
-                found = conversation.metadata.get(self.field)
+        if self.field in {"system", "id", "origin"}:
+            found = getattr(conversation, self.field)
+        else:
+            found = conversation.metadata.get(self.field)
         return found is not None and str(found) == self.value
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user wants of the input. Filters come first, then the sample, then the limit."""
+    """Which conversations of the input the user wants. Filters come first, then the sample, then the limit."""
 
     filters: tuple[Filter, ...] = ()
     sample: int | None = None
@@ -246,15 +222,12 @@ class Selection:
         """The chosen ones, in their order."""
         chosen = (entry for entry in conversations if all(wanted.matches(entry) for wanted in self.filters))
         if self.sample is not None:
-            chosen = iter(self._sampled(chosen, self.sample))
+            # Those with the smallest hashes: the same ones whatever the order or growth of the file around them.
+            numbered = ((self._hash(entry), position, entry) for position, entry in enumerate(chosen))
+            drawn = heapq.nsmallest(self.sample, numbered, key=lambda entry: entry[:2])
+            chosen = (entry for _, _, entry in sorted(drawn, key=lambda entry: entry[1]))
         return islice(chosen, self.limit)
 
-    def _sampled(self, conversations: Iterable[Conversation], size: int) -> list[Conversation]:
-        """Those with the smallest hashes: the same ones whatever the order or growth of the file around them."""
-        numbered = ((self._draw(entry), position, entry) for position, entry in enumerate(conversations))
-        drawn = heapq.nsmallest(size, numbered, key=lambda entry: entry[:2])
-        return [entry for _, _, entry in sorted(drawn, key=lambda entry: entry[1])]
-
-    def _draw(self, conversation: Conversation) -> bytes:
+    def _hash(self, conversation: Conversation) -> bytes:
         words = f"{self.seed}\n{conversation.system}\n{conversation.id}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(words).digest()

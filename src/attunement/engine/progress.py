@@ -14,54 +14,43 @@ from attunement.ratings import ErrorKind
 class Progress:
     """Counts of a run in progress. Questions are calls; a question about five items is one."""
 
-    conversations: int = 0
-    """Conversations read."""
+    conversations: int = 0  # conversations read
     judges: int = 1
-    passes: int = 0
-    """Conversations of which nothing is left to ask a judge, counted for each judge."""
-    planned: int = 0
-    """Questions found so far that the study had no answer to."""
-    kept: int = 0
-    """Questions that the study had an outcome for before."""
-    kept_errors: int = 0
-    """Those of them that had ended in an ERROR and were not asked again."""
-    shared: int = 0
-    """Questions answered without a call, because another conversation holds the same words."""
+    passes: int = 0  # conversations with nothing left to ask a judge, counted for each judge
+    planned: int = 0  # questions found so far that the study had no answer to
+    already_done: int = 0  # questions that the study had an outcome for before
+    already_failed: int = 0  # those of them that had ended in an ERROR and were not asked again
+    shared: int = 0  # questions answered without a call, because another conversation has the same words
     answered: int = 0
-    calls: int = 0
-    """Requests sent, with repairs, retries and those that found out what a server accepts."""
+    calls: int = 0  # requests sent, including repairs, retries and those that found out what a server accepts
     errors: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
     retries: Counter[ErrorKind] = field(default_factory=Counter[ErrorKind])
-    """Faults that were overcome by asking again."""
-    unreached: int = 0
-    """Questions that wait at the moment because their server cannot be reached."""
+    unreached: int = 0  # questions that are waiting because their server cannot be reached
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
-    unpriced: int = 0
-    """Answers of a model whose price is not known."""
-    reading: bool = True
-    """Whether more conversations may come."""
+    unpriced: int = 0  # answers of a model whose price is not known
+    reading: bool = True  # whether more conversations may come
     started: float = field(default_factory=monotonic)
 
     def spend(self, usage: Usage, price: Price | None) -> None:
-        """Add the tokens of a call and what they cost, as soon as they are known: a question may need more calls."""
+        """Add the tokens of a call and their cost as soon as they are known: a question may need more calls."""
         self.prompt_tokens += usage.prompt
         self.cached_tokens += usage.cached
         self.completion_tokens += usage.completion
         self.cost += price.cost(usage) if price else 0.0
 
-    def take(self, parts: Sequence["Progress"]) -> None:
+    def sum_up(self, parts: Sequence["Progress"]) -> None:
         """Become the sum of the counts of runs that are parts of this one."""
-        for name in _ADDED:
+        for name in (entry.name for entry in fields(self) if entry.name not in {"judges", "reading", "started"}):
             first, *rest = (getattr(part, name) for part in parts)
             setattr(self, name, sum(rest, first))
         self.reading = any(part.reading for part in parts)
 
     @property
     def conversations_done(self) -> int:
-        """Conversations of which nothing is left to ask any judge."""
+        """Conversations with nothing left to ask any judge."""
         return self.passes // self.judges
 
     @property
@@ -76,7 +65,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Questions finished a second."""
+        """Questions finished per second."""
         return self.done / self.elapsed if self.elapsed else 0.0
 
     @property
@@ -85,6 +74,3 @@ class Progress:
         if self.reading or not self.done:
             return None
         return (self.planned - self.done) / self.rate
-
-
-_ADDED = [entry.name for entry in fields(Progress) if entry.name not in {"judges", "reading", "started"}]

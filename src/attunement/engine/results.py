@@ -1,103 +1,101 @@
-"""From what a judge said to what the study keeps: an answer, and a rating for each item it answers."""
+"""From a judge's replies to the study: an answer for each question, a rating for each item, and the one writer.
 
-from collections.abc import Mapping
-from typing import Any
+Answers are committed before their ratings, because a question whose answer is in the study is never asked again. If a
+run is killed in between, the next one makes the ratings from the answers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
 
 from attunement import evidence, rules
 from attunement.engine.planner import Task
-from attunement.engine.retry import Asked
+from attunement.engine.retry import QuestionResult
 from attunement.instruments import Item
 from attunement.judges.base import Abstention
 from attunement.judges.reply_parser import ParsedAnswer, Readable, marks_of, read_reply
-from attunement.prompts import Question
 from attunement.ratings import ABSTAINED, ErrorKind, Mark, Outcome, Rating
-from attunement.store import AnswerRecord, Rater, StoredRating
-
-_NOTHING: frozenset[Mark] = frozenset()
-_REPAIRED = frozenset({Mark.REPAIRED})
-_SAME_CONTENT = frozenset({Mark.SAME_CONTENT})
+from attunement.store import AnswerRecord, Rater, StoredRating, Study
 
 
-def answer_of(task: Task, rater: Rater, asked: Asked, cost: float | None, at: str) -> AnswerRecord:
-    """The answer as it is kept, an ERROR included; it was given `at` this time."""
-    answer = asked.answer
+def answer_of(task: Task, rater: Rater, result: QuestionResult, cost: float | None, at: str) -> AnswerRecord:
+    """The answer as the study stores it, an ERROR included."""
+    answer = result.answer
     return AnswerRecord(
         prompt=task.question.hash,
         rater=rater.key,
         repeat=task.repeat,
         text=answer.text if answer else "",
-        error=asked.error,
-        detail=asked.detail,
+        error=result.error,
+        detail=result.detail,
         model=answer.model if answer else None,
         finish_reason=answer.finish_reason if answer else None,
-        prompt_tokens=asked.usage.prompt,
-        completion_tokens=asked.usage.completion,
-        cached_tokens=asked.usage.cached,
+        prompt_tokens=result.usage.prompt,
+        completion_tokens=result.usage.completion,
+        cached_tokens=result.usage.cached,
         cost=cost,
         latency=answer.latency if answer else None,
-        attempts=asked.attempts,
+        attempts=result.attempts,
         logprobs=answer.logprobs if answer else None,
         at=at,
     )
 
 
-def ratings_of(task: Task, rater: Rater, asked: Asked, at: str) -> list[StoredRating]:
+def ratings_from_result(task: Task, rater: Rater, result: QuestionResult, at: str) -> list[StoredRating]:
     """The ratings that follow from asking."""
-    if asked.given is None:
-        return failed(task, rater, asked.error or ErrorKind.MISSING, asked.detail, at)
-    extra = _REPAIRED if asked.repaired else _NOTHING
-    return _answered(task, rater, asked.given, at, fenced=asked.fenced, extra=extra)
+    if result.answers is None:
+        return error_ratings(task, rater, result.error or ErrorKind.MISSING, result.detail, at)
+    extra = {Mark.REPAIRED} if result.repaired else set[Mark]()
+    return _answer_ratings(task, rater, result.answers, at, fenced=result.fenced, extra=extra)
 
 
-def ratings_read(
-    task: Task, rater: Rater, given: Mapping[str, ParsedAnswer | Abstention], at: str
+def ratings_from_unit(
+    task: Task, rater: Rater, answers: Mapping[str, ParsedAnswer | Abstention], at: str
 ) -> list[StoredRating]:
     """The ratings of a judge that read the unit itself."""
-    answered = {item: answer for item, answer in given.items() if isinstance(answer, ParsedAnswer)}
-    kept = [
-        StoredRating(task.conversation, rater.key, _rating(task, rater, item, ABSTAINED, at, rules=answer.pointers))
+    parsed = {item: answer for item, answer in answers.items() if isinstance(answer, ParsedAnswer)}
+    return _answer_ratings(task, rater, parsed, at) + [
+        _rating(task, rater, item, ABSTAINED, at, rules=answer.pointers)
         for item in task.question.items
-        if isinstance(answer := given[item.id], Abstention)
+        if isinstance(answer := answers[item.id], Abstention)
     ]
-    return _answered(task, rater, answered, at, fenced=False, extra=_NOTHING) + kept
 
 
-def ratings_of_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[StoredRating]:
-    """The ratings that follow from an answer given earlier to exactly this prompt, for this conversation or another."""
+def ratings_from_known(task: Task, rater: Rater, known: AnswerRecord, at: str) -> list[StoredRating]:
+    """The ratings that follow from an earlier answer to exactly this prompt, for this conversation or another."""
     question = task.question
     instrument = question.questionnaire.instrument
-    read = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
-    if not isinstance(read, Readable):
-        return failed(task, rater, read.kind, read.complaint, at)
-    extra = _NOTHING if task.left_over else _SAME_CONTENT
-    return _answered(task, rater, read.answers, at, fenced=read.fenced, extra=extra)
+    reply = read_reply(known.text, known.finish_reason, instrument, question.items, together=question.together)
+    if not isinstance(reply, Readable):
+        return error_ratings(task, rater, reply.kind, reply.complaint, at)
+    extra = set[Mark]() if task.recovered else {Mark.SAME_CONTENT}
+    return _answer_ratings(task, rater, reply.answers, at, fenced=reply.fenced, extra=extra)
 
 
-def failed(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[StoredRating]:
+def error_ratings(task: Task, rater: Rater, kind: ErrorKind, detail: str, at: str) -> list[StoredRating]:
     """An ERROR for every item of the question."""
     outcome = Outcome.failed(kind)
-    return [
-        StoredRating(task.conversation, rater.key, _rating(task, rater, item, outcome, at, detail=detail))
-        for item in task.question.items
-    ]
+    return [_rating(task, rater, item, outcome, at, detail=detail) for item in task.question.items]
 
 
-def evidence_holds(question: Question, given: ParsedAnswer) -> bool:
-    """Whether at least one citation of the reasoning stands where it says."""
-    return evidence.has_verified_quote(evidence.verify(given.reasoning, question.unit.turns))
-
-
-def _answered(
-    task: Task, rater: Rater, given: dict[str, ParsedAnswer], at: str, *, fenced: bool, extra: frozenset[Mark]
+def _answer_ratings(
+    task: Task,
+    rater: Rater,
+    answers: Mapping[str, ParsedAnswer],
+    at: str,
+    *,
+    fenced: bool = False,
+    extra: set[Mark] | None = None,
 ) -> list[StoredRating]:
     question = task.question
     instrument, unit = question.questionnaire.instrument, question.unit
-    items = [item for item in question.items if item.id in given]
-    outcomes = {item.id: Outcome.of(given[item.id].value) for item in items}
-    spoken = rules.apply(instrument, unit, outcomes)
-    kept: list[StoredRating] = []
+    items = [item for item in question.items if item.id in answers]
+    outcomes = {item.id: Outcome.of(answers[item.id].value) for item in items}
+    rule_findings = rules.apply(instrument, unit, outcomes)
+    ratings: list[StoredRating] = []
     for item in items:
-        answer = given[item.id]
+        answer = answers[item.id]
         wording = question.questionnaire.wordings[item.id]
         findings = evidence.verify(answer.reasoning, unit.turns, criterion_text=wording)
         rating = _rating(
@@ -108,17 +106,17 @@ def _answered(
             at,
             reasoning=answer.reasoning,
             evidence=tuple(evidence.to_json(finding) for finding in findings),
-            rules=spoken.get(item.id, ()),
-            marks=marks_of(answer, item, instrument, fenced=fenced) | extra,
+            rules=rule_findings.get(item.id, ()),
+            marks=marks_of(answer, item, instrument, fenced=fenced) | (extra or set()),
         )
-        kept.append(StoredRating(task.conversation, rater.key, rating))
-    return kept
+        ratings.append(rating)
+    return ratings
 
 
-def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, at: str, **reasons: Any) -> Rating:
+def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, at: str, **reasons: Any) -> StoredRating:
     question = task.question
     instrument = question.questionnaire.instrument
-    return Rating(
+    rating = Rating(
         conversation=question.unit.conversation.identity,
         turn=question.unit.turn,
         item=item.id,
@@ -132,3 +130,137 @@ def _rating(task: Task, rater: Rater, item: Item, outcome: Outcome, at: str, **r
         at=at,
         **reasons,
     )
+    return StoredRating(task.conversation, rater.key, rating)
+
+
+_ANSWERS_WAIT, _RATINGS_WAIT = 0.002, 0.05
+"""Seconds for which answers and ratings wait for company, because a transaction costs as much as writing a dozen rows.
+Answers wait shorter: until they are committed, fewer questions than there are connections can be asked."""
+
+_MANY_FINISHED = 200
+"""Conversations whose end is recorded together. This only saves the next run some queries, so it can wait."""
+
+MakeRatings = Callable[[], list[StoredRating]]
+
+
+class _Entry(NamedTuple):
+    answers: Sequence[AnswerRecord]
+    ratings: Sequence[MakeRatings]
+    on_safe: Callable[[], object] | None
+    on_saved: Callable[[list[list[StoredRating]]], object] | None
+
+
+class ResultWriter:
+    """Commits the results of all workers in batches, in the thread that owns the database."""
+
+    def __init__(self, study: Study, database: Executor, on_failure: Callable[[Exception], None]) -> None:
+        """`on_failure` is called if the study cannot be written or a rating cannot be made."""
+        self._study, self._database, self._on_failure = study, database, on_failure
+        self._answers: asyncio.Queue[_Entry | None] = asyncio.Queue()
+        self._ratings: asyncio.Queue[_Entry | None] = asyncio.Queue()
+        self._finished: dict[tuple[int, str], dict[int, int]] = {}
+
+    def save(
+        self,
+        answers: Sequence[AnswerRecord],
+        ratings: Sequence[MakeRatings],
+        *,
+        on_safe: Callable[[], object] | None = None,
+        on_saved: Callable[[list[list[StoredRating]]], object] | None = None,
+    ) -> None:
+        """Save the answers, then the ratings that the functions in `ratings` make.
+
+        Calls `on_safe` when nothing of it needs to be asked again, and `on_saved`, with the ratings that each function
+        made, when everything is committed.
+        """
+        # An ERROR without a rating is asked again, so it is safe only with its rating.
+        lasting = answers and not any(answer.error for answer in answers)
+        (self._answers if lasting else self._ratings).put_nowait(_Entry(answers, ratings, on_safe, on_saved))
+
+    def note_finished(self, rater: Rater, scope: str, conversation: int, questions: int) -> None:
+        """Record that everything of `scope` is answered about a conversation; it is written some time later."""
+        self._finished.setdefault((rater.key, scope), {})[conversation] = questions
+
+    def close(self) -> None:
+        """Let `work` end after everything that was saved."""
+        self._answers.put_nowait(None)
+
+    async def work(self) -> None:
+        """Write until `close`."""
+        await asyncio.gather(self._write_answers(), self._write_ratings())
+
+    async def _write_answers(self) -> None:
+        async for batch in _batches(self._answers, _ANSWERS_WAIT):
+            try:
+                await self._in_database(self._study.write, [answer for entry in batch for answer in entry.answers], [])
+            except Exception as error:
+                self._on_failure(error)
+            else:
+                for entry in batch:
+                    if entry.on_safe:
+                        entry.on_safe()
+                batch = [entry._replace(on_safe=None) for entry in batch]
+            for entry in batch:
+                self._ratings.put_nowait(entry)
+        self._ratings.put_nowait(None)
+
+    async def _write_ratings(self) -> None:
+        async for batch in _batches(self._ratings, _RATINGS_WAIT):
+            try:
+                made = await self._in_database(self._make_and_write, batch)
+            except Exception as error:
+                self._on_failure(error)
+                continue
+            for entry, ratings in zip(batch, made, strict=True):
+                try:  # a fault of one entry must not hold up the others
+                    if isinstance(ratings, Exception):
+                        raise ratings
+                    if entry.on_safe:
+                        entry.on_safe()
+                    if entry.on_saved:
+                        entry.on_saved(ratings)
+                except Exception as error:
+                    self._on_failure(error)
+            await self._write_finished(_MANY_FINISHED)
+        await self._write_finished(1)
+
+    def _make_and_write(self, batch: list[_Entry]) -> list[list[list[StoredRating]] | Exception]:
+        made: list[list[list[StoredRating]] | Exception] = []
+        answers: list[AnswerRecord] = []
+        ratings: list[StoredRating] = []
+        for entry in batch:
+            try:
+                of_entry = [make() for make in entry.ratings]
+            except Exception as error:
+                made.append(error)
+                continue
+            made.append(of_entry)
+            answers += entry.answers  # again, in case somebody has deleted those without ratings meanwhile
+            ratings += [rating for of_task in of_entry for rating in of_task]
+        self._study.write(answers, ratings)
+        return made
+
+    async def _write_finished(self, least: int) -> None:
+        for (rater, scope), questions in list(self._finished.items()):
+            if len(questions) >= least:
+                del self._finished[rater, scope]
+                try:
+                    await self._in_database(self._study.save_finished, rater, scope, questions)
+                except Exception as error:
+                    self._on_failure(error)
+
+    async def _in_database(self, work: Callable[..., Any], *arguments: object) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._database, work, *arguments)
+
+
+async def _batches(queue: asyncio.Queue[_Entry | None], wait: float) -> AsyncIterator[list[_Entry]]:
+    """What comes in during `wait` seconds, up to a None and everything that is there by then."""
+    closed = False
+    while not (closed and queue.empty()):
+        batch = [await queue.get()]
+        if not closed:
+            await asyncio.sleep(wait)
+        while not queue.empty():
+            batch.append(queue.get_nowait())
+        closed = closed or None in batch
+        yield [entry for entry in batch if entry is not None]

@@ -18,7 +18,7 @@ from typing import Any
 
 from attunement.conversations import Conversation
 from attunement.conversations.reader import ReadOptions, read
-from attunement.engine import Progress, Run, RunResult, Team, run_in_loop
+from attunement.engine import MultiprocessRun, Progress, Run, RunResult, run_in_loop
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.scoring import is_signals
@@ -29,7 +29,7 @@ Conversations = Iterable[Conversation] | str | Path
 """Conversations, or the file, folder or pattern they are read from."""
 
 
-Working = Run | Team
+Working = Run | MultiprocessRun
 """A run under way, in this process or in several."""
 
 
@@ -134,7 +134,7 @@ async def run(
         with Study(place, create=True) as study:
             work: Working
             if processes > 1:
-                work = Team(study, scope, participants, policy, processes)
+                work = MultiprocessRun(study, scope, participants, policy, processes)
             else:
                 work = Run(study, scope, participants, policy)
             if watch:

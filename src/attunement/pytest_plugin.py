@@ -130,7 +130,7 @@ def _failures(
     talks = _read(conversation, system)
     with _place(study or _setting("study"), judges, settings) as place:
         result = api.judge(talks, place, judges=judges, instrument=chosen, **settings)
-        if result.progress.kept_errors:  # an answer that did not come in an earlier run is asked for again
+        if result.progress.already_failed:  # an answer that did not come in an earlier run is asked for again
             again: dict[str, Any] = {**settings, "retry_errors": True}
             result = api.judge(talks, place, judges=judges, instrument=chosen, **again)
         failed = list(_complaints(place, result.instrument, talks))

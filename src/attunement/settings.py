@@ -134,7 +134,7 @@ class Settings:
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent; with `sends` false no key is needed either."""
-        from attunement.engine import Filter, RetryPolicy, RunPolicy, Selection, refuse_unshareable
+        from attunement.engine import Filter, RetryPolicy, RunPolicy, Selection, check_processes
         from attunement.judges.signals import refuse_without_crisis_item
         from attunement.scoring import is_signals
 
@@ -144,7 +144,7 @@ class Settings:
         retries = RetryPolicy(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
         policy = RunPolicy(retries, max_calls=self.max_calls, max_cost=self.max_cost)
         if self.processes > 1:
-            refuse_unshareable(participants, policy)
+            check_processes(participants, policy)
         filters = [self.filter] if isinstance(self.filter, str) else self.filter or ()
         selection = Selection(tuple(map(Filter.parse, filters)), self.sample, self.limit, self.seed or 0)
         return Prepared(scope, participants, policy, selection, self.processes)

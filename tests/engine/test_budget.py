@@ -38,58 +38,58 @@ def test_what_a_cache_is_written_and_read_for_costs_what_the_price_list_says(mod
 
 
 def test_calls_beyond_the_limit_are_skipped():
-    purse = JudgeBudget(Budget(max_calls=2), None)
-    taken = [purse.take(Size(10, 1)) for _ in range(3)]
+    budget = JudgeBudget(Budget(max_calls=2), None)
+    taken = [budget.reserve(Size(10, 1)) for _ in range(3)]
     assert taken[:2] == [0.0, 0.0]
     assert isinstance(taken[2], Failure)
     assert taken[2].kind is ErrorKind.SKIPPED
 
 
 def test_calls_under_way_together_do_not_pass_the_limit_one_by_one():
-    purse = JudgeBudget(Budget(max_cost=0.05), PRICE)
-    taken = [purse.take(SIZE) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
+    budget = JudgeBudget(Budget(max_cost=0.05), PRICE)
+    taken = [budget.reserve(SIZE) for _ in range(10)]  # each reserves 0.01 for the prompt and 0.015 for the reply
     assert [isinstance(each, Failure) for each in taken] == [False] * 2 + [True] * 8
     assert isinstance(taken[-1], Failure)
     assert taken[-1].kind is ErrorKind.BUDGET
 
 
 def test_replies_that_turn_out_long_make_later_calls_reserve_more():
-    purse = JudgeBudget(Budget(max_cost=10.0), PRICE)
-    first = purse.take(SIZE)
+    budget = JudgeBudget(Budget(max_cost=10.0), PRICE)
+    first = budget.reserve(SIZE)
     assert isinstance(first, float)
-    purse.settle(first, answer(1000, 5000))
-    assert purse.take(SIZE) == pytest.approx(0.01 + 0.5)
+    budget.settle(first, answer(1000, 5000))
+    assert budget.reserve(SIZE) == pytest.approx(0.01 + 0.5)
 
 
 def test_five_items_in_one_call_reserve_five_answers():
-    assert JudgeBudget(Budget(), PRICE).take(Size(1000, 5)) == pytest.approx(0.01 + 0.075)
+    assert JudgeBudget(Budget(), PRICE).reserve(Size(1000, 5)) == pytest.approx(0.01 + 0.075)
 
 
 def test_a_call_that_was_broken_off_gives_back_what_it_reserved():
     budget = Budget(max_cost=1.0)
-    purse = JudgeBudget(budget, PRICE)
-    reserved = purse.take(SIZE)
+    judge = JudgeBudget(budget, PRICE)
+    reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    purse.settle(reserved, None)
+    judge.settle(reserved, None)
     assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 
 def test_what_was_reserved_is_replaced_by_what_it_cost():
     budget = Budget(max_cost=1.0)
-    purse = JudgeBudget(budget, PRICE)
-    reserved = purse.take(SIZE)
+    judge = JudgeBudget(budget, PRICE)
+    reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    purse.settle(reserved, answer(2000, 10))
+    judge.settle(reserved, answer(2000, 10))
     assert budget.spent == pytest.approx(0.021)
     assert budget.reserved == pytest.approx(0)
 
 
 def test_a_failure_costs_nothing():
     budget = Budget(max_cost=1.0)
-    purse = JudgeBudget(budget, PRICE)
-    reserved = purse.take(SIZE)
+    judge = JudgeBudget(budget, PRICE)
+    reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    purse.settle(reserved, Failure(ErrorKind.SERVER, "gone"))
+    judge.settle(reserved, Failure(ErrorKind.SERVER, "gone"))
     assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 

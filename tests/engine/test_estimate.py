@@ -63,8 +63,8 @@ def test_what_was_answered_for_another_conversation_is_neither_asked_nor_kept(pl
     with FakeJudge() as fake:
         judge(fake, EQUAL[:2], place)
     found = estimated(EQUAL, place)
-    assert (found.questions, found.kept) == (0, 2 * DUE_AT_THREE)
-    assert estimated(EQUAL[2:], place).kept == 0
+    assert (found.questions, found.already_done) == (0, 2 * DUE_AT_THREE)
+    assert estimated(EQUAL[2:], place).already_done == 0
 
 
 @pytest.mark.parametrize("more", [{}, {"repeats": 2}, {"items": SMALL}, {"retry_errors": True}])
@@ -77,4 +77,4 @@ def test_an_estimate_says_how_many_calls_a_run_makes(place: Path, more: dict[str
         found = estimated(EQUAL, place, **more)
         made = judge(fake, EQUAL, place, **more).progress
     assert found.questions > 0
-    assert (found.questions, found.kept) == (made.calls, made.kept)
+    assert (found.questions, found.already_done) == (made.calls, made.already_done)

@@ -42,7 +42,7 @@ def test_a_finished_conversation_is_not_looked_through_again(study_place: str, m
         again = judge(fake, 4, study_place)
     assert finished(study_place) == 4
     assert len(looked) == 1
-    assert (again.progress.kept, again.progress.calls) == (3 * len(SMALL), len(SMALL))
+    assert (again.progress.already_done, again.progress.calls) == (3 * len(SMALL), len(SMALL))
 
 
 def test_other_questions_are_asked_of_a_finished_conversation(study_place: str):

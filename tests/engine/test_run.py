@@ -37,7 +37,7 @@ def test_the_same_run_again_makes_no_call(place: Path):
         before = fake.requests
         again = judge(fake, chats(3), place)
         assert fake.requests == before
-    assert again.progress.kept == 3 * DUE_AT_THREE
+    assert again.progress.already_done == 3 * DUE_AT_THREE
     assert again.progress.calls == 0
 
 
@@ -188,7 +188,7 @@ def test_errors_are_asked_again_only_when_wanted(place: Path):
         before = fake.requests
         again = judge(fake, chats(2), place, items=SMALL)
         assert fake.requests == before
-        assert again.progress.kept_errors == 2 * len(SMALL)
+        assert again.progress.already_failed == 2 * len(SMALL)
         judge(fake, chats(3), place, items=SMALL, retry_errors=True)
         # The third conversation is new, and only errors were wanted.
         assert fake.requests == before + 2 * len(SMALL)

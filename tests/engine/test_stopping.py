@@ -14,9 +14,9 @@ from attunement import api
 from attunement.cli import run as display
 from attunement.conversations import Conversation
 from attunement.engine import retry
-from attunement.engine.budget import Budget, JudgeBudget, Size
+from attunement.engine.budget import Budget, JudgeBudget
 from attunement.engine.progress import Progress
-from attunement.engine.rate_limiter import Limiter
+from attunement.engine.rate_limiter import RateLimiter
 from attunement.errors import InputError, JudgeError, StudyError
 from attunement.judges.base import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
@@ -250,19 +250,6 @@ def test_never_more_than_there_are_connections_is_asked_and_not_yet_kept(place: 
     assert len(kept(place)) == 12 * DUE_AT_THREE
 
 
-def test_answers_do_not_wait_for_company_that_cannot_come(place: Path, monkeypatch: pytest.MonkeyPatch):
-    """Over two connections the third question waits for the answers to the others, and the end for the last ratings."""
-    monkeypatch.setattr("attunement.engine.writer._GATHER", 3600)
-
-    async def run(fake: FakeJudge) -> None:
-        settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=2)
-        await asyncio.wait_for(api.run(chats(3), place, settings.prepare()), 60)
-
-    with FakeJudge() as fake:
-        asyncio.run(run(fake))
-    assert len(kept(place)) == 3 * DUE_AT_THREE
-
-
 @dataclass
 class Away:
     """A judge that nobody reaches at first."""
@@ -346,11 +333,10 @@ def test_a_question_that_a_limit_forbids_does_not_wait_for_its_turn():
     """All places are taken and none becomes free."""
 
     async def send() -> Answer | Failure:
-        limiter = Limiter(1)
+        limiter = RateLimiter(1)
         await limiter.acquire(1)
-        purse = JudgeBudget(Budget(max_calls=0), None)
-        channel = retry.Channel(Away(failures=0), limiter, purse, Progress())
-        return await asyncio.wait_for(channel.send(Request("", "", "", {}), Size(1, 1), retry.Asked()), 60)
+        channel = retry.Channel(Away(failures=0), limiter, JudgeBudget(Budget(max_calls=0), None), Progress())
+        return await asyncio.wait_for(channel.send(Request("", "", "", {}), retry.QuestionResult(), 1), 60)
 
     failure = asyncio.run(send())
     assert isinstance(failure, Failure)

@@ -115,7 +115,7 @@ def test_a_second_run_reads_nothing_again_in_whatever_layout(place: Path) -> Non
     judge([CALM, MISSED], place)
     first = kept(place)
     again = judge([CALM, MISSED], place)
-    assert (again.progress.answered, again.progress.kept) == (0, len(first))
+    assert (again.progress.answered, again.progress.already_done) == (0, len(first))
     assert kept(place) == first
     judge([CALM, MISSED], place, layout=Layout.TRANSCRIPT_FIRST)
     assert {rating.rater for rating in kept(place)} == {"signals"}

@@ -18,7 +18,7 @@ from attunement.cli.options import what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.reader import Reading
 from attunement.engine import (
-    ASK_AGAIN,
+    NOT_FINAL,
     Estimate,
     JudgeConfig,
     Price,
@@ -82,7 +82,7 @@ def run_and_report(
         return INTERRUPTED
     if not result.progress.conversations:
         raise InputError("there was no conversation to judge: the input is empty, or nothing matches --filter")
-    return 3 if result.progress.errors or result.progress.kept_errors else 0
+    return 3 if result.progress.errors or result.progress.already_failed else 0
 
 
 async def _run(
@@ -141,8 +141,8 @@ def counts_record(progress: Progress) -> dict[str, Any]:
         "conversations_done": progress.conversations_done,
         "questions_to_ask": progress.planned,
         "answered": progress.answered,
-        "answered_before": progress.kept - progress.kept_errors,
-        "errors_before": progress.kept_errors,
+        "answered_before": progress.already_done - progress.already_failed,
+        "errors_before": progress.already_failed,
         "same_words_as_another": progress.shared,
         "errors": {kind.value: count for kind, count in sorted(progress.errors.items())},
         "overcome": {kind.value: count for kind, count in sorted(progress.retries.items())},
@@ -268,7 +268,7 @@ def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator
     if isinstance(participant.judge, UnitJudge):
         yield f"{name}: {about}, read on this machine."
         return
-    kept = f"; {found.kept:,} more are in the study already" if found.kept else ""
+    kept = f"; {found.already_done:,} more are in the study already" if found.already_done else ""
     line = (
         f"{name}: {pluralize(found.questions, 'question')} about {about}, "
         f"about {found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out{kept}"
@@ -330,12 +330,12 @@ def _answered(result: api.Result) -> Iterator[str]:
     if progress.cost:
         line += f" for ${progress.cost:.2f}"
     line += f" ({pluralize(progress.calls, 'call')}"
-    line += f", {progress.kept:,} kept from before" if progress.kept else ""
+    line += f", {progress.already_done:,} kept from before" if progress.already_done else ""
     line += f", {progress.shared:,} with the same words as another" if progress.shared else ""
     yield f"{line})."
-    if progress.errors or progress.kept_errors:
+    if progress.errors or progress.already_failed:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in progress.errors.most_common())
-        before = f"{progress.kept_errors:,} from an earlier run" if progress.kept_errors else ""
+        before = f"{progress.already_failed:,} from an earlier run" if progress.already_failed else ""
         remaining = "; ".join(part for part in (kinds, before) if part)
         yield f"Without an answer: {remaining}. {_what_to_do(progress)}"
     for rater, refused in result.ending.refused.items():
@@ -345,9 +345,9 @@ def _answered(result: api.Result) -> Iterator[str]:
 
 def _what_to_do(progress: Progress) -> str:
     again = "Ask them again with --retry-errors"
-    if set(progress.errors) == {ErrorKind.PROMPT_TOO_LONG} and not progress.kept_errors:
+    if set(progress.errors) == {ErrorKind.PROMPT_TOO_LONG} and not progress.already_failed:
         return f"{again} once the server has a larger context; a model with a larger one is asked everything."
-    if progress.kept_errors or set(progress.errors) - ASK_AGAIN:
+    if progress.already_failed or set(progress.errors) - NOT_FINAL:
         return f"{again}."
     limited = {ErrorKind.BUDGET, ErrorKind.SKIPPED} & set(progress.errors)
     return f"The next run asks them{', unless the same limit holds' if limited else ''}."

@@ -161,7 +161,7 @@ class MultiprocessRun:
 
     async def _follow(self, child: "_Child") -> None:
         async for status in child.statuses():
-            self.progress.sum_up([other.status.progress for other in self._children if other.heard])
+            self.progress.sum_up([other.status.progress for other in self._children])
             if status.error:
                 self._fail(status.error)
             if status.result:
@@ -198,7 +198,6 @@ class _Child:
         self._down = cast(asyncio.StreamWriter, process.stdin)
         self._up = cast(asyncio.StreamReader, process.stdout)
         self.status = _Status(Progress())
-        self.heard = False
         self._sent = 0
         self._room = asyncio.Event()
 
@@ -242,8 +241,7 @@ class _Child:
         try:
             while not self.status.last:
                 size = int.from_bytes(await self._up.readexactly(_LENGTH))
-                self.status = pickle.loads(await self._up.readexactly(size))  # noqa: S301 - from our own child
-                self.heard = True
+                self.status = cast(_Status, pickle.loads(await self._up.readexactly(size)))  # noqa: S301 - our own child
                 self._room.set()
                 yield self.status
         except asyncio.IncompleteReadError:

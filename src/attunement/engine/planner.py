@@ -145,8 +145,7 @@ def _remaining(
             conversation.flawless &= not failed
             instrument = question.questionnaire.instrument
             conversation.tripped |= scope.stop_on_gate and any(
-                trips_gate(instrument, item, outcome)
-                for item, outcome in zip(question.items, outcomes, strict=True)
+                trips_gate(instrument, item, outcome) for item, outcome in zip(question.items, outcomes, strict=True)
             )
         else:
             conversation.flawless = False  # nothing is known about it, and nothing is asked

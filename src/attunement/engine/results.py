@@ -149,6 +149,11 @@ class _Entry(NamedTuple):
     on_safe: Callable[[], object] | None
     on_saved: Callable[[list[list[StoredRating]]], object] | None
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the answers count without ratings. An ERROR without a rating is asked again."""
+        return bool(self.answers) and not any(answer.error for answer in self.answers)
+
 
 class ResultWriter:
     """Commits the results of all workers in batches, in the thread that owns the database."""
@@ -173,9 +178,7 @@ class ResultWriter:
         Calls `on_safe` when nothing of it needs to be asked again, and `on_saved`, with the ratings that each function
         made, when everything is committed.
         """
-        # An ERROR without a rating is asked again, so it is safe only with its rating.
-        lasting = answers and not any(answer.error for answer in answers)
-        (self._answers if lasting else self._ratings).put_nowait(_Entry(answers, ratings, on_safe, on_saved))
+        self._answers.put_nowait(_Entry(answers, ratings, on_safe, on_saved))
 
     def note_finished(self, rater: Rater, scope: str, conversation: int, questions: int) -> None:
         """Record that everything of `scope` is answered about a conversation; it is written some time later."""
@@ -191,16 +194,15 @@ class ResultWriter:
 
     async def _write_answers(self) -> None:
         async for batch in _batches(self._answers, _ANSWERS_WAIT):
-            try:
-                await self._in_database(self._study.write, [answer for entry in batch for answer in entry.answers], [])
-            except Exception as error:
-                self._on_failure(error)
-            else:
-                for entry in batch:
-                    if entry.on_safe:
-                        entry.on_safe()
-                batch = [entry._replace(on_safe=None) for entry in batch]
+            answers = [answer for entry in batch if entry.lasting for answer in entry.answers]
+            if answers:
+                try:
+                    await self._in_database(self._study.write, answers, [])
+                except Exception as error:
+                    self._on_failure(error)
             for entry in batch:
+                if entry.lasting and entry.on_safe:
+                    entry.on_safe()
                 self._ratings.put_nowait(entry)
         self._ratings.put_nowait(None)
 
@@ -215,7 +217,7 @@ class ResultWriter:
                 try:  # a fault of one entry must not hold up the others
                     if isinstance(ratings, Exception):
                         raise ratings
-                    if entry.on_safe:
+                    if entry.on_safe and not entry.lasting:
                         entry.on_safe()
                     if entry.on_saved:
                         entry.on_saved(ratings)

@@ -210,7 +210,9 @@ def _complaint(question: Question, answers: dict[str, ParsedAnswer], policy: Ret
     if policy.require_evidence and not all(
         evidence.has_verified_quote(evidence.verify(answer.reasoning, turns)) for answer in answers.values()
     ):
-        unmet.append("The reasoning cited no turn of the transcript, or quoted words that are not in the turn it cites.")
+        unmet.append(
+            "The reasoning cited no turn of the transcript, or quoted words that are not in the turn it cites."
+        )
     return " ".join(unmet)
 
 

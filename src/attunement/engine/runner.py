@@ -312,6 +312,7 @@ class WorkerPool:
                 await self._answer(task)
             except Exception as error:
                 self.on_failure(error)
+            await asyncio.sleep(0)  # read all replies that have arrived before the next questions are made
 
     async def _answer(self, task: Task) -> None:
         progress, prompt = self.channel.progress, task.prompt

@@ -1,6 +1,15 @@
 import asyncio
 
-from attunement.engine.rate_limiter import START, Limiter
+from attunement.engine.rate_limiter import START, RateLimiter
+from attunement.judges.base import Answer, Failure, Usage
+from attunement.ratings import ErrorKind
+
+ANSWER = Answer("{}", Usage(), 0.1)
+FAULT = Failure(ErrorKind.SERVER, "HTTP 500", transient=True)
+
+
+def too_many(retry_after=None):
+    return Failure(ErrorKind.RATE_LIMITED, "HTTP 429", retry_after, transient=True)
 
 
 def run(coroutine):
@@ -9,7 +18,7 @@ def run(coroutine):
 
 def test_never_more_than_the_ceiling_is_in_flight():
     async def scene() -> int:
-        limiter, peak = Limiter(3), 0
+        limiter, peak = RateLimiter(3), 0
 
         async def ask() -> None:
             nonlocal peak
@@ -17,7 +26,7 @@ def test_never_more_than_the_ceiling_is_in_flight():
             peak = max(peak, limiter.in_flight)
             await asyncio.sleep(0)
             limiter.release()
-            limiter.succeeded()
+            limiter.record(ANSWER)
 
         await asyncio.gather(*(ask() for _ in range(50)))
         assert limiter.in_flight == 0
@@ -28,13 +37,13 @@ def test_never_more_than_the_ceiling_is_in_flight():
 
 def test_it_grows_while_questions_wait_and_not_beyond_the_ceiling():
     async def scene() -> list[int]:
-        limiter, sizes = Limiter(100), [START]
+        limiter, sizes = RateLimiter(100), [START]
 
         async def ask() -> None:
             await limiter.acquire(1)
             await asyncio.sleep(0.01)
             limiter.release()
-            limiter.succeeded()
+            limiter.record(ANSWER)
             sizes.append(limiter.limit)
 
         await asyncio.gather(*(ask() for _ in range(400)))
@@ -47,11 +56,11 @@ def test_it_grows_while_questions_wait_and_not_beyond_the_ceiling():
 
 def test_it_does_not_grow_while_part_of_it_is_idle():
     async def scene() -> int:
-        limiter = Limiter(100)
+        limiter = RateLimiter(100)
         for _ in range(500):
             await limiter.acquire(1)
             limiter.release()
-            limiter.succeeded()
+            limiter.record(ANSWER)
         return limiter.limit
 
     assert run(scene()) == START
@@ -59,34 +68,34 @@ def test_it_does_not_grow_while_part_of_it_is_idle():
 
 def test_too_many_requests_halve_it_once_for_questions_that_were_together():
     async def scene() -> int:
-        limiter = Limiter(100)
+        limiter = RateLimiter(100)
         for _ in range(10):
-            limiter.rate_limited(None)
+            limiter.record(too_many())
         return limiter.limit
 
     assert run(scene()) == START // 2
 
 
 def test_single_faults_of_a_server_change_nothing_but_a_row_of_them_does():
-    limiter = Limiter(100)
-    limiter.faulted()
-    limiter.faulted()
+    limiter = RateLimiter(100)
+    limiter.record(FAULT)
+    limiter.record(FAULT)
     assert limiter.limit == START
-    limiter.faulted()
+    limiter.record(FAULT)
     assert START // 2 < limiter.limit < START
 
 
 def test_it_never_falls_to_nothing():
-    limiter = Limiter(1)
+    limiter = RateLimiter(1)
     for _ in range(30):
-        limiter.faulted()
+        limiter.record(FAULT)
     assert limiter.limit == 1
 
 
 def test_a_wish_to_wait_holds_back_every_question():
     async def scene() -> float:
-        limiter = Limiter(10)
-        limiter.rate_limited(0.2)
+        limiter = RateLimiter(10)
+        limiter.record(too_many(0.2))
         loop = asyncio.get_running_loop()
         started = loop.time()
         await asyncio.gather(*(limiter.acquire(1) for _ in range(3)))
@@ -97,7 +106,7 @@ def test_a_wish_to_wait_holds_back_every_question():
 
 def test_requests_a_minute_space_the_questions_out():
     async def scene() -> float:
-        limiter = Limiter(10, rpm=60 / 0.05)
+        limiter = RateLimiter(10, rpm=60 / 0.05)
         loop = asyncio.get_running_loop()
         started = loop.time()
         await asyncio.gather(*(limiter.acquire(1) for _ in range(4)))
@@ -108,7 +117,7 @@ def test_requests_a_minute_space_the_questions_out():
 
 def test_tokens_a_minute_make_a_long_prompt_wait_longer():
     async def scene() -> float:
-        limiter = Limiter(10, tpm=60_000)
+        limiter = RateLimiter(10, tpm=60_000)
         loop = asyncio.get_running_loop()
         started = loop.time()
         await limiter.acquire(200)
@@ -120,7 +129,7 @@ def test_tokens_a_minute_make_a_long_prompt_wait_longer():
 
 def test_a_cancelled_wait_leaves_its_place_to_others():
     async def scene() -> int:
-        limiter = Limiter(1)
+        limiter = RateLimiter(1)
         await limiter.acquire(1)
         waiting = asyncio.create_task(limiter.acquire(1))
         await asyncio.sleep(0)

@@ -38,7 +38,7 @@ def children() -> list[int]:
 
 
 def workers() -> list[int]:
-    return [pid for pid in children() if b"attunement.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in children() if b"attunement.engine.multiprocess" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def wait_for(holds: Callable[[], bool], seconds: float = 30) -> None:
@@ -66,14 +66,13 @@ def test_every_question_is_asked_once_and_the_study_has_the_order_of_the_input(p
         assert set(fake.asked.values()) == {1}
         again = judge(fake, chats(30), place, processes=2)
         assert fake.requests == 30 * DUE_AT_THREE
-    assert result.progress.answered == again.progress.kept == 30 * DUE_AT_THREE
+    assert result.progress.answered == again.progress.already_done == 30 * DUE_AT_THREE
     assert result.progress.conversations_done == 30
     assert len(kept(place)) == 30 * DUE_AT_THREE
     with Study(place) as study:
         assert [entry.conversation.id for entry in study.conversations()] == [f"c{number}" for number in range(30)]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_several_processes_and_one_give_the_same_ratings(tmp_path: Path):
     def ratings(processes: int) -> set[tuple[Any, ...]]:
@@ -113,7 +112,6 @@ def test_a_wrong_key_stops_all_processes_with_one_line(place: Path, monkeypatch:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     with FakeJudge(Behaviour(refuses=frozenset({"temperature"}))) as fake:
         result = judge(fake, chats(8), place, items=SMALL, processes=2)
@@ -121,7 +119,6 @@ def test_what_a_server_refuses_is_told_once_for_all_processes(place: Path):
     assert not result.progress.errors
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_an_error_in_the_input_surfaces_after_what_was_answered_before_is_kept(place: Path):
     def broken() -> Iterator[Conversation]:
@@ -135,7 +132,6 @@ def test_an_error_in_the_input_surfaces_after_what_was_answered_before_is_kept(p
     assert workers() == []
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(place: Path):
     async def interrupted(fake: FakeJudge) -> api.Result:
@@ -163,7 +159,6 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path):
     with FakeJudge() as fake:
         settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, processes=2)
@@ -172,7 +167,6 @@ def test_an_interruption_before_the_processes_are_there_is_not_lost(place: Path)
     assert result.ending.interrupted
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_named_and_the_next_run_asks_the_rest(place: Path):
     async def one_killed(fake: FakeJudge) -> None:
@@ -236,6 +230,6 @@ def test_counts_of_parts_add_up():
     parts = [Progress(answered=2, reading=False), Progress(answered=3, reading=False)]
     parts[0].errors[ErrorKind.TIMEOUT] += 1
     parts[1].errors[ErrorKind.TIMEOUT] += 2
-    whole.take(parts)
+    whole.sum_up(parts)
     assert (whole.answered, whole.errors, whole.reading) == (5, {ErrorKind.TIMEOUT: 3}, False)
     assert parts[0].errors == {ErrorKind.TIMEOUT: 1}

@@ -1,5 +1,4 @@
-"""Statistics as pure functions: arrays in, a named result out.
+"""Statistics as pure functions: arrays in, a named result or `Undefined` out.
 
-A result holds a number or, as `Undefined`, why there is none. Functions that end in `_statistic` give the form from
-which `bootstrap` makes an interval, over units or over whole conversations, also of several combined.
+Functions that end in `_statistic` return the form from which `bootstrap.clustered_interval` makes an interval.
 """

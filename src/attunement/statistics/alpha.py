@@ -1,7 +1,6 @@
-"""Krippendorff's alpha: how far do raters agree beyond chance, whoever rated what?
+"""Krippendorff's alpha: agreement beyond chance of any number of raters, with missing ratings.
 
-It takes any number of raters, missing ratings and four kinds of scale. Units rated once say nothing about agreement
-and do not enter.
+Units with a single rating say nothing about agreement and do not count.
 
 Source: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011); Content Analysis, 4th ed., chapter 12.
 """
@@ -24,14 +23,14 @@ from attunement.statistics.tables import (
     tally,
 )
 
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Level = Literal["nominal", "ordinal", "interval"]
 
-# Coincidences of more categories than this take more room than the ratings themselves.
+# Coincidences of more categories than this take more memory than the ratings themselves.
 MANY = 60
 
 
 class Alpha(NamedTuple):
-    """Krippendorff's alpha and what it rests on: the units with at least two ratings, and those ratings."""
+    """Krippendorff's alpha, the number of units with at least two ratings, and the number of those ratings."""
 
     value: float
     level: Level
@@ -39,78 +38,48 @@ class Alpha(NamedTuple):
     ratings: int
 
 
-def alpha(ratings: ArrayLike | Tally, level: Level = "ordinal") -> Alpha | Undefined:
-    """Krippendorff's alpha: 1 is perfect agreement, 0 what chance gives, below 0 systematic disagreement.
+def alpha(ratings: ArrayLike, level: Level = "ordinal") -> Alpha | Undefined:
+    """Krippendorff's alpha: 1 is perfect agreement, 0 is chance, below 0 is systematic disagreement.
 
     Args:
-        ratings: One row a unit, one column a rater, NaN where nobody rated; or a tally of that.
+        ratings: One row a unit, one column a rater, NaN where nobody rated.
         level: How far apart two answers are. `ordinal` counts the ratings that lie between them, `interval` squares
-            the difference, `ratio` squares it relative to the sum, `nominal` knows only same and different.
+            the difference, `nominal` knows only same and different.
 
     Returns:
-        `Undefined` where no unit has two ratings, where all pairable ratings are the same, and for `ratio` with
-        negative values.
+        `Undefined` where no unit has two ratings, and where all pairable ratings are the same.
     """
-    prepared = _prepared(ratings, level)
-    reason = _impossible(prepared, level)
-    if reason:
-        return reason
-    number = _numbers_of_ratings(prepared)
-    pairable = number >= 2
-    return Alpha(_statistic(prepared, level).value(), level, int(pairable.sum()), int(number[pairable].sum()))
-
-
-def alpha_statistic(ratings: ArrayLike | Tally, level: Level = "ordinal") -> Statistic:
-    """Alpha in the form that `bootstrap` takes."""
-    return _statistic(_prepared(ratings, level), level)
-
-
-def _prepared(ratings: ArrayLike | Tally, level: Level) -> Floats | Tally:
-    """A tally, or the table itself where it has so many different values that counting them does not pay."""
-    if isinstance(ratings, Tally):
-        return ratings
     values = matrix(ratings)
-    if level in {"ordinal", "interval"} and len(np.unique(values)) > MANY:
-        return values
-    return tally(values)
-
-
-def _statistic(ratings: Floats | Tally, level: Level) -> Statistic:
-    if not isinstance(ratings, Tally):
-        return _ordinal_of_many_values(ratings) if level == "ordinal" else _interval(ratings - np.nanmean(ratings))
-    if level == "interval":
-        return _interval_of_counts(ratings)
-    return _ordinal(ratings) if level == "ordinal" else _fixed_distances(ratings, level)
-
-
-def _impossible(ratings: Floats | Tally, level: Level) -> Undefined | None:
-    if isinstance(ratings, Tally):
-        reason = nothing_to_compare(ratings)
-        several = (ratings.counts.sum(axis=1) >= 2) & (ratings.frequency > 0)
-        used = ratings.categories[np.count_nonzero(ratings.counts[several], axis=0) > 0]
-    else:
-        present = ~np.isnan(ratings)
-        number = present.sum(axis=1)
-        reason = None if number.max() >= 2 else Undefined("no unit was rated by two raters")
-        used = ratings[present & (number >= 2)[:, None]]
+    reason = nothing_to_compare(values)
     if reason:
         return reason
-    if used.min() == used.max():
-        return Undefined(f"every rating is {used[0]:g}")
-    if level == "ratio" and used.min() < 0:
-        return Undefined(f"the ratio scale has no negative values, and {used.min():g} occurs")
-    return None
+    number = (~np.isnan(values)).sum(axis=1)
+    pairable = number >= 2
+    several = values[pairable]
+    lowest = np.nanmin(several)
+    if lowest == np.nanmax(several):
+        return Undefined(f"every rating is {lowest:g}")
+    return Alpha(alpha_statistic(values, level).value(), level, len(several), int(number[pairable].sum()))
 
 
-def _numbers_of_ratings(ratings: Floats | Tally) -> Floats:
-    if isinstance(ratings, Tally):
-        return ratings.counts.sum(axis=1)[ratings.pattern]
-    return (~np.isnan(ratings)).sum(axis=1).astype(np.float64)
+def alpha_statistic(ratings: ArrayLike, level: Level = "ordinal") -> Statistic:
+    """Alpha in the form that can be resampled."""
+    values = matrix(ratings)
+    if level == "interval":
+        return _interval(values)
+    if level == "nominal":
+        return _nominal(tally(values))
+    return _ordinal_of_many_values(values) if len(np.unique(values)) > MANY else _ordinal(tally(values))
 
 
 def _coincidence_weight(number: Floats) -> Floats:
     """Each pair of a unit counts 1 / (ratings of the unit - 1), so that each rating counts once."""
     return np.where(number >= 2, 1 / np.maximum(number - 1, 1), 0.0)
+
+
+def _one_minus(observed: Floats, number: Floats, total: Floats, squares: Floats) -> Floats:
+    """Alpha where disagreement is squared distance: within units against among all."""
+    return 1 - quotient((number - 1) * observed, number * squares - total**2, size=number * squares)
 
 
 def _ordinal(tally: Tally) -> FromSums:
@@ -130,44 +99,8 @@ def _ordinal(tally: Tally) -> FromSums:
     return FromSums(pairs.reshape(len(counts), size * size), of, tally.pattern, highest=1.0)
 
 
-def _one_minus(observed: Floats, number: Floats, total: Floats, squares: Floats) -> Floats:
-    """Alpha where disagreement is squared distance: within units against among all."""
-    return 1 - quotient((number - 1) * observed, number * squares - total**2, size=number * squares)
-
-
-def _interval(values: Floats) -> FromSums:
-    present = ~np.isnan(values)
-    filled = np.where(present, values, 0.0)
-    parts = _moments(present.sum(axis=1).astype(np.float64), filled.sum(axis=1), (filled**2).sum(axis=1))
-    return FromSums(parts, _of_moments, np.arange(len(parts)), highest=1.0)
-
-
-def _interval_of_counts(tally: Tally) -> FromSums:
-    counts = tally.counts
-    values = tally.categories - (tally.categories.mean() if tally.categories.size else 0.0)
-    return FromSums(
-        _moments(counts.sum(axis=1), counts @ values, counts @ values**2), _of_moments, tally.pattern, highest=1.0
-    )
-
-
-def _moments(number: Floats, total: Floats, squares: Floats) -> Floats:
-    within = (number * squares - total**2) * _coincidence_weight(number)
-    pairable = (number >= 2)[:, None]
-    return np.where(pairable, np.column_stack([within, number, total, squares]), 0.0)
-
-
-def _of_moments(totals: Floats) -> Floats:
-    within, number, total, squares = totals.T
-    return _one_minus(within, number, total, squares)
-
-
-def _fixed_distances(tally: Tally, level: Level) -> FromSums:
-    counts, values = tally.counts, tally.categories
-    if level == "nominal":
-        distance = 1 - np.eye(len(values))
-    else:
-        sums = values[:, None] + values
-        distance = quotient(values[:, None] - values, np.where(sums == 0, 1.0, sums)) ** 2
+def _nominal(tally: Tally) -> FromSums:
+    counts, distance = tally.counts, 1 - np.eye(len(tally.categories))
     number = counts.sum(axis=1)
     observed = np.einsum("pi,ij,pj->p", counts, distance, counts) * _coincidence_weight(number)
     parts = np.where((number >= 2)[:, None], np.column_stack([observed, counts]), 0.0)
@@ -178,6 +111,16 @@ def _fixed_distances(tally: Tally, level: Level) -> FromSums:
         return 1 - quotient((margins.sum(axis=1) - 1) * totals[:, 0], expected)
 
     return FromSums(parts, of, tally.pattern, highest=1.0)
+
+
+def _interval(values: Floats) -> FromSums:
+    present = ~np.isnan(values)
+    # Counted from the middle, so that squares of large numbers do not swallow differences.
+    filled = np.where(present, values - (values[present].mean() if present.any() else 0.0), 0.0)
+    number, total, squares = present.sum(axis=1).astype(np.float64), filled.sum(axis=1), (filled**2).sum(axis=1)
+    within = (number * squares - total**2) * _coincidence_weight(number)
+    parts = np.where((number >= 2)[:, None], np.column_stack([within, number, total, squares]), 0.0)
+    return FromSums(parts, lambda totals: _one_minus(*totals.T), np.arange(len(parts)), highest=1.0)
 
 
 def _ordinal_of_many_values(values: Floats) -> FromWeights:

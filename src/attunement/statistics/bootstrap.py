@@ -1,27 +1,24 @@
-"""Confidence intervals by resampling units, or whole conversations where the units of one conversation belong together.
+"""Confidence intervals of agreement, always over whole conversations, because units of one conversation resemble each other.
 
-Below 50 clusters the studentised bootstrap is used (percentile and BCa intervals are too narrow there: simulated 95 %
-intervals of alpha held 87-90 % with ten conversations, studentised ones 92-95 %), BCa where it cannot be used, and
-percentiles from 50 on. Below 10 clusters there is no interval.
+`clustered_interval` chooses the method:
 
-Sources: B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993), chapters 12-14; for clusters, A. Davison
-and D. Hinkley, Bootstrap Methods and their Application (1997), section 3.8.
+- Below 10 conversations there is no interval.
+- Below 50 it is the studentised bootstrap (percentile and BCa intervals are too narrow there: simulated 95 % intervals
+  of alpha covered 87-90 % with ten conversations, studentised ones 92-95 %), or BCa where that cannot be used.
+- From 50 on it takes the percentiles of resampled conversations.
+- From 1,000 on a coefficient is as good as normally distributed, and its standard error follows from how far each
+  conversation pulls it (the infinitesimal jackknife). Resampling hundreds of thousands of ratings would take minutes.
 
-From a thousand conversations on a coefficient is as good as normally distributed, and its standard error follows from
-how far each conversation pulls it. That takes no resampling, which would take minutes on hundreds of thousands of
-ratings.
-
-Source: for the linearised standard error, B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
-chapter 21 (the infinitesimal jackknife).
+Sources: B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993), chapters 12-14 and 21; for clusters,
+A. Davison and D. Hinkley, Bootstrap Methods and their Application (1997), section 3.8.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attunement.statistics.estimates import clustered_error, upper_bound
-from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined, too_few
+from attunement.statistics.results import LEVEL, Interval, Undefined, too_few
 from attunement.statistics.tables import (
     Floats,
     FromSums,
@@ -33,63 +30,64 @@ from attunement.statistics.tables import (
     normal_quantile,
 )
 
+DRAWS = 1000
+"""Resamples behind each interval: enough for two digits."""
+SEED = 0
 ENOUGH_FOR_PERCENTILES = 50
-# How many numbers one batch of resamples may hold (32 MB): larger ones only wait for memory.
+VERY_MANY = 1000
+"""From so many conversations on the standard error is computed without resampling."""
+# How many numbers one batch of resamples may contain (32 MB): larger ones only wait for memory.
 BATCH = 4_000_000
 # A tail of 2.5 % cannot be read off draws of which more than this share has no value.
 UNDEFINED_SHARE = 0.01
+_TAILS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 
 
-def bootstrap(
-    statistic: Statistic,
-    conversations: ArrayLike | None = None,
-    *,
-    draws: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval | Undefined:
-    """An interval of a statistic by resampling; the same seed gives the same interval.
+def clustered_interval(statistic: Statistic, conversation: Ints) -> Interval | Undefined:
+    """The interval of a statistic over whole conversations; the same data always give the same interval.
+
+    Perfect agreement shows no spread to resample: its lower end is where it would be if the share of conversations
+    that may still disagree did so as far as chance has it.
 
     Args:
         statistic: For example `alpha_statistic(ratings)`, or several `combined`.
-        conversations: For each unit the conversation it belongs to. Without it units are resampled on their own,
-            which is right only where each conversation gave one unit.
-        draws: How many resamples are drawn.
-        level: How often intervals made this way hold the true value.
-        seed: Of the random numbers.
+        conversation: For each unit its conversation.
 
     Returns:
-        `Undefined` below 10 clusters, and where resampling cannot say how sure the value is: it is undefined itself or
-        in many resamples, or every resample gives the same.
+        `Undefined` below 10 conversations, and where resampling cannot show how sure the value is: it is undefined
+        itself or in many resamples, or every resample gives the same.
     """
-    what = "units" if conversations is None else "conversations"
-    if np.isnan(statistic.value()):
+    value = statistic.value()
+    if np.isnan(value):
         return Undefined("the statistic has no value on this sample")
     entering = statistic.entering
-    names = np.arange(statistic.units) if conversations is None else np.asarray(conversations)
-    number, count = clusters(names[entering], int(entering.sum()))
-    few = too_few(count, what)
+    number, count = clusters(conversation[entering], int(entering.sum()))
+    few = too_few(count, "conversations")
     if few:
         return few
+    if statistic.highest == 1 and value > 1 - 1e-9:
+        reach = upper_bound(0, count, level=(1 + LEVEL) / 2)
+        return Interval(1 - reach, 1.0, LEVEL, f"exact, no disagreement in {count} conversations", 0.0)
+    if count >= VERY_MANY and isinstance(statistic, FromSums):
+        return _linearised(statistic, number, count)
+    rng = np.random.default_rng(SEED)
+    # Where each conversation gave one unit, resampling units is the same and much faster.
+    alone = count >= ENOUGH_FOR_PERCENTILES and count == len(number)
     cluster = np.full(statistic.units, -1, dtype=np.int64)
-    cluster[entering] = number
-    rng = np.random.default_rng(seed)
+    cluster[entering] = np.arange(count) if alone else number
     if count < ENOUGH_FOR_PERCENTILES:
-        return _few(statistic, cluster, rng.multinomial(count, np.full(count, 1 / count), draws), what, level)
-    if isinstance(statistic, FromSums):
-        values = _units(statistic, draws, rng) if conversations is None else _clusters(statistic, cluster, draws, rng)
+        return _of_few(statistic, cluster, rng.multinomial(count, np.full(count, 1 / count), DRAWS))
+    if isinstance(statistic, FromWeights):
+        values = _weighted(statistic, cluster, rng)
     else:
-        values = _weighted(statistic, cluster, draws, rng)
+        values = _units(statistic, rng) if alone else _clusters(statistic, cluster, rng)
     doubt = _doubt(values)
     if doubt:
         return doubt
     values = values[~np.isnan(values)]
-    low, high = np.quantile(values, _tails(level))
-    return Interval(float(low), float(high), level, f"percentile bootstrap over {count} {what}", float(values.std()))
-
-
-def _tails(level: float) -> Floats:
-    return np.array([(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(values, _TAILS)
+    method = f"percentile bootstrap over {count} {'units' if alone else 'conversations'}"
+    return Interval(float(low), float(high), LEVEL, method, float(values.std()))
 
 
 def _doubt(values: Floats) -> Undefined | None:
@@ -102,30 +100,30 @@ def _doubt(values: Floats) -> Undefined | None:
     return None
 
 
-def _units(statistic: FromSums, draws: int, rng: np.random.Generator) -> Floats:
+def _units(statistic: FromSums, rng: np.random.Generator) -> Floats:
     """Resampled units are one multinomial draw over the patterns they show."""
     entering = np.count_nonzero(statistic.parts, axis=1) > 0
     frequency = np.bincount(statistic.pattern, minlength=len(entering))[entering]
     parts, total = statistic.parts[entering], int(frequency.sum())
     if len(frequency) > total / 2:  # hardly any two units alike: drawing them one by one is faster
-        batches = _resamples(total, draws, rng)
+        batches = _resamples(total, total, rng)
         parts = np.repeat(parts, frequency, axis=0)
     else:
-        sizes = _batch_sizes(draws, len(frequency))
+        sizes = _batch_sizes(len(frequency))
         batches = (rng.multinomial(total, frequency / total, size).astype(np.float64) for size in sizes)
     return np.concatenate([statistic.of(weights @ parts) for weights in batches])
 
 
-def _clusters(statistic: FromSums, cluster: Ints, draws: int, rng: np.random.Generator) -> Floats:
+def _clusters(statistic: FromSums, cluster: Ints, rng: np.random.Generator) -> Floats:
     count = int(cluster.max()) + 1
     sums = statistic.sums(cluster, count)
-    return np.concatenate([statistic.of(weights @ sums) for weights in _resamples(count, draws, rng)])
+    return np.concatenate([statistic.of(weights @ sums) for weights in _resamples(count, count, rng)])
 
 
-def _weighted(statistic: FromWeights, cluster: Ints, draws: int, rng: np.random.Generator) -> Floats:
+def _weighted(statistic: FromWeights, cluster: Ints, rng: np.random.Generator) -> Floats:
     count = int(cluster.max()) + 1
     # Batches by units, not by clusters: each unit gets a weight of its own.
-    batches = _resamples(count, draws, rng, width=max(count, statistic.units))
+    batches = _resamples(count, max(count, statistic.units), rng)
     return np.concatenate([_of_clusters(statistic, weights, cluster) for weights in batches])
 
 
@@ -134,20 +132,20 @@ def _of_clusters(statistic: FromWeights, weights: Floats, cluster: Ints) -> Floa
     return statistic.of(np.where(cluster >= 0, weights[:, cluster], 0.0))
 
 
-def _resamples(count: int, draws: int, rng: np.random.Generator, width: int | None = None) -> Iterator[Floats]:
+def _resamples(count: int, width: int, rng: np.random.Generator) -> Iterator[Floats]:
     """How often each of `count` clusters is drawn, one row a resample."""
-    for size in _batch_sizes(draws, width or count):
+    for size in _batch_sizes(width):
         drawn = rng.integers(count, size=(size, count), dtype=np.int32)
         drawn += (np.arange(size, dtype=np.int32) * count)[:, None]
         yield np.bincount(drawn.reshape(-1), minlength=size * count).reshape(size, count).astype(np.float64)
 
 
-def _batch_sizes(draws: int, width: int) -> list[int]:
+def _batch_sizes(width: int) -> list[int]:
     largest = max(1, BATCH // width)
-    return [min(largest, draws - start) for start in range(0, draws, largest)]
+    return [min(largest, DRAWS - start) for start in range(0, DRAWS, largest)]
 
 
-def _few(statistic: Statistic, cluster: Ints, drawn: Ints, what: str, level: float) -> Interval | Undefined:
+def _of_few(statistic: Statistic, cluster: Ints, drawn: Ints) -> Interval | Undefined:
     estimate, weights = statistic.value(), drawn.astype(np.float64)
     count = weights.shape[1]
     without_one = 1 - np.eye(count)
@@ -162,83 +160,55 @@ def _few(statistic: Statistic, cluster: Ints, drawn: Ints, what: str, level: flo
     if doubt:
         return doubt
     if np.isnan(left_out).any():
-        return Undefined(f"without a certain one of the {count} {what} the statistic has no value")
+        return Undefined(f"without a certain one of the {count} conversations the statistic has no value")
     error = float(np.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum()))
     usable = studentised is not None and np.isfinite(studentised).mean() >= 1 - UNDEFINED_SHARE
     if studentised is not None and usable and error > 1e-12:
         method = "studentised bootstrap"
-        upper, lower = np.quantile(studentised[np.isfinite(studentised)], _tails(level))
+        upper, lower = np.quantile(studentised[np.isfinite(studentised)], _TAILS)
         low, high = estimate - lower * error, estimate - upper * error
     else:
         method = "BCa bootstrap"
-        low, high = _bca(values[~np.isnan(values)], estimate, left_out, level)
+        low, high = _bca(values[~np.isnan(values)], estimate, left_out)
     low, high = np.clip([low, high], statistic.lowest, statistic.highest)
-    return Interval(float(low), float(high), level, f"{method} over {count} {what}", error)
+    return Interval(float(low), float(high), LEVEL, f"{method} over {count} conversations", error)
 
 
 def _standard_errors(statistic: FromSums, sums: Floats, weights: Floats) -> Floats:
     """The jackknife standard error within each resample; NaN where it shows no spread."""
-    draws, count = weights.shape
-    errors = np.empty(draws)
+    count = weights.shape[1]
+    errors: list[Floats] = []
     start = 0
-    for size in _batch_sizes(draws, sums.size):
+    for size in _batch_sizes(sums.size):
         batch = weights[start : start + size]
         # A cluster that was not drawn cannot be left out, and does not count below.
         left_out = (batch @ sums)[:, None, :] - (batch > 0)[:, :, None] * sums
         values = statistic.of(left_out.reshape(size * count, -1)).reshape(size, count)
         mean = (batch * values).sum(axis=1, keepdims=True) / count
-        errors[start : start + size] = np.sqrt((count - 1) / count * (batch * (values - mean) ** 2).sum(axis=1))
+        errors.append(np.sqrt((count - 1) / count * (batch * (values - mean) ** 2).sum(axis=1)))
         start += size
-    return np.where(errors > 1e-12, errors, np.nan)
+    found = np.concatenate(errors)
+    return np.where(found > 1e-12, found, np.nan)
 
 
-def _bca(values: Floats, estimate: float, left_out: Floats, level: float) -> tuple[float, float]:
+def _bca(values: Floats, estimate: float, left_out: Floats) -> tuple[float, float]:
     """Percentiles corrected for bias and for a spread that changes with the value (Efron 1987)."""
     below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     bias = normal_quantile(min(max(below, 1 / len(values)), 1 - 1 / len(values)))
     influence = left_out.mean() - left_out
     acceleration = (influence**3).sum() / max(6 * (influence**2).sum() ** 1.5, 1e-300)
-    shifted = bias + normal_quantile((1 + level) / 2) * np.array([-1, 1])
+    shifted = bias + normal_quantile((1 + LEVEL) / 2) * np.array([-1, 1])
     low, high = np.quantile(values, normal_probability(bias + shifted / (1 - acceleration * shifted)))
     return float(low), float(high)
 
 
-DRAWS = 1000
-"""Resamples behind each interval: enough for two digits."""
-VERY_MANY = 1000
-"""From so many conversations on the standard error is computed without resampling."""
-LEVEL = 0.95
-
-
-def clustered_interval(statistic: Statistic, conversation: Ints) -> Interval | Undefined:
-    """The interval of a statistic, conversations being drawn as wholes.
-
-    Perfect agreement shows no spread to resample: its lower end is where it would be if the share of conversations
-    that may still disagree did so as far as chance has it.
-    """
-    inside = conversation[statistic.entering]
-    count = len(np.unique(inside))
-    if count >= FEWEST_CLUSTERS and statistic.highest == 1 and statistic.value() > 1 - 1e-9:
-        reach = upper_bound(0, count, level=(1 + LEVEL) / 2)
-        return Interval(1 - reach, 1.0, LEVEL, f"exact, no disagreement in {count} conversations", 0.0)
-    if count >= VERY_MANY and isinstance(statistic, FromSums):
-        return _linearised(statistic, conversation)
-    # Where each conversation gave one unit, resampling units is the same and much faster.
-    alone = count >= ENOUGH_FOR_PERCENTILES and count == len(inside)
-    return bootstrap(statistic, None if alone else conversation, draws=DRAWS, level=LEVEL)
-
-
-def _linearised(statistic: FromSums, conversation: Ints) -> Interval | Undefined:
+def _linearised(statistic: FromSums, cluster: Ints, count: int) -> Interval | Undefined:
     value = statistic.value()
-    if np.isnan(value):
-        return Undefined("the statistic has no value on this sample")
     totals = np.bincount(statistic.pattern, minlength=len(statistic.parts)) @ statistic.parts
     step = 1e-5 * np.maximum(np.abs(totals), 1.0)
     up, down = statistic.of(totals + np.diag(step)), statistic.of(totals - np.diag(step))
     pull = (statistic.parts @ ((up - down) / (2 * step)))[statistic.pattern]
-    entering = statistic.entering
-    cluster, count = clusters(conversation[entering], int(entering.sum()))
-    se = clustered_error(pull[entering], cluster, count)
+    se = clustered_error(pull[statistic.entering], cluster, count)
     if isinstance(se, Undefined) or not np.isfinite(se):
         return Undefined("too little variation to say how sure this is")
     if se < 1e-9:  # what numerical differentiation leaves

@@ -1,20 +1,20 @@
-"""What do a judge's scores mean on people's scale?
+"""Isotonic calibration: replace each score of the judge by the mean that people gave, keeping the order.
 
-Isotonic calibration replaces each score of the judge by the mean that people gave, keeping the order. It is to be
-fitted out of fold, so that no unit is corrected with its own answer: `cross_fit` does that by conversation.
+It is to be fitted out of fold, so that no unit is corrected with its own answer: `cross_fit` does that by conversation.
 
 Sources: R. Barlow et al., Statistical Inference under Order Restrictions (1972); V. Chernozhukov et al.,
 Econometrics Journal 21 (2018), for cross-fitting.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from attunement.statistics.results import Undefined
-from attunement.statistics.tables import Floats, Ints, clusters, pairs
+from attunement.statistics.tables import Floats, clusters, pairs
+
+FOLDS = 5
 
 
 class Isotonic(NamedTuple):
@@ -26,14 +26,6 @@ class Isotonic(NamedTuple):
     def corrected(self, judge: ArrayLike) -> Floats:
         """Between known scores along the line that joins them, beyond them the nearest."""
         return np.interp(np.asarray(judge, dtype=np.float64), self.judge, self.people)
-
-
-class CrossFitted(NamedTuple):
-    """Corrected scores, each from a calibrator that never saw its conversation."""
-
-    corrected: Floats  # NaN where the judge gave no score
-    fold: Ints
-    folds: int
 
 
 def pool_adjacent_violators(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
@@ -52,15 +44,7 @@ def pool_adjacent_violators(values: ArrayLike, weights: ArrayLike | None = None)
 
 
 def isotonic(judge: ArrayLike, people: ArrayLike) -> Isotonic | Undefined:
-    """Fit people's scores by a function of the judge's that never falls.
-
-    Args:
-        judge: The judge's score of each unit, NaN for none.
-        people: The people's score of the same unit.
-
-    Returns:
-        `Undefined` where no unit has both.
-    """
+    """Fit people's scores by a function of the judge's that never falls; `Undefined` where no unit has both."""
     values, complete = pairs(judge, people)
     both = values[complete]
     if not len(both):
@@ -70,40 +54,29 @@ def isotonic(judge: ArrayLike, people: ArrayLike) -> Isotonic | Undefined:
     return Isotonic(scores, pool_adjacent_violators(means, number))
 
 
-def cross_fit(
-    fit: Callable[[Floats, Floats], Isotonic | Undefined],
-    judge: ArrayLike,
-    people: ArrayLike,
-    conversations: ArrayLike | None = None,
-    *,
-    folds: int = 5,
-    seed: int = 0,
-) -> CrossFitted | Undefined:
-    """Correct each unit's score with a calibrator fitted on the conversations of the other folds.
+def cross_fit(judge: ArrayLike, people: ArrayLike, conversations: ArrayLike, *, seed: int = 0) -> Floats | Undefined:
+    """Each unit's score of the judge, corrected with a fit on the conversations of the other folds.
 
     Args:
-        fit: Such as `isotonic`.
-        judge: The judge's score of each unit, NaN for none.
-        people: The people's score of the same unit, NaN for none; such a unit is corrected but not fitted on.
+        judge: The judge's score of each unit.
+        people: The people's score of the same unit.
         conversations: For each unit the conversation it belongs to, which stays in one fold.
-        folds: How many parts there are; not more than conversations.
         seed: Of the random division into folds.
 
     Returns:
-        `Undefined` where there are not two conversations, or a fit in some fold has no result.
+        `Undefined` where there are not two conversations.
     """
     values, _ = pairs(judge, people)
     cluster, count = clusters(conversations, len(values))
     if count < 2:
         return Undefined("cross-fitting needs two conversations")
-    folds = min(folds, count)
+    folds = min(FOLDS, count)
     fold = (np.random.default_rng(seed).permutation(count) % folds)[cluster]
     corrected = np.full(len(values), np.nan)
     for number in range(folds):
         inside = fold == number
-        calibrator = fit(values[~inside, 0], values[~inside, 1])
+        calibrator = isotonic(values[~inside, 0], values[~inside, 1])
         if isinstance(calibrator, Undefined):
-            return Undefined(f"without fold {number + 1} of {folds}, {calibrator.reason}")
-        given = inside & ~np.isnan(values[:, 0])
-        corrected[given] = calibrator.corrected(values[given, 0])
-    return CrossFitted(corrected, fold, folds)
+            return calibrator
+        corrected[inside] = calibrator.corrected(values[inside, 0])
+    return corrected

@@ -1,17 +1,12 @@
-"""Rank and linear correlation between raters, range compression, and the intraclass correlation.
+"""Order and distance between a judge and people, and the intraclass correlation.
 
-Order: Spearman's rho. Distance: the mean absolute error and the bias, which is positive where the judge is kinder than
-people. Range compression: the judge's spread as a share of the people's.
+ICC models 2 and 3 follow Shrout and Fleiss: raters are a sample of raters (2), or the only ones of interest (3).
+Missing ratings are allowed: variance components come from fitting constants (Henderson's method III), which for
+complete tables is the classical analysis of variance to the last digit.
 
-Source: C. Spearman, American Journal of Psychology 15 (1904).
-
-Models 1, 2 and 3 follow Shrout and Fleiss: raters differ from unit to unit (1), are a sample of raters (2), or are
-the only ones of interest (3). Missing ratings are allowed: variance components come from fitting constants
-(Henderson's method III), which for complete tables is the classical analysis of variance to the last digit.
-
-Sources: P. Shrout and J. Fleiss, Psychological Bulletin 86 (1979); K. McGraw and S. Wong, Psychological Methods 1
-(1996); C. Henderson, Biometrics 9 (1953); for averages of unequal numbers of ratings, D. ten Hove, T. Jorgensen and
-L. van der Ark, Psychological Methods 29 (2024).
+Sources: C. Spearman, American Journal of Psychology 15 (1904); P. Shrout and J. Fleiss, Psychological Bulletin 86
+(1979); K. McGraw and S. Wong, Psychological Methods 1 (1996); C. Henderson, Biometrics 9 (1953); for averages of
+unequal numbers of ratings, D. ten Hove, T. Jorgensen and L. van der Ark, Psychological Methods 29 (2024).
 """
 
 from typing import Literal, NamedTuple
@@ -22,12 +17,7 @@ from numpy.typing import ArrayLike
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import (
-    Bools,
     Floats,
-    FromSums,
-    FromWeights,
-    Ints,
-    Statistic,
     distinct_rows,
     matrix,
     pairs,
@@ -35,9 +25,6 @@ from attunement.statistics.tables import (
     quotient,
     t_probability,
 )
-
-# Tables of more cells than this take more room than weights of single units.
-MANY_CELLS = 400
 
 
 class Correlation(NamedTuple):
@@ -48,50 +35,40 @@ class Correlation(NamedTuple):
     units: int
 
 
-class RangeCompression(NamedTuple):
-    """How far a judge spreads its answers beside people: a ratio below 1 means that it keeps to the middle."""
-
-    ratio: float
-    judge_deviation: float
-    people_deviation: float
-    units: int
-
-
 def spearman(first: ArrayLike, second: ArrayLike) -> Correlation | Undefined:
     """Spearman's rank correlation, ties at their mean rank; p from Student's t.
 
     Args:
         first: One value a unit, NaN where there is none.
-        second: The same units' other value. Units that lack one of them do not enter.
+        second: The same units' other value. Units that lack one of them do not count.
 
     Returns:
         `Undefined` below three units and where one side does not vary.
     """
     values, complete = pairs(first, second)
-    reason = _no_order(values[complete])
-    if reason:
-        return reason
-    value, units = spearman_statistic(first, second).value(), int(complete.sum())
+    both = values[complete]
+    units = len(both)
+    if units < 3:
+        have = "1 unit has" if units == 1 else f"{units} units have"
+        return Undefined(f"only {have} both values, and a correlation needs three")
+    for column in both.T:
+        if column.min() == column.max():
+            return Undefined(f"one side is {column[0]:g} everywhere")
+    rows, pattern = distinct_rows(both)
+    weights = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
+    ranks = [_mid_ranks(column, weights) for column in rows.T]
+    one, other = (each - (weights @ each) / units for each in ranks)
+    value = float((weights * one * other).sum() / np.sqrt((weights * one**2).sum() * (weights * other**2).sum()))
     freedom = units - 2
     t = value * np.sqrt(freedom / max(1 - value**2, 1e-300))
     return Correlation(value, 2 * t_probability(freedom, -abs(float(t))), units)
 
 
-def spearman_statistic(first: ArrayLike, second: ArrayLike) -> Statistic:
-    """Spearman's rank correlation in the form that `bootstrap` takes: ranks are those of each resample."""
-    values, complete = pairs(first, second)
-    sizes = [len(np.unique(column[complete])) for column in values.T]
-    if sizes[0] * sizes[1] > MANY_CELLS:
-        return _spearman_by_weights(values, complete)
-    rows, pattern = distinct_rows(np.where(complete[:, None], values, np.nan))
-    # A cell of the table is its own sum; the row of units that lack a value is one of zeros.
-    cells = np.eye(len(rows)) * ~np.isnan(rows[:, :1])
-    sides = [places(column) for column in rows.T]
-
-    def of(totals: Floats) -> Floats:
-        return _weighted_correlation(totals, _mid_ranks(totals, sides[0]), _mid_ranks(totals, sides[1]))
-
-    return FromSums(cells, of, pattern, lowest=-1.0, highest=1.0)
+def _mid_ranks(values: Floats, weights: Floats) -> Floats:
+    """The mean rank of each value that occurs `weights` times."""
+    place = places(values)
+    margins = np.bincount(place, weights=weights)
+    return (np.cumsum(margins) - margins / 2)[place]
 
 
 def bias(judge: ArrayLike, people: ArrayLike, conversations: ArrayLike | None = None) -> Mean | Undefined:
@@ -116,6 +93,20 @@ def mean_absolute_error(
     return _mean_over_pairs(np.abs(values[:, 0] - values[:, 1]), conversations)
 
 
+def _mean_over_pairs(differences: Floats, conversations: ArrayLike | None) -> Mean | Undefined:
+    result = mean(differences, conversations)
+    return Undefined("no unit has both values") if isinstance(result, Undefined) else result
+
+
+class RangeCompression(NamedTuple):
+    """The judge's spread of answers relative to people's: a ratio below 1 means that it stays near the middle."""
+
+    ratio: float
+    judge_deviation: float
+    people_deviation: float
+    units: int
+
+
 def range_compression(judge: ArrayLike, people: ArrayLike) -> RangeCompression | Undefined:
     """The judge's standard deviation divided by the people's, on the units that both rated.
 
@@ -132,50 +123,8 @@ def range_compression(judge: ArrayLike, people: ArrayLike) -> RangeCompression |
     return RangeCompression(float(spread[0] / spread[1]), float(spread[0]), float(spread[1]), len(both))
 
 
-def _no_order(both: Floats) -> Undefined | None:
-    if len(both) < 3:
-        have = "1 unit has" if len(both) == 1 else f"{len(both)} units have"
-        return Undefined(f"only {have} both values, and a correlation needs three")
-    for column in both.T:
-        if column.min() == column.max():
-            return Undefined(f"one side is {column[0]:g} everywhere")
-    return None
-
-
-def _mean_over_pairs(differences: Floats, conversations: ArrayLike | None) -> Mean | Undefined:
-    result = mean(differences, conversations)
-    return Undefined("no unit has both values") if isinstance(result, Undefined) else result
-
-
-def _mid_ranks(weights: Floats, place: Ints) -> Floats:
-    """For each row of weights the mean rank of each entry, given the place of its value in ascending order."""
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], np.arange(int(place.max(initial=-1)) + 1))
-    margins = np.add.reduceat(weights[:, order], starts, axis=1)
-    return (np.cumsum(margins, axis=1) - margins / 2)[:, place]
-
-
-def _weighted_correlation(weights: Floats, first: Floats, second: Floats) -> Floats:
-    total = weights.sum(axis=1)
-    sizes = (weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)
-    first = first - quotient((weights * first).sum(axis=1), total)[:, None]
-    second = second - quotient((weights * second).sum(axis=1), total)[:, None]
-    spread = (weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)
-    return quotient((weights * first * second).sum(axis=1), np.sqrt(spread), size=np.sqrt(sizes))
-
-
-def _spearman_by_weights(values: Floats, complete: Bools) -> FromWeights:
-    sides = [places(column) for column in values[complete].T]
-
-    def of(weights: Floats) -> Floats:
-        entering = weights[:, complete]
-        return _weighted_correlation(entering, _mid_ranks(entering, sides[0]), _mid_ranks(entering, sides[1]))
-
-    return FromWeights(of, complete, lowest=-1.0, highest=1.0)
-
-
-Model = Literal[1, 2, 3]
-# The two-way models keep who rated beside whom for each unit: one gigabyte at most.
+Model = Literal[2, 3]
+# Who rated together is counted for each unit: one gigabyte at most.
 MOST_NUMBERS = 125_000_000
 
 Estimator = Literal["analysis of variance", "fitting constants, for missing ratings"]
@@ -198,8 +147,7 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
 
     Args:
         ratings: One row a unit, one column a rater, NaN where nobody rated.
-        model: 1, 2 or 3 as in Shrout and Fleiss. 1 ignores who rated, 2 counts differences between raters as error, 3
-            does not.
+        model: 2 or 3 as in Shrout and Fleiss. 2 counts differences between raters as error, 3 does not.
         average: How reliable the mean of a unit's ratings is. Where units have different numbers of ratings, k is
             their harmonic mean.
 
@@ -220,14 +168,13 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
         return Undefined("no unit was rated by two raters")
     if np.nanmin(values) == np.nanmax(values):
         return Undefined(f"every rating is {np.nanmin(values):g}")
-    if model != 1 and raters**2 * len(values) > MOST_NUMBERS:
-        return Undefined(f"{raters} raters are too many for model {model}; model 1 does not tell them apart")
-    value = icc_statistic(values, model, average=average).value()
-    if np.isnan(value):
-        return Undefined("too few ratings to tell units, raters and noise apart")
+    if raters**2 * len(values) > MOST_NUMBERS:
+        return Undefined(f"{raters} raters are too many to tell them apart")
     counted = number[number > 0]
     averaged = float(len(counted) / (1 / counted).sum()) if average else 1.0
-    complete = bool((counted == raters).all())
+    value = _variance_ratio(values - values[present].mean(), model, average=average)
+    if np.isnan(value):
+        return Undefined("too few ratings to tell units, raters and noise apart")
     return ICC(
         value=value,
         model=model,
@@ -235,82 +182,53 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
         units=len(counted),
         raters=raters,
         ratings=int(counted.sum()),
-        estimator="analysis of variance" if complete else "fitting constants, for missing ratings",
+        estimator=(
+            "analysis of variance" if (counted == raters).all() else "fitting constants, for missing ratings"
+        ),
     )
 
 
-def icc_statistic(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> FromSums:
-    """The intraclass correlation in the form that `bootstrap` takes; the arguments are those of `icc`."""
-    values = matrix(ratings)
-    rated = values[~np.isnan(values)]
-    rows, pattern = distinct_rows(values - (rated.mean() if rated.size else 0.0))
-    raters = values.shape[1]
+def _variance_ratio(values: Floats, model: Model, *, average: bool) -> float:
+    """The variance of units as a share of the whole: with noise, and in model 2 with the raters' severity.
 
-    def of(totals: Floats) -> Floats:
-        sums = _Sums(*totals[:, :7].T)
-        unit, disturbance = _one_way(sums) if model == 1 else _two_way(sums, totals[:, 7:], raters, model)
-        if average:
-            disturbance = disturbance * quotient(sums.inverse, sums.units)
-        whole = unit + disturbance
-        return quotient(unit, np.maximum(whole, 0.0), size=quotient(sums.squares, sums.ratings))
-
-    parts = _parts(rows) if model == 1 else np.hstack([_parts(rows), _parts_by_rater(rows)])
-    return FromSums(parts, of, pattern, highest=1.0)
-
-
-class _Sums(NamedTuple):
-    """Sums over units."""
-
-    units: Floats
-    ratings: Floats
-    squared_ratings: Floats  # of the number of ratings of a unit
-    inverse: Floats  # of the number of ratings of a unit
-    total: Floats
-    squares: Floats
-    within: Floats  # squared distances from the mean of the unit
+    NaN where the ratings are too few to tell these apart.
+    """
+    rows, pattern = distinct_rows(values)
+    raters = rows.shape[1]
+    frequency = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
+    sums = frequency @ np.hstack([_unit_parts(rows), _rater_parts(rows)])
+    units, count, inverse, squares, within = sums[:5]
+    total, rated, deviation = (sums[5 + start * raters : 5 + (start + 1) * raters] for start in range(3))
+    roots, axes = np.linalg.eigh(sums[5 + 3 * raters :].reshape(raters, raters))
+    # The design has as many zero roots as there are groups of raters that share no unit.
+    used = roots > 1e-9 * max(roots.max(initial=1.0), 1)
+    projected = np.einsum("ij,i->j", axes, deviation)
+    severity = np.where(used, projected**2 / np.where(used, roots, 1.0), 0.0).sum()
+    rank, seen = used.sum(), (rated > 0).sum()
+    noise = quotient(within - severity, count - units - rank)
+    of_raters = np.where(rated > 0, total**2 / np.where(rated > 0, rated, 1.0), 0.0).sum()
+    between = squares - of_raters - (within - severity)
+    unit = quotient(between - (units - (seen - rank)) * noise, count - seen)
+    disturbance = noise + quotient(severity - rank * noise, count - units) if model == 2 else noise
+    if average:
+        disturbance = disturbance * (inverse / units)
+    return float(quotient(unit, np.maximum(unit + disturbance, 0.0), size=squares / count))
 
 
-def _parts(values: Floats) -> Floats:
-    number, total, squares = _number(values), np.nansum(values, axis=1), np.nansum(values**2, axis=1)
-    rated, divisor = (number > 0).astype(np.float64), np.maximum(number, 1)
-    return np.column_stack([rated, number, number**2, rated / divisor, total, squares, squares - total**2 / divisor])
+def _unit_parts(rows: Floats) -> Floats:
+    """For each unit: 1 if it was rated, its ratings, one over them, their squares, squared distances from the mean."""
+    present = ~np.isnan(rows)
+    number = present.sum(axis=1).astype(np.float64)
+    total, squares, divisor = np.nansum(rows, axis=1), np.nansum(rows**2, axis=1), np.maximum(number, 1)
+    rated = (number > 0).astype(np.float64)
+    return np.column_stack([rated, number, rated / divisor, squares, squares - total**2 / divisor])
 
 
-def _parts_by_rater(values: Floats) -> Floats:
+def _rater_parts(rows: Floats) -> Floats:
     """For each rater: the rating, whether there is one, its distance from the unit's mean; and who rated with whom."""
-    present = (~np.isnan(values)).astype(np.float64)
-    filled, divisor = np.where(np.isnan(values), 0.0, values), np.maximum(_number(values), 1)
+    present = (~np.isnan(rows)).astype(np.float64)
+    filled, divisor = np.where(np.isnan(rows), 0.0, rows), np.maximum(present.sum(axis=1), 1)
     deviation = filled - present * (filled.sum(axis=1) / divisor)[:, None]
     together = present[:, :, None] * present[:, None, :] / divisor[:, None, None]
-    design = present[:, :, None] * np.eye(values.shape[1]) - together
-    return np.hstack([filled, present, deviation, design.reshape(len(values), values.shape[1] ** 2)])
-
-
-def _number(values: Floats) -> Floats:
-    return (~np.isnan(values)).sum(axis=1).astype(np.float64)
-
-
-def _one_way(sums: _Sums) -> tuple[Floats, Floats]:
-    """The variances of units and of everything else, where raters are not told apart."""
-    error = quotient(sums.within, sums.ratings - sums.units)
-    between = sums.squares - sums.within - quotient(sums.total**2, sums.ratings)
-    unit = quotient(between - (sums.units - 1) * error, sums.ratings - quotient(sums.squared_ratings, sums.ratings))
-    return unit, error
-
-
-def _two_way(sums: _Sums, by_rater: Floats, raters: int, model: Model) -> tuple[Floats, Floats]:
-    """The variances of units and of what disturbs them: noise, and in model 2 the raters' severity."""
-    total, rated, deviation = (by_rater[:, start * raters : (start + 1) * raters] for start in range(3))
-    roots, axes = np.linalg.eigh(by_rater[:, 3 * raters :].reshape(len(by_rater), raters, raters))
-    # The design has as many zero roots as there are groups of raters that share no unit.
-    used = roots > 1e-9 * np.maximum(roots.max(axis=1, keepdims=True, initial=1.0), 1)
-    projected = np.einsum("bij,bi->bj", axes, deviation)
-    severity = np.where(used, projected**2 / np.where(used, roots, 1.0), 0.0).sum(axis=1)
-    rank, seen = used.sum(axis=1), (rated > 0).sum(axis=1)
-    error = quotient(sums.within - severity, sums.ratings - sums.units - rank)
-    of_raters = np.where(rated > 0, total**2 / np.where(rated > 0, rated, 1.0), 0.0).sum(axis=1)
-    units = sums.squares - of_raters - (sums.within - severity)
-    unit = quotient(units - (sums.units - (seen - rank)) * error, sums.ratings - seen)
-    if model == 3:
-        return unit, error
-    return unit, error + quotient(severity - rank * error, sums.ratings - sums.units)
+    design = present[:, :, None] * np.eye(rows.shape[1]) - together
+    return np.hstack([filled, present, deviation, design.reshape(len(rows), rows.shape[1] ** 2)])

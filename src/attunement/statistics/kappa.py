@@ -1,25 +1,25 @@
-"""Agreement of two raters beyond chance: Cohen's kappa, Gwet's AC1 and AC2, and plain percent agreement.
+"""Agreement beyond chance: Cohen's kappa, kappa pooled over raters, Gwet's AC1 and AC2; and plain shares that agree.
 
 Weighted kappa gives part credit for near answers. The weights can follow the values of the scale or the ranks of the
 answers that occur; published figures use either, and they differ, so the result says which it is.
 
-Sources: J. Cohen, Educational and Psychological Measurement 20 (1960) and Psychological Bulletin 70 (1968); standard
-errors: J. Fleiss, J. Cohen and B. Everitt, Psychological Bulletin 72 (1969).
-
-Plain shares, without any correction for chance. The specific agreement is what remains readable where an answer is
-rare: of the times somebody gave it, how often did another rater of the same unit give it too?
-
-Sources: K. Gwet (2014), chapter 2; D. Cicchetti and A. Feinstein, Journal of Clinical Epidemiology 43 (1990).
+Pooled kappa (Conger) is what pairs of ratings differ by, over what they would differ by if each rater answered at
+random with their own frequencies of answers. With two raters it is Cohen's kappa. Raters may have rated different
+units, and each unit counts the same however many rated it. The same coefficient compares a judge with single people,
+so that the judge's figure can be compared with the people's.
 
 Kappa and alpha fall to nothing when one answer is very common, although raters agree on almost all units. AC1 takes
 chance agreement to be possible only where answers are spread out. AC2 is the same with part credit for near answers.
-Both take missing ratings, and get their standard error from how much each unit pulls the coefficient.
+The specific agreement is what remains readable where an answer is rare.
 
-Sources: K. Gwet, British Journal of Mathematical and Statistical Psychology 61 (2008); Handbook of Inter-Rater
-Reliability, 4th ed. (2014), chapters 2, 3 and 5.
+Sources: J. Cohen, Educational and Psychological Measurement 20 (1960) and Psychological Bulletin 70 (1968); standard
+errors: J. Fleiss, J. Cohen and B. Everitt, Psychological Bulletin 72 (1969); pooled: A. Conger, Psychological Bulletin
+88 (1980); AC1, AC2: K. Gwet, British Journal of Mathematical and Statistical Psychology 61 (2008), and Handbook of
+Inter-Rater Reliability, 4th ed. (2014), chapters 2, 3 and 5; specific agreement: D. Cicchetti and A. Feinstein,
+Journal of Clinical Epidemiology 43 (1990).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,29 +30,17 @@ from attunement.statistics.tables import (
     ROUNDING,
     Floats,
     FromSums,
-    Tally,
+    distinct_rows,
     matrix,
+    normal_probability,
     nothing_to_compare,
     pairs,
     quotient,
-    scale_of,
     tally,
-    two_sided,
 )
 
-Weights = Literal["identity", "linear", "quadratic"]
-
-
-class Coefficient(NamedTuple):
-    """A chance-corrected agreement with its standard error over units, and what it was computed from."""
-
-    value: float
-    se: float | Undefined
-    observed: float
-    expected: float
-    units: int  # with at least two ratings
-    categories: int
-    weights: Weights
+Weights = Literal["identity", "quadratic"]
+Spacing = Literal["values", "ranks"]
 
 
 def agreement_weights(categories: Floats, weights: Weights) -> Floats:
@@ -61,54 +49,7 @@ def agreement_weights(categories: Floats, weights: Weights) -> Floats:
     widest = distance.max(initial=0.0)
     if weights == "identity" or widest == 0:
         return np.eye(len(categories))
-    return 1 - (distance / widest) ** (1 if weights == "linear" else 2)
-
-
-class Chance(NamedTuple):
-    """One idea of chance agreement: its size, and its slope in the shares of the categories."""
-
-    of: Callable[[Floats], Floats]  # one row of shares a resample -> expected agreement
-    slope: Callable[[Floats], Floats]  # one row of shares -> its derivative in each share
-
-
-def unit_agreement(counts: Floats, weights: Floats) -> Floats:
-    """For each unit the share of its pairs of ratings that agree, partly as weighted; 0 for a single rating."""
-    number = counts.sum(axis=1)
-    agreeing = (counts * (counts @ weights - 1)).sum(axis=1)
-    return np.where(number >= 2, agreeing / np.maximum(number * (number - 1), 1), 0.0)
-
-
-def coefficient(tally: Tally, weights: Weights, chance: Chance) -> Coefficient | Undefined:
-    """A chance-corrected coefficient with Gwet's linearised standard error over units."""
-    reason = nothing_to_compare(tally)
-    if reason:
-        return reason
-    if len(tally.categories) < 2:
-        return Undefined(f"every rating is {tally.categories[0]:g}")
-    table, frequency = agreement_weights(tally.categories, weights), tally.frequency
-    number = tally.counts.sum(axis=1)
-    rated, several = number >= 1, number >= 2
-    agreement = unit_agreement(tally.counts, table)
-    shares = tally.counts / np.maximum(number, 1)[:, None]
-    rated_units, units = float(frequency[rated].sum()), float(frequency[several].sum())
-    observed = float(frequency @ agreement) / units
-    overall = frequency @ shares / rated_units
-    expected = float(chance.of(overall[None, :])[0])
-    if 1 - expected < ROUNDING:
-        return Undefined(f"every rating is {tally.used[0]:g}")
-    value = (observed - expected) / (1 - expected)
-    own = rated_units / units * (agreement - expected * several) / (1 - expected)
-    # The expected agreement moves with each unit's shares; its slope at the overall shares says how far.
-    slope = chance.slope(overall[None, :])[0]
-    pull = own - (1 - value) * ((shares - overall) @ slope) / (1 - expected)
-    spread = float(frequency[rated] @ (pull[rated] - value) ** 2)
-    se = np.sqrt(spread / (rated_units * (rated_units - 1))) if rated_units > 1 else Undefined("there is only one unit")
-    return Coefficient(
-        value, se if isinstance(se, Undefined) else float(se), observed, expected, int(units), len(overall), weights
-    )
-
-
-Spacing = Literal["values", "ranks"]
+    return 1 - (distance / widest) ** 2
 
 
 class Kappa(NamedTuple):
@@ -130,58 +71,27 @@ class Kappa(NamedTuple):
 
 
 def kappa(
-    first: ArrayLike,
-    second: ArrayLike,
-    weights: Weights = "identity",
-    spacing: Spacing = "values",
-    categories: Sequence[float] | None = None,
+    first: ArrayLike, second: ArrayLike, weights: Weights = "identity", spacing: Spacing = "values"
 ) -> Kappa | Undefined:
     """Cohen's kappa of two raters.
 
     Args:
         first: One rating a unit, NaN where this rater gave none.
-        second: The other rater's, of the same units. Units that only one of them rated do not enter.
-        weights: `identity` counts only the same answer, `linear` and `quadratic` give part credit.
-        spacing: With weights: whether answers are as far apart as their values, or as their ranks. Ranks are those of
-            the answers that occur, unless `categories` names the whole scale.
-        categories: The whole scale.
+        second: The other rater's, of the same units. Units that only one of them rated do not count.
+        weights: `identity` counts only the same answer, `quadratic` gives part credit.
+        spacing: Whether answers are as far apart as their values, or as the ranks of the answers that occur.
 
     Returns:
         `Undefined` where no unit has both ratings, or both raters give one and the same answer everywhere.
     """
     ratings, complete = pairs(first, second)
     both = ratings[complete]
-    scale = scale_of(both, categories)
-    size = len(scale)
-    table = np.bincount(np.searchsorted(scale, both) @ np.array([size, 1]), minlength=size**2).reshape(size, size)
-    return kappa_of_table(table, weights, spacing, list(scale))
-
-
-def kappa_of_table(
-    table: ArrayLike,
-    weights: Weights = "identity",
-    spacing: Spacing = "values",
-    categories: Sequence[float] | None = None,
-) -> Kappa | Undefined:
-    """Cohen's kappa of a square table: how often the first rater's row met the second rater's column.
-
-    Args:
-        table: Rows and columns in the order of the categories.
-        weights: As for `kappa`.
-        spacing: As for `kappa`.
-        categories: What the rows stand for; by default 0, 1, 2 and so on.
-
-    Returns:
-        `Undefined` where the table is empty or all of it lies in one cell of the diagonal.
-    """
-    counts = matrix(table)
-    scale = np.arange(len(counts), dtype=np.float64) if categories is None else np.asarray(categories, np.float64)
-    if counts.shape != (len(scale), len(scale)):
-        raise ValueError(f"a table of {len(scale)} categories has as many rows and columns, not {counts.shape}")
-    units = counts.sum()
-    if not units:
+    if not len(both):
         return Undefined("no unit was rated by both")
-    credit = _credit(scale, weights, spacing)
+    scale, units = np.unique(both), float(len(both))
+    size = len(scale)
+    counts = np.bincount(np.searchsorted(scale, both) @ np.array([size, 1]), minlength=size**2).reshape(size, size)
+    credit = agreement_weights(scale if spacing == "values" else np.arange(size, dtype=np.float64), weights)
     shares = counts / units
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     observed, expected = float((shares * credit).sum()), float(rows @ credit @ columns)
@@ -193,43 +103,87 @@ def kappa_of_table(
     variance = (spread - (observed * expected - 2 * expected + observed) ** 2) / (units * (1 - expected) ** 4)
     by_chance = (np.outer(rows, columns) * (credit - mean_credit) ** 2).sum()
     null = (by_chance - expected**2) / (units * (1 - expected) ** 2)
-    errors = float(np.sqrt(max(null, 0.0))), float(np.sqrt(max(variance, 0.0)))
-    if errors[0] < 1e-9:
+    null_se, se = float(np.sqrt(max(null, 0.0))), float(np.sqrt(max(variance, 0.0)))
+    if null_se < 1e-9:
         p = p_from_se = Undefined("one rater gave the same answer everywhere")
     else:
-        p = two_sided(value / errors[0])
-        p_from_se = two_sided(value / errors[1]) if errors[1] > 1e-9 else Undefined("the standard error is zero")
-    return Kappa(value, errors[1], p, p_from_se, observed, expected, int(units), weights, spacing)
+        p = _two_sided(value / null_se)
+        p_from_se = _two_sided(value / se) if se > 1e-9 else Undefined("the standard error is zero")
+    return Kappa(value, se, p, p_from_se, observed, expected, int(units), weights, spacing)
 
 
-def kappa_statistic(
-    first: ArrayLike,
-    second: ArrayLike,
-    weights: Weights = "identity",
-    spacing: Spacing = "values",
-    categories: Sequence[float] | None = None,
-) -> FromSums:
-    """Cohen's kappa in the form that `bootstrap` takes; the arguments are those of `kappa`."""
-    ratings, complete = pairs(first, second)
-    scale = scale_of(ratings[complete], categories)
-    size = len(scale)
-    credit = _credit(scale, weights, spacing)
-    # Units are one of size * size cells; the last row of zeros is for those that one of the two did not rate.
-    parts = np.vstack([np.eye(size * size), np.zeros(size * size)])
-    cells = np.where(complete, np.searchsorted(scale, ratings) @ np.array([size, 1]), size * size)
-
-    def of(totals: Floats) -> Floats:
-        table = totals.reshape(len(totals), size, size)
-        units = totals.sum(axis=1)
-        observed = (totals * credit.reshape(-1)).sum(axis=1) * units
-        expected = np.einsum("bi,ij,bj->b", table.sum(axis=2), credit, table.sum(axis=1))
-        return quotient(observed - expected, units**2 - expected, size=units**2)
-
-    return FromSums(parts, of, cells, highest=1.0)
+def _two_sided(z: float) -> float:
+    return float(2 * normal_probability(-abs(z)))
 
 
-def _credit(scale: Floats, weights: Weights, spacing: Spacing) -> Floats:
-    return agreement_weights(scale if spacing == "values" else np.arange(len(scale), dtype=np.float64), weights)
+class Coefficient(NamedTuple):
+    """A chance-corrected agreement with its standard error over units, and what it was computed from."""
+
+    value: float
+    se: float | Undefined
+    observed: float
+    expected: float
+    units: int  # with at least two ratings
+    categories: int
+    weights: Weights
+
+
+def ac1(ratings: ArrayLike, categories: Sequence[float] | None = None) -> Coefficient | Undefined:
+    """Gwet's AC1: AC2 without part credit for near answers."""
+    return ac2(ratings, "identity", categories)
+
+
+def ac2(
+    ratings: ArrayLike, weights: Weights = "quadratic", categories: Sequence[float] | None = None
+) -> Coefficient | Undefined:
+    """Gwet's AC2, with its linearised standard error over units.
+
+    Args:
+        ratings: One row a unit, one column a rater, NaN where nobody rated.
+        weights: `quadratic` gives part credit for near answers.
+        categories: The whole scale. The coefficient depends on how many answers were possible: without the scale those
+            that nobody gave are not counted, and chance agreement comes out too high.
+
+    Returns:
+        `Undefined` where no unit has two ratings, or where only one category is known.
+    """
+    values = matrix(ratings)
+    counted = tally(values, categories)
+    reason = nothing_to_compare(values)
+    if reason:
+        return reason
+    size = len(counted.categories)
+    if size < 2:
+        return Undefined(f"every rating is {counted.categories[0]:g}")
+    table, frequency = agreement_weights(counted.categories, weights), counted.frequency
+    number = counted.counts.sum(axis=1)
+    rated, several = number >= 1, number >= 2
+    agreement = _unit_agreement(counted.counts, table)
+    shares = counted.counts / np.maximum(number, 1)[:, None]
+    rated_units, units = float(frequency[rated].sum()), float(frequency[several].sum())
+    observed = float(frequency @ agreement) / units
+    overall = frequency @ shares / rated_units
+    spread_out = table.sum() / (size * (size - 1))
+    expected = float(spread_out * (overall * (1 - overall)).sum())
+    value = (observed - expected) / (1 - expected)
+    own = rated_units / units * (agreement - expected * several) / (1 - expected)
+    # The expected agreement moves with each unit's shares; its slope at the overall shares says how far.
+    slope = spread_out * (1 - 2 * overall)
+    pull = own - (1 - value) * ((shares - overall) @ slope) / (1 - expected)
+    spread = float(frequency[rated] @ (pull[rated] - value) ** 2)
+    se = (
+        float(np.sqrt(spread / (rated_units * (rated_units - 1))))
+        if rated_units > 1
+        else Undefined("there is only one unit")
+    )
+    return Coefficient(value, se, observed, expected, int(units), size, weights)
+
+
+def _unit_agreement(counts: Floats, weights: Floats) -> Floats:
+    """For each unit the share of its pairs of ratings that agree, partly as weighted; 0 for a single rating."""
+    number = counts.sum(axis=1)
+    agreeing = (counts * (counts @ weights - 1)).sum(axis=1)
+    return np.where(number >= 2, agreeing / np.maximum(number * (number - 1), 1), 0.0)
 
 
 class PercentAgreement(NamedTuple):
@@ -248,96 +202,159 @@ class SpecificAgreement(NamedTuple):
     units: int  # in how many of those units
 
 
-def percent_agreement(
-    ratings: ArrayLike | Tally, weights: Weights = "identity", categories: Sequence[float] | None = None
-) -> PercentAgreement | Undefined:
-    """The observed agreement; with weights, near answers count in part.
-
-    Returns:
-        `Undefined` where no unit has two ratings.
-    """
-    counted = tally(ratings, categories)
-    reason = nothing_to_compare(counted)
+def percent_agreement(ratings: ArrayLike) -> PercentAgreement | Undefined:
+    """The observed agreement; `Undefined` where no unit has two ratings."""
+    values = matrix(ratings)
+    reason = nothing_to_compare(values)
     if reason:
         return reason
-    units = counted.frequency[counted.counts.sum(axis=1) >= 2].sum()
-    return PercentAgreement(percent_agreement_statistic(counted, weights).value(), int(units))
+    counted = tally(values)
+    agreement = _unit_agreement(counted.counts, np.eye(len(counted.categories)))
+    agreeing, units = counted.frequency @ np.column_stack([agreement, counted.counts.sum(axis=1) >= 2])
+    return PercentAgreement(float(agreeing / units), int(units))
 
 
-def percent_agreement_statistic(
-    ratings: ArrayLike | Tally, weights: Weights = "identity", categories: Sequence[float] | None = None
-) -> FromSums:
-    """The observed agreement in the form that `bootstrap` takes."""
-    counted = tally(ratings, categories)
-    table = agreement_weights(counted.categories, weights)
-    parts = np.column_stack([unit_agreement(counted.counts, table), counted.counts.sum(axis=1) >= 2])
-    return FromSums(parts, _first_by_second, counted.pattern, lowest=0.0, highest=1.0)
-
-
-def specific_agreement(ratings: ArrayLike | Tally, category: float) -> SpecificAgreement | Undefined:
+def specific_agreement(ratings: ArrayLike, category: float) -> SpecificAgreement | Undefined:
     """The agreement on one answer, with how often it was given.
 
     Returns:
         `Undefined` where no unit has two ratings, or nobody gave this answer in such a unit.
     """
-    counted = tally(ratings)
-    reason = nothing_to_compare(counted)
+    values = matrix(ratings)
+    reason = nothing_to_compare(values)
     if reason:
         return reason
-    given = _given(counted, category) * (counted.counts.sum(axis=1) >= 2)
-    if not counted.frequency @ given:
+    counted = tally(values)
+    number = counted.counts.sum(axis=1)
+    given = counted.counts[:, counted.categories == category].sum(axis=1) * (number >= 2)
+    times = counted.frequency @ given
+    if not times:
         return Undefined(f"no unit with two ratings was given {category:g}")
-    value = specific_agreement_statistic(counted, category).value()
-    return SpecificAgreement(value, category, int(counted.frequency @ given), int(counted.frequency[given > 0].sum()))
+    agreeing = counted.frequency @ (given * np.maximum(given - 1, 0))
+    others = counted.frequency @ (given * (number - 1))
+    units = int(counted.frequency[given > 0].sum())
+    return SpecificAgreement(float(agreeing / others), category, int(times), units)
 
 
-def specific_agreement_statistic(ratings: ArrayLike | Tally, category: float) -> FromSums:
-    """The agreement on one answer in the form that `bootstrap` takes."""
-    counted = tally(ratings)
-    given = _given(counted, category)
-    parts = np.column_stack([given * np.maximum(given - 1, 0), given * np.maximum(counted.counts.sum(axis=1) - 1, 0)])
-    return FromSums(parts, _first_by_second, counted.pattern, lowest=0.0, highest=1.0)
+# Frequencies of answers of more people than this are pooled: two of them are then hardly ever the same person.
+MOST_RATERS = 100
 
 
-def _given(counted: Tally, category: float) -> Floats:
-    """How often each pattern holds the category."""
-    return counted.counts[:, counted.categories == category].sum(axis=1)
+class PairwiseKappa(NamedTuple):
+    """How far single raters agree (pooled kappa), and on how many units."""
+
+    value: float
+    units: int
 
 
-def _first_by_second(totals: Floats) -> Floats:
-    return quotient(totals[:, 0], totals[:, 1])
-
-
-def ac1(ratings: ArrayLike | Tally, categories: Sequence[float] | None = None) -> Coefficient | Undefined:
-    """AC1, with its standard error over units.
+def people_kappa(people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
+    """How far any two people agree: quadratic weights, or none where answers have no order.
 
     Args:
-        ratings: One row a unit, one column a rater, NaN where nobody rated; or a tally of that.
-        categories: The whole scale. AC1 depends on how many answers were possible: without the scale those that nobody
-            gave are not counted, and chance agreement comes out too high.
+        people: One row a unit, one column a person, NaN where they gave no value.
+        ordered: Whether near answers count in part.
 
     Returns:
-        `Undefined` where no unit has two ratings, or where only one category is known.
+        `Undefined` where no unit has values of two people, or all people give one and the same answer.
     """
-    return ac2(ratings, "identity", categories)
+    several = (~np.isnan(people)).sum(axis=1) >= 2
+    if not several.any():
+        one = (~np.isnan(people)).any(axis=0).sum() == 1
+        return Undefined("only one person" if one else "no unit was rated by two people")
+    return _pairwise(people_kappa_statistic(people, ordered=ordered), people[several])
 
 
-def ac2(
-    ratings: ArrayLike | Tally, weights: Weights = "quadratic", categories: Sequence[float] | None = None
-) -> Coefficient | Undefined:
-    """AC2, with its standard error over units; as `ac1`, with part credit for near answers."""
-    counted = tally(ratings, categories)
-    return coefficient(counted, weights, _spread_out(agreement_weights(counted.categories, weights)))
+def judge_kappa(judge: Floats, people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
+    """How far a judge agrees with any one person; see `people_kappa`."""
+    both = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
+    if not both.any():
+        return Undefined("no unit was rated by a person and the judge")
+    return _pairwise(judge_kappa_statistic(judge, people, ordered=ordered), np.column_stack([judge, people])[both])
 
 
-def _spread_out(table: Floats) -> Chance:
-    size = max(len(table), 2)
-    scale = table.sum() / (size * (size - 1))
+def _pairwise(statistic: FromSums, values: Floats) -> PairwiseKappa | Undefined:
+    value = statistic.value()
+    return Undefined(f"every rating is {np.nanmin(values):g}") if np.isnan(value) else PairwiseKappa(value, len(values))
 
-    def of(shares: Floats) -> Floats:
-        return scale * (shares * (1 - shares)).sum(axis=1)
 
-    def slope(shares: Floats) -> Floats:
-        return scale * (1 - 2 * shares)
+def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
+    """The agreement of any two people in the form that can be resampled."""
+    rows, pattern = distinct_rows(people)
+    present = ~np.isnan(rows)
+    number = present.sum(axis=1)
+    several = number >= 2
+    answers, sizes = _points(rows, people, ordered=ordered)
+    # The mean squared distance of two different ratings of a unit, from their sum and their squares.
+    sums, squares = answers.sum(axis=1), sizes.sum(axis=1)
+    apart = 2 * (number * squares - (sums**2).sum(axis=1)) / np.maximum(number * (number - 1), 1)
+    if people.shape[1] <= MOST_RATERS:
+        by_rater = np.concatenate([present[:, :, None], sizes[:, :, None], answers], axis=2)
+    else:
+        mean = 1 / np.maximum(number, 1)[:, None]
+        by_rater = np.concatenate([np.ones_like(mean), squares[:, None] * mean, sums * mean], axis=1)[:, None, :]
+    raters, width = by_rater.shape[1:]
+    parts = np.column_stack([several, apart, by_rater.reshape(len(rows), raters * width)])
+    parts = np.where(several[:, None], parts, 0.0)
 
-    return Chance(of, slope)
+    def of(totals: Floats) -> Floats:
+        each = totals[:, 2:].reshape(len(totals), raters, width)
+        return 1 - quotient(quotient(totals[:, 1], totals[:, 0]), _expected_distance(each))
+
+    return FromSums(parts, of, pattern, highest=1.0)
+
+
+def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
+    """The agreement of a judge with any one person in the form that can be resampled."""
+    both = np.column_stack([judge, people])
+    rows, pattern = distinct_rows(both)
+    entering = ~np.isnan(rows[:, 0]) & (~np.isnan(rows[:, 1:])).any(axis=1)
+    answers, sizes = _points(rows, both, ordered=ordered)
+    share = 1 / np.maximum((~np.isnan(rows[:, 1:])).sum(axis=1), 1)
+    own, own_size = answers[:, 0], sizes[:, 0]
+    theirs, their_size = answers[:, 1:].sum(axis=1) * share[:, None], sizes[:, 1:].sum(axis=1) * share
+    apart = own_size + their_size - 2 * (own * theirs).sum(axis=1)
+    parts = np.column_stack([entering, apart, own_size + their_size, own, theirs])
+    parts = np.where(entering[:, None], parts, 0.0)
+    width = own.shape[1]
+
+    def of(totals: Floats) -> Floats:
+        mean = quotient(totals, np.broadcast_to(totals[:, :1], totals.shape))
+        own, theirs = mean[:, 3 : 3 + width], mean[:, 3 + width :]
+        expected = mean[:, 2] - 2 * (own * theirs).sum(axis=1)
+        return 1 - quotient(mean[:, 1], expected, size=mean[:, 2])
+
+    return FromSums(parts, of, pattern, highest=1.0)
+
+
+def _points(rows: Floats, values: Floats, *, ordered: bool) -> tuple[Floats, Floats]:
+    """Each answer as a point, and its squared length: on a line, or one axis an answer where they have no order.
+
+    Points are counted from the middle of all answers, so that squares of large numbers do not swallow differences. A
+    missing answer is at 0 with no length.
+    """
+    if ordered:
+        middle = np.nanmean(values) if not np.isnan(values).all() else 0.0
+        points = np.where(np.isnan(rows), 0.0, rows - middle)[:, :, None]
+    else:
+        scale = np.unique(values[~np.isnan(values)])
+        points = (rows[:, :, None] == scale) / np.sqrt(2)
+    return points, (points**2).sum(axis=2)
+
+
+def _expected_distance(each: Floats) -> Floats:
+    """How far answers of two different raters are apart if each answers at random with their own frequencies.
+
+    `each` has, for each resample and rater, the number of answers, the sum of their squares and their sums.
+    """
+    number, squares, sums = each[:, :, 0], each[:, :, 1], each[:, :, 2:]
+    if each.shape[1] == 1:
+        mean = quotient(sums[:, 0], np.broadcast_to(number, sums[:, 0].shape))
+        size = quotient(squares[:, 0], number[:, 0])
+        value = 2 * (size - (mean**2).sum(axis=1))
+    else:
+        total = number.sum(axis=1)
+        pairs = total**2 - (number**2).sum(axis=1)
+        lengths = 2 * (squares.sum(axis=1) * total - (squares * number).sum(axis=1))
+        crossed = (sums.sum(axis=1) ** 2).sum(axis=1) - (sums**2).sum(axis=(1, 2))
+        value, size = quotient(lengths - 2 * crossed, pairs), quotient(lengths, pairs)
+    return np.where(value > ROUNDING * size, value, 0.0)  # what rounding leaves is 0

@@ -1,16 +1,17 @@
-"""What a statistic answers when it has an answer, and what it answers when it has none.
-
-Every function of this package returns its own named result or `Undefined` with the reason; none returns NaN. An
-interval says its level and how it was made, so that no report has to guess.
-"""
+"""What a statistic returns: a number in its own named result, or `Undefined` with the reason. Nothing returns NaN."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+LEVEL = 0.95
+"""How often our intervals contain the true value."""
+# Below ten clusters neither the t quantiles nor any bootstrap keep their promise.
+FEWEST_CLUSTERS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """There is no such number for these ratings; `reason` says why, in words a reader of a report understands."""
+    """There is no such number for these ratings; `reason` explains why to a reader of a report."""
 
     reason: str
     too_few: bool = field(default=False, compare=False, repr=False)
@@ -21,7 +22,7 @@ class Undefined:
 
 
 class Interval(NamedTuple):
-    """From where to where the true value may lie, with the standard error it rests on."""
+    """A confidence interval, how it was computed, and the standard error behind it."""
 
     low: float
     high: float
@@ -30,12 +31,8 @@ class Interval(NamedTuple):
     se: float
 
 
-# Below ten clusters neither the t quantiles nor any bootstrap keep what they promise.
-FEWEST_CLUSTERS = 10
-
-
 def too_few(count: int, what: str) -> Undefined | None:
-    """The reason why `count` conversations (or units) carry no interval, or None where they do."""
+    """The reason why `count` conversations (or units) give no interval; None where they do."""
     if count >= FEWEST_CLUSTERS:
         return None
     return Undefined(f"too few {what}: {count}, and an interval needs at least {FEWEST_CLUSTERS}", too_few=True)

@@ -4,8 +4,8 @@ Statistics on agreement mostly need only how often each category was given to ea
 such counts, and `Tally` keeps those patterns once; that is what makes resampling fast.
 
 Nearly all coefficients are functions of sums over units (counts, coincidences, squares). Resampling units or whole
-conversations then only reweights those sums: one matrix product instead of a loop. The few that depend on ranks of
-many different values take the weights of the units themselves.
+conversations then only reweights those sums: one matrix product instead of a loop. Ordinal alpha of many different
+values depends on ranks and takes the weights of the units themselves.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -29,30 +29,11 @@ LOOKUP = 1 << 20
 
 
 class Table(NamedTuple):
-    """A long list of ratings, pivoted. `values[i, j]` is what `raters[j]` said of `units[i]`."""
+    """A long list of ratings, pivoted: `values[i, j]` is the rating of `units[i]` by `raters[j]`."""
 
     units: list[Hashable]
     raters: list[Hashable]
     values: Floats
-
-
-class Tally(NamedTuple):
-    """How often each unit was given each category, kept once for all units that look the same."""
-
-    categories: Floats
-    counts: Floats  # one row a pattern, one column a category
-    pattern: Ints  # for each unit, its row in `counts`
-    raters: int
-
-    @property
-    def frequency(self) -> Floats:
-        """How many units show each pattern."""
-        return np.bincount(self.pattern, minlength=len(self.counts)).astype(np.float64)
-
-    @property
-    def used(self) -> Floats:
-        """The categories that somebody gave."""
-        return self.categories[(self.frequency @ self.counts) > 0]
 
 
 def table(units: Iterable[Key], raters: Iterable[Hashable], values: Iterable[float]) -> Table:
@@ -95,7 +76,7 @@ def matrix(ratings: ArrayLike) -> Floats:
     """The ratings as a table of units by raters; an empty list is an empty table.
 
     Raises:
-        ValueError: It is no table, or holds an infinite number.
+        ValueError: It is not a table, or contains an infinite number.
     """
     table = np.asarray(ratings, dtype=np.float64)
     if table.size == 0:
@@ -107,41 +88,39 @@ def matrix(ratings: ArrayLike) -> Floats:
     return table
 
 
-def tally(ratings: ArrayLike | Tally, categories: Sequence[float] | None = None) -> Tally:
+class Tally(NamedTuple):
+    """How often each unit was given each category, kept once for all units that look the same."""
+
+    categories: Floats
+    counts: Floats  # one row a pattern, one column a category
+    pattern: Ints  # for each unit, its row in `counts`
+
+    @property
+    def frequency(self) -> Floats:
+        """How many units show each pattern."""
+        return np.bincount(self.pattern, minlength=len(self.counts)).astype(np.float64)
+
+
+def tally(values: Floats, categories: Sequence[float] | None = None) -> Tally:
     """Count the categories of each unit.
 
     Args:
-        ratings: Units by raters with NaN for missing, or a tally, which is returned as it is.
-        categories: The whole scale. Without it the categories are the values that occur, which matters wherever a
-            coefficient depends on how many there are (AC1) or on ranks.
+        values: Units by raters with NaN for missing.
+        categories: The whole scale; by default the values that occur. AC1 and AC2 depend on how many there are.
 
     Raises:
         InputError: A rating is not among the categories.
     """
-    if isinstance(ratings, Tally):
-        return ratings
-    values = matrix(ratings)
-    scale = scale_of(values, categories)
+    scale = np.unique(values[~np.isnan(values)])
+    if categories is not None:
+        given, scale = scale, np.unique(np.asarray(categories, dtype=np.float64))
+        strange = np.setdiff1d(given, scale)
+        if strange.size:
+            named = ", ".join(f"{each:g}" for each in scale)
+            raise InputError(f"The rating {strange[0]:g} is not on the scale {named}.")
     # A missing rating sorts behind every category and so gets the code len(scale).
     codes = np.searchsorted(scale, values)
-    counts, pattern = _patterns(codes, len(scale))
-    return Tally(scale, counts, pattern, int((~np.isnan(values)).any(axis=0).sum()))
-
-
-def scale_of(values: Floats, categories: Sequence[float] | None) -> Floats:
-    """The categories in ascending order: those named, or else the values that occur.
-
-    Raises:
-        InputError: A value is not among those named.
-    """
-    given = np.unique(values[~np.isnan(values)])
-    if categories is None:
-        return given
-    scale = np.unique(np.asarray(categories, dtype=np.float64))
-    strange = np.setdiff1d(given, scale)
-    if strange.size:
-        raise InputError(f"The rating {strange[0]:g} is not on the scale {', '.join(f'{each:g}' for each in scale)}.")
-    return scale
+    return Tally(scale, *_patterns(codes, len(scale)))
 
 
 def _patterns(codes: Ints, size: int) -> tuple[Floats, Ints]:
@@ -186,7 +165,7 @@ def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
 
 
 def places(values: Floats) -> Ints:
-    """Where each value stands among the different values, the smallest at 0."""
+    """The rank of each value among the different values, the smallest at 0."""
     return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -200,11 +179,11 @@ def pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Bools]:
     if sides[0].shape != sides[1].shape or sides[0].ndim != 1:
         raise ValueError(f"two raters of the same units are needed, not {sides[0].shape} and {sides[1].shape}")
     both = np.column_stack(sides)
-    return both, ~(np.isnan(sides[0]) | np.isnan(sides[1]))
+    return both, ~np.isnan(both).any(axis=1)
 
 
 def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
-    """Number the conversations that units belong to from 0, and say how many there are.
+    """Number the conversations that units belong to from 0, and count them.
 
     Without labels each unit is a cluster of its own.
 
@@ -221,18 +200,17 @@ def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:
 
 
 def cluster_sums(cluster: Ints, values: Floats, count: int) -> Floats:
-    """The sum of the values of each cluster."""
     return np.bincount(cluster, weights=values, minlength=count).astype(np.float64)
 
 
-def nothing_to_compare(tally: Tally) -> Undefined | None:
+def nothing_to_compare(values: Floats) -> Undefined | None:
     """Why agreement cannot be computed on these ratings, or None where at least one unit has two ratings."""
-    per_pattern = tally.counts.sum(axis=1)[tally.frequency > 0] if tally.counts.size else np.zeros(0)
-    if not per_pattern.any():
+    present = ~np.isnan(values)
+    if not present.any():
         return Undefined("there are no ratings")
-    if per_pattern.max() > 1:
+    if present.sum(axis=1).max() > 1:
         return None
-    return Undefined("only one rater" if tally.raters == 1 else "no unit was rated by two raters")
+    return Undefined("only one rater" if present.any(axis=0).sum() == 1 else "no unit was rated by two raters")
 
 
 # Sums of a million terms lose about so much; a single odd rating among a million is a hundred thousand times as large.
@@ -300,8 +278,8 @@ class FromWeights:
 Statistic = FromSums | FromWeights
 
 
-def combined(statistics: Sequence[Statistic], of: Callable[[Floats], Floats]) -> Statistic:
-    """A function of several statistics on the same units, such as their difference or mean.
+def combined(statistics: Sequence[FromSums], of: Callable[[Floats], Floats]) -> FromSums:
+    """A function of several statistics on the same units, such as their difference.
 
     Args:
         statistics: Each over the same units in the same order.
@@ -309,18 +287,13 @@ def combined(statistics: Sequence[Statistic], of: Callable[[Floats], Floats]) ->
     """
     if len({each.units for each in statistics}) != 1:
         raise ValueError("statistics can be combined only over the same units")
-    sums = [each for each in statistics if isinstance(each, FromSums)]
-    if len(sums) < len(statistics):
-        weighted = [_by_weights(each) for each in statistics]
-        entering = np.sum([each.entering for each in weighted], axis=0) > 0
-        return FromWeights(lambda weights: of(np.column_stack([each.of(weights) for each in weighted])), entering)
-    rows, pattern = np.unique(np.column_stack([each.pattern for each in sums]), axis=0, return_inverse=True)
-    parts = np.hstack([each.parts[rows[:, column]] for column, each in enumerate(sums)])
-    ends = np.cumsum([each.parts.shape[1] for each in sums])[:-1]
+    rows, pattern = np.unique(np.column_stack([each.pattern for each in statistics]), axis=0, return_inverse=True)
+    parts = np.hstack([each.parts[rows[:, column]] for column, each in enumerate(statistics)])
+    ends = np.cumsum([each.parts.shape[1] for each in statistics])[:-1]
 
     def together(totals: Floats) -> Floats:
         pieces = np.split(totals, ends, axis=1)
-        return of(np.column_stack([each.of(piece) for each, piece in zip(sums, pieces, strict=True)]))
+        return of(np.column_stack([each.of(piece) for each, piece in zip(statistics, pieces, strict=True)]))
 
     return FromSums(parts, together, pattern.reshape(-1).astype(np.int64))
 
@@ -334,43 +307,29 @@ def quotient(numerator: Floats, denominator: Floats, size: Floats | float = 0.0)
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), np.nan), where=whole)
 
 
-def _by_weights(statistic: Statistic) -> FromWeights:
-    if isinstance(statistic, FromWeights):
-        return statistic
-    rows = statistic.parts[statistic.pattern]
-    return FromWeights(lambda weights: statistic.of(weights @ rows), statistic.entering)
+# Distributions, with the types that scipy does not state.
 
 
 def normal_quantile(probability: float) -> float:
-    """The value below which a standard normal variable falls with this probability."""
     return float(special.ndtri(probability))
 
 
 def normal_probability(value: ArrayLike) -> Floats:
-    """How probable it is that a standard normal variable falls below `value`."""
     return np.asarray(special.ndtr(np.asarray(value, dtype=np.float64)), dtype=np.float64)
 
 
-def two_sided(z: float) -> float:
-    """The two-sided p-value of a standard normal test statistic."""
-    return float(2 * special.ndtr(-abs(z)))
-
-
 def t_quantile(freedom: float, probability: float) -> float:
-    """The quantile of Student's t."""
     return float(special.stdtrit(freedom, probability))
 
 
 def t_probability(freedom: float, value: float) -> float:
-    """How probable it is that Student's t falls below `value`."""
     return float(special.stdtr(freedom, value))
 
 
 def beta_quantile(first: float, second: float, probability: float) -> float:
-    """The quantile of the beta distribution."""
     return float(special.betaincinv(first, second, probability))
 
 
 def binomial_probability(successes: int, trials: int, chance: float) -> float:
-    """How probable it is to see at most so many successes."""
+    """The probability of at most so many successes."""
     return float(special.bdtr(successes, trials, chance))

@@ -1,21 +1,19 @@
-"""Tests of differences between systems: paired and unpaired, exact for shares, corrected for several comparisons.
+"""Tests of differences between systems, and the alternative annotator test of a judge.
 
 Differences of means are cluster-robust. Several items tested at once need Holm's correction; pass rates of pairs have
-McNemar's exact test.
+McNemar's exact test, those of independent groups Fisher's (two-sided as the sum over all tables that are no more
+probable than the one that was found).
 
-Sources: Q. McNemar, Psychometrika 12 (1947); S. Holm, Scandinavian Journal of Statistics 6 (1979); Y. Benjamini and
-D. Yekutieli, Annals of Statistics 29 (2001); B. Welch, Biometrika 34 (1947).
-
-Source: R. A. Fisher, Statistical Methods for Research Workers, 5th edition (1934); two-sided as the sum over all
-tables that are no more probable than the one that was found.
-
-Each person is left out in turn: is the judge as near to the remaining people as the person is, give or take epsilon?
-Epsilon is what the judge's lower cost is worth: it must be printed with every verdict. The test is never to stand
-alone: a judge that always gives the most common score passes it among noisy raters.
-
-Source: N. Calderon, R. Reichart and R. Dror, The Alternative Annotator Test for LLM-as-a-Judge, ACL 2025. Beyond the
+The alternative annotator test leaves each person out in turn: is the judge as near to the remaining people as the
+person is, give or take epsilon? Epsilon is what the judge's lower cost is worth: it must be printed with every verdict.
+Never use the test alone: a judge that always gives the most common score passes it among noisy raters. Beyond the
 paper, units are clustered by conversation, and a judge fails only where the people are shown to be nearer; otherwise
 the test is undecided.
+
+Sources: Q. McNemar, Psychometrika 12 (1947); S. Holm, Scandinavian Journal of Statistics 6 (1979); Y. Benjamini and
+D. Yekutieli, Annals of Statistics 29 (2001); B. Welch, Biometrika 34 (1947); R. A. Fisher, Statistical Methods for
+Research Workers, 5th edition (1934); N. Calderon, R. Reichart and R. Dror, The Alternative Annotator Test for
+LLM-as-a-Judge, ACL 2025.
 """
 
 from collections.abc import Sequence
@@ -25,8 +23,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attunement.statistics.estimates import Mean, clustered_error, mean, t_interval
-from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
+from attunement.statistics.estimates import clustered_error, mean, t_interval
+from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined
 from attunement.statistics.tables import (
     Floats,
     Ints,
@@ -49,17 +47,8 @@ class Difference(NamedTuple):
     left_out: int  # units of scenarios that only one of the two has
 
 
-class McNemar(NamedTuple):
-    """How often only the first of a pair passed, and only the second, with the exact two-sided p-value."""
-
-    only_first: int
-    only_second: int
-    pairs: int
-    p: float
-
-
 def paired_difference(
-    first: ArrayLike, second: ArrayLike, scenarios: tuple[ArrayLike, ArrayLike], *, level: float = 0.95
+    first: ArrayLike, second: ArrayLike, scenarios: tuple[ArrayLike, ArrayLike]
 ) -> Difference | Undefined:
     """The first system's mean minus the second's, over the scenarios that both were given.
 
@@ -67,40 +56,38 @@ def paired_difference(
         first: One score a unit of the first system; NaN where there is none.
         second: Those of the second system.
         scenarios: For each unit of the first, and of the second, its scenario.
-        level: How often intervals made this way hold the true value.
 
     Returns:
         `Undefined` where no scenario has scores of both.
     """
-    paired = _paired(first, second, scenarios)
-    if isinstance(paired, Undefined):
-        return paired
-    scores, side, cluster, count, left_out = paired
-    is_first = side == 0
+    sides = [np.asarray(each, dtype=np.float64) for each in (first, second)]
+    scores = np.concatenate(sides)
+    labels = np.concatenate([np.asarray(each) for each in scenarios])
+    is_first = np.repeat([True, False], [len(each) for each in sides])
+    there = ~np.isnan(scores)
+    shared = there & np.isin(labels, np.intersect1d(labels[there & is_first], labels[there & ~is_first]))
+    if not shared.any():
+        return Undefined("no scenario has scores of both")
+    scores, is_first = scores[shared], is_first[shared]
+    cluster, count = clusters(labels[shared], len(scores))
     one, other = float(scores[is_first].mean()), float(scores[~is_first].mean())
-    sizes = float(is_first.sum()), float((~is_first).sum())
-    pull = np.where(is_first, (scores - one) / sizes[0], (other - scores) / sizes[1])
+    pull = np.where(is_first, (scores - one) / float(is_first.sum()), (other - scores) / float((~is_first).sum()))
     value = one - other
     se = clustered_error(pull, cluster, count)
-    interval = t_interval(value, se, count, "scenarios", level)
+    interval = t_interval(value, se, count, "scenarios")
     p = interval if isinstance(interval, Undefined) else 2 * t_probability(count - 1, -abs(value) / interval.se)
-    return Difference(value, se, interval, p, count, left_out)
+    return Difference(value, se, interval, p, count, int((there & ~shared).sum()))
 
 
 def independent_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    conversations: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
-    *,
-    level: float = 0.95,
+    first: ArrayLike, second: ArrayLike, conversations: tuple[ArrayLike | None, ArrayLike | None] = (None, None)
 ) -> Difference | Undefined:
-    """The first system's mean minus the second's where they have no scenario in common.
+    """The first system's mean minus the second's where they have no scenario in common (Welch).
 
     Args:
         first: One score a unit of the first system; NaN where there is none.
         second: Those of the second system.
         conversations: For each unit of the first, and of the second, the conversation it belongs to.
-        level: How often intervals made this way hold the true value.
 
     Returns:
         `Undefined` where one of them has no score. Each needs 10 conversations for an interval.
@@ -114,22 +101,30 @@ def independent_difference(
     if isinstance(other.se, Undefined):
         return Difference(value, other.se, other.se, other.se, count, 0)
     se = float(np.hypot(one.se, other.se))
-    reason = _without_interval(one, other, se)
+    reason = Undefined("neither system's scores vary") if se < 1e-12 else None
+    for each in (other, one):
+        if isinstance(each.interval, Undefined) and each.interval.too_few:
+            reason = each.interval
     if reason:
         return Difference(value, se, reason, reason, count, 0)
     freedom = se**4 / (one.se**4 / (one.clusters - 1) + other.se**4 / (other.clusters - 1))
-    reach = t_quantile(freedom, (1 + level) / 2) * se
+    reach = t_quantile(freedom, (1 + LEVEL) / 2) * se
     method = f"t({freedom:.0f}) over {one.clusters} and {other.clusters} clusters"
-    interval = Interval(value - reach, value + reach, level, method, se)
+    interval = Interval(value - reach, value + reach, LEVEL, method, se)
     return Difference(value, se, interval, 2 * t_probability(freedom, -abs(value) / se), count, 0)
 
 
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar | Undefined:
-    """McNemar's exact test of pairs, each passed or not by the first and by the second system.
+class McNemar(NamedTuple):
+    """How often only the first of a pair passed, and only the second, with the exact two-sided p-value."""
 
-    Returns:
-        `Undefined` where there are no pairs.
-    """
+    only_first: int
+    only_second: int
+    pairs: int
+    p: float
+
+
+def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar | Undefined:
+    """McNemar's exact test of pairs, each passed or not by the first and by the second system."""
     pairs = list(zip(first, second, strict=True))
     if not pairs:
         return Undefined("there are no pairs")
@@ -140,70 +135,12 @@ def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar | Undefine
     return McNemar(only_first, only_second, len(pairs), p)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for having tested several hypotheses, in the order given (Holm's step-down method)."""
-    order = np.argsort(p_values, kind="stable")
-    ranked = np.asarray(p_values, dtype=np.float64)[order]
-    stepped = np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1))
-    return _in_order(np.minimum(stepped, 1.0), order)
-
-
-def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for the false discovery rate under any dependence, in the order given."""
-    order = np.argsort(p_values, kind="stable")
-    ranked = np.asarray(p_values, dtype=np.float64)[order]
-    count = len(ranked)
-    places = np.arange(1, count + 1)
-    stepped = np.minimum.accumulate((ranked * count * (1 / places).sum() / places)[::-1])[::-1]
-    return _in_order(np.minimum(stepped, 1.0), order)
-
-
-def _in_order(corrected: Floats, order: Ints) -> list[float]:
-    result = np.empty(len(order))
-    result[order] = corrected
-    return [float(p) for p in result]
-
-
-def _paired(
-    first: ArrayLike, second: ArrayLike, scenarios: tuple[ArrayLike, ArrayLike]
-) -> tuple[Floats, Ints, Ints, int, int] | Undefined:
-    """Scores of shared scenarios: the score, whose it is, its scenario, how many scenarios, units left out."""
-    sides = [np.asarray(each, dtype=np.float64) for each in (first, second)]
-    scores = np.concatenate(sides)
-    labels = np.concatenate([np.asarray(each) for each in scenarios])
-    side = np.repeat([0, 1], [len(each) for each in sides])
-    there = ~np.isnan(scores)
-    shared = np.intersect1d(labels[there & (side == 0)], labels[there & (side == 1)])
-    kept = there & np.isin(labels, shared)
-    if not kept.any():
-        return Undefined("no scenario has scores of both")
-    cluster, count = clusters(labels[kept], int(kept.sum()))
-    return scores[kept], side[kept], cluster, count, int((there & ~kept).sum())
-
-
-def _without_interval(one: Mean, other: Mean, se: float) -> Undefined | None:
-    for each in (one, other):
-        if isinstance(each.interval, Undefined) and each.interval.too_few:
-            return each.interval
-    return Undefined("neither system's scores vary") if se < 1e-12 else None
-
-
 # Tables that are exactly as probable as the one found must not be lost to rounding.
 _TIE = 1e-7
 
 
 def fisher(first_passed: int, first: int, second_passed: int, second: int) -> float | Undefined:
-    """The two-sided p-value of equal pass rates in two independent groups.
-
-    Args:
-        first_passed: How many of the first group passed.
-        first: How many there are.
-        second_passed: How many of the second group passed.
-        second: How many there are.
-
-    Returns:
-        `Undefined` where one of the groups is empty.
-    """
+    """The two-sided p-value of equal pass rates in two independent groups of `first` and `second` units."""
     if not first or not second:
         return Undefined("one of the two has no conversation with a verdict")
     passed = first_passed + second_passed
@@ -218,6 +155,31 @@ def fisher(first_passed: int, first: int, second_passed: int, second: int) -> fl
 
 def _log_ways(units: int, chosen: int) -> float:
     return lgamma(units + 1) - lgamma(chosen + 1) - lgamma(units - chosen + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for having tested several hypotheses, in the order given (Holm's step-down method)."""
+    order, ranked = _ranked(p_values)
+    return _in_order(np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1)), order)
+
+
+def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for the false discovery rate under any dependence, in the order given."""
+    order, ranked = _ranked(p_values)
+    places = np.arange(1, len(ranked) + 1)
+    corrected = ranked * len(ranked) * (1 / places).sum() / places
+    return _in_order(np.minimum.accumulate(corrected[::-1])[::-1], order)
+
+
+def _ranked(p_values: Sequence[float]) -> tuple[Ints, Floats]:
+    order = np.argsort(p_values, kind="stable")
+    return order, np.asarray(p_values, dtype=np.float64)[order]
+
+
+def _in_order(corrected: Floats, order: Ints) -> list[float]:
+    result = np.empty(len(order))
+    result[order] = np.minimum(corrected, 1.0)
+    return [float(p) for p in result]
 
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -259,7 +221,6 @@ def alternative_annotator_test(
     *,
     epsilon: float = EPSILON["expert"],
     nearness: Nearness = "distance",
-    level: float = 0.95,
 ) -> AlternativeAnnotator | Undefined:
     """Compare a judge with each person, measured by the other people.
 
@@ -270,7 +231,6 @@ def alternative_annotator_test(
         epsilon: By how much the judge may be worse; see `EPSILON`.
         nearness: `distance` is the root mean square distance to the others, for scores; `same` the share of the
             others who gave the same answer.
-        level: One minus the false discovery rate over people.
 
     Returns:
         `Undefined` where no unit has ratings of two people and the judge: that is not even undecided.
@@ -280,39 +240,36 @@ def alternative_annotator_test(
     if not usable.any():
         return Undefined("no unit was rated by two people and the judge")
     labels = np.arange(len(answers)) if conversations is None else np.asarray(conversations)
-    comparisons: list[_Comparison] = []
+    found: list[PersonComparison] = []
+    fewest = FEWEST_CLUSTERS
     for column, person in enumerate(ratings.T):
         used = usable & ~np.isnan(person)
         if used.sum() >= FEWEST_UNITS:
             others = np.delete(ratings[used], column, axis=1)
             far = _far(answers[used], others, nearness), _far(person[used], others, nearness)
-            comparisons.append(_compare(column, far, labels[used], epsilon))
-    if len(comparisons) < FEWEST_PEOPLE:
+            comparison, count = _compare(column, *far, labels[used], epsilon)
+            found.append(comparison)
+            fewest = min(fewest, count)
+    if len(found) < FEWEST_PEOPLE:
         return _undecided(f"it needs {FEWEST_PEOPLE} people with {FEWEST_UNITS} units each", epsilon)
-    if min(each.clusters for each in comparisons) < FEWEST_CLUSTERS:
+    if fewest < FEWEST_CLUSTERS:
         return _undecided(f"too few conversations: each person needs {FEWEST_CLUSTERS}", epsilon)
-    judge_p = benjamini_yekutieli([each.p_judge for each in comparisons])
-    person_p = benjamini_yekutieli([each.p_person for each in comparisons])
-    left_out = tuple(
-        PersonComparison(each.column, each.units, each.judge_near, each.person_near, p, q, _winner(p, q, 1 - level))
-        for each, p, q in zip(comparisons, judge_p, person_p, strict=True)
+    judge_p = benjamini_yekutieli([each.p_judge for each in found])
+    person_p = benjamini_yekutieli([each.p_person for each in found])
+    return _verdict(
+        tuple(
+            each._replace(p_judge=p, p_person=q, winner=_winner(p, q))
+            for each, p, q in zip(found, judge_p, person_p, strict=True)
+        ),
+        epsilon,
     )
-    return _verdict(left_out, epsilon)
 
 
-class _Comparison(NamedTuple):
-    column: int
-    units: int
-    judge_near: float
-    person_near: float
-    p_judge: float
-    p_person: float
-    clusters: int
-
-
-def _compare(column: int, far: tuple[Floats, Floats], labels: ArrayLike, epsilon: float) -> _Comparison:
-    """The judge against one person, from how far each is from the others; p-values as yet uncorrected."""
-    judge_near, person_near = far[0] <= far[1] + 1e-9, far[1] <= far[0] + 1e-9
+def _compare(
+    column: int, judge_far: Floats, person_far: Floats, labels: ArrayLike, epsilon: float
+) -> tuple[PersonComparison, int]:
+    """The judge against one person, from how far each is from the others, p-values not yet corrected; conversations."""
+    judge_near, person_near = judge_far <= person_far + 1e-9, person_far <= judge_far + 1e-9
     gap = person_near.astype(np.float64) - judge_near
     cluster, count = clusters(labels, len(gap))
     mean = float(gap.mean())
@@ -320,11 +277,14 @@ def _compare(column: int, far: tuple[Floats, Floats], labels: ArrayLike, epsilon
     if isinstance(error, Undefined):
         p_judge = p_person = 1.0
     elif error < 1e-12:
-        p_judge, p_person = _without_spread(mean, epsilon, count)
+        # All units come out alike, so that Student's t has nothing to work with. If the mean gap were epsilon, at least
+        # the share epsilon of units would have to show a positive gap, and at most the share (1 + epsilon) / 2.
+        p_judge, p_person = ((1 - epsilon) ** count, 1.0) if mean <= 0 else (1.0, ((1 + epsilon) / 2) ** count)
     else:
         p_judge = t_probability(count - 1, (mean - epsilon) / error)
         p_person = 1 - p_judge
-    return _Comparison(column, len(gap), float(judge_near.mean()), float(person_near.mean()), p_judge, p_person, count)
+    near = float(judge_near.mean()), float(person_near.mean())
+    return PersonComparison(column, len(gap), *near, p_judge, p_person, "open"), count
 
 
 def _far(answers: Floats, others: Floats, nearness: Nearness) -> Floats:
@@ -333,21 +293,10 @@ def _far(answers: Floats, others: Floats, nearness: Nearness) -> Floats:
     return np.nanmean(misses, axis=1)
 
 
-def _without_spread(gap: float, epsilon: float, count: int) -> tuple[float, float]:
-    """P-values where all units come out alike, so that Student's t has nothing to work with.
-
-    If the mean gap were epsilon, at least the share epsilon of units would have to show a positive gap, and at most
-    the share (1 + epsilon) / 2.
-    """
-    if gap <= 0:
-        return (1 - epsilon) ** count, 1.0
-    return 1.0, ((1 + epsilon) / 2) ** count
-
-
-def _winner(p_judge: float, p_person: float, error_rate: float) -> Literal["judge", "person", "open"]:
-    if p_judge < error_rate:
+def _winner(p_judge: float, p_person: float) -> Literal["judge", "person", "open"]:
+    if p_judge < 1 - LEVEL:
         return "judge"
-    return "person" if p_person < error_rate else "open"
+    return "person" if p_person < 1 - LEVEL else "open"
 
 
 def _undecided(reason: str, epsilon: float) -> AlternativeAnnotator:
@@ -355,10 +304,10 @@ def _undecided(reason: str, epsilon: float) -> AlternativeAnnotator:
     return AlternativeAnnotator("undecided", f"undecided, epsilon {epsilon:g}: {reason}", epsilon, unknown, unknown, ())
 
 
-def _verdict(left_out: tuple[PersonComparison, ...], epsilon: float) -> AlternativeAnnotator:
-    won = sum(each.winner == "judge" for each in left_out)
-    lost = sum(each.winner == "person" for each in left_out)
-    number = len(left_out)
+def _verdict(people: tuple[PersonComparison, ...], epsilon: float) -> AlternativeAnnotator:
+    won = sum(each.winner == "judge" for each in people)
+    lost = sum(each.winner == "person" for each in people)
+    number = len(people)
     if 2 * won >= number:
         verdict: Verdict = "pass"
     elif 2 * (number - lost) < number:
@@ -369,5 +318,5 @@ def _verdict(left_out: tuple[PersonComparison, ...], epsilon: float) -> Alternat
         f"{verdict}, epsilon {epsilon:g}: measured by the others, the judge is as good as {won} of {number} people, "
         f"worse than {lost}; open: {number - won - lost}"
     )
-    advantage = float(np.mean([each.judge_near for each in left_out]))
-    return AlternativeAnnotator(verdict, reason, epsilon, won / number, advantage, left_out)
+    advantage = float(np.mean([each.judge_near for each in people]))
+    return AlternativeAnnotator(verdict, reason, epsilon, won / number, advantage, people)

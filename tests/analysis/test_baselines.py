@@ -7,8 +7,8 @@ import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, QUESTION_MARKS, WORD_COUNT, baselines, text_counts
 from attunement.analysis.ratings_table import Scale, collect_ratings
-from attunement.analysis.reliability import PairwiseKappa, judge_kappa
 from attunement.ratings import RaterKind
+from attunement.statistics.kappa import PairwiseKappa, judge_kappa
 from attunement.store import Study
 from tests.analysis.trust_samples import FIVE
 from tests.builders import talk

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attunement.statistics.calibration import (
-    CrossFitted,
     Isotonic,
     cross_fit,
     isotonic,
@@ -70,28 +69,11 @@ def test_a_constant_judge_is_corrected_to_the_mean() -> None:
 def test_no_unit_is_corrected_with_its_own_conversation() -> None:
     # The judge says the same of all; a calibrator that saw the odd conversation would move its own correction.
     people = np.array([1.0] * 8 + [5.0, 5.0])
-    talks = np.repeat(np.arange(5), 2)
-    result = cross_fit(isotonic, np.full(10, 3.0), people, talks, folds=5)
-    assert isinstance(result, CrossFitted)
-    assert list(result.corrected[-2:]) == [1, 1]
-    assert all(value > 1 for value in result.corrected[:-2])
-    assert all(len({*result.fold[talks == talk]}) == 1 for talk in range(5))
+    corrected = cross_fit(np.full(10, 3.0), people, np.repeat(np.arange(5), 2))
+    assert not isinstance(corrected, Undefined)
+    assert list(corrected[-2:]) == [1, 1]
+    assert all(value > 1 for value in corrected[:-2])
 
 
-def test_cross_fitting_corrects_units_that_people_did_not_rate() -> None:
-    judge, people = scored(100)
-    people[::2] = NAN
-    judge[0] = NAN
-    result = cross_fit(isotonic, judge, people, folds=4)
-    assert isinstance(result, CrossFitted)
-    assert result.folds == 4
-    assert np.isnan(result.corrected[0])
-    assert not np.isnan(result.corrected[1:]).any()
-
-
-def test_cross_fitting_says_which_part_could_not_be_fitted() -> None:
-    assert cross_fit(isotonic, [1, 2], [1, 2], ["a", "a"]) == Undefined("cross-fitting needs two conversations")
-    result = cross_fit(isotonic, [1, 2, 3], [NAN, NAN, 3], folds=3)
-    assert isinstance(result, Undefined)
-    assert result.reason.startswith("without fold ")
-    assert result.reason.endswith(" of 3, no unit has both scores")
+def test_one_conversation_is_too_few_to_cross_fit() -> None:
+    assert cross_fit([1, 2], [1, 2], ["a", "a"]) == Undefined("cross-fitting needs two conversations")

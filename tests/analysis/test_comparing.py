@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attunement.statistics.bootstrap import bootstrap
+from attunement.statistics.bootstrap import clustered_interval
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Floats, FromSums
 from attunement.statistics.tests import (
@@ -72,7 +72,7 @@ def test_the_bootstrap_of_pairs_nearly_agrees() -> None:
     # Each scenario has as many scores of both, so that the difference of means is the mean of differences.
     parts = np.column_stack([first - second, np.ones(len(first))])
     statistic = FromSums(parts, lambda totals: totals[:, 0] / totals[:, 1], np.arange(len(first)))
-    resampled = bootstrap(statistic, scenario)
+    resampled = clustered_interval(statistic, scenario.astype(np.int64))
     computed = interval(paired_difference(first, second, (scenario, scenario)))
     assert isinstance(resampled, Interval)
     assert (resampled.low, resampled.high) == pytest.approx((computed.low, computed.high), abs=0.05)

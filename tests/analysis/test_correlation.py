@@ -3,8 +3,6 @@ import pytest
 from hypothesis import assume, given
 from scipy import stats
 
-import attunement.statistics.correlation as module
-from attunement.statistics.bootstrap import bootstrap
 from attunement.statistics.correlation import (
     Correlation,
     RangeCompression,
@@ -12,11 +10,10 @@ from attunement.statistics.correlation import (
     mean_absolute_error,
     range_compression,
     spearman,
-    spearman_statistic,
 )
 from attunement.statistics.estimates import Mean
-from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tables import Floats, FromSums, FromWeights
+from attunement.statistics.results import Undefined
+from attunement.statistics.tables import Floats
 from tests.analysis.strategies import tables
 
 NAN = np.nan
@@ -35,39 +32,6 @@ def test_scipy_agrees_on_the_rank_correlation(ratings: Floats) -> None:
     assert ours.value == pytest.approx(theirs.statistic, abs=1e-9)
     assume(abs(ours.value) < 1 - 1e-9)
     assert ours.p == pytest.approx(theirs.pvalue, abs=1e-9)
-
-
-@given(tables(raters=(2, 2)))
-def test_spearman_is_the_same_in_both_forms(ratings: Floats) -> None:
-    few = spearman_statistic(*ratings.T)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MANY_CELLS", -1)
-        many = spearman_statistic(*ratings.T)
-    assert isinstance(few, FromSums)
-    assert isinstance(many, FromWeights)
-    assert few.value() == pytest.approx(many.value(), abs=1e-9, nan_ok=True)
-
-
-def test_word_counts_and_scores_correlate_with_an_interval() -> None:
-    rng = np.random.default_rng(1)
-    words = rng.integers(20, 300, size=200)
-    scores = np.clip(np.round(words / 80 + rng.normal(size=200)), 1, 5)
-    statistic = spearman_statistic(words, scores)
-    assert isinstance(statistic, FromWeights)
-    interval = bootstrap(statistic, np.arange(200) // 4, draws=300)
-    assert isinstance(interval, Interval)
-    assert interval.low < of(spearman(words, scores)).value < interval.high
-
-
-def test_scores_of_few_conversations_correlate_with_an_interval() -> None:
-    rng = np.random.default_rng(2)
-    people = rng.integers(1, 6, size=60)
-    judge = np.clip(people + rng.integers(-1, 2, size=60), 1, 5)
-    statistic = spearman_statistic(judge, people)
-    interval = bootstrap(statistic, np.arange(60) // 5, draws=500)
-    assert isinstance(interval, Interval)
-    assert interval.method == "studentised bootstrap over 12 conversations"
-    assert interval.low < statistic.value() < interval.high
 
 
 @pytest.mark.parametrize(

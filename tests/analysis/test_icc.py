@@ -4,15 +4,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import attunement.statistics.correlation as module
-from attunement.statistics.bootstrap import bootstrap
-from attunement.statistics.correlation import ICC, Model, icc, icc_statistic
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.correlation import ICC, Model, icc
+from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats
 from tests.analysis.published import SHROUT_FLEISS_1979
 from tests.analysis.strategies import tables
 
 NAN = np.nan
-MODELS: list[Model] = [1, 2, 3]
+MODELS: list[Model] = [2, 3]
 
 
 def of(result: ICC | Undefined) -> ICC:
@@ -23,10 +22,8 @@ def of(result: ICC | Undefined) -> ICC:
 @pytest.mark.parametrize(
     ("model", "average", "expected"),
     [
-        (1, False, 0.165742),
         (2, False, 0.289764),
         (3, False, 0.714841),
-        (1, True, 0.442797),
         (2, True, 0.620051),
         (3, True, 0.909316),
     ],
@@ -85,7 +82,7 @@ def test_missing_ratings_leave_the_estimate_unbiased() -> None:
 
 def test_the_mean_of_unequal_numbers_of_ratings_takes_their_harmonic_mean() -> None:
     ratings = [[1, 2, NAN], [3, 3, 4], [5, 4, 4], [2, 2, NAN]]
-    assert of(icc(ratings, 1, average=True)).averaged == pytest.approx(4 / (1 / 2 + 1 / 3 + 1 / 3 + 1 / 2))
+    assert of(icc(ratings, 2, average=True)).averaged == pytest.approx(4 / (1 / 2 + 1 / 3 + 1 / 3 + 1 / 2))
 
 
 @pytest.mark.parametrize(
@@ -112,10 +109,7 @@ def test_ratings_too_sparse_to_part_raters_from_noise_are_said_to_be_so() -> Non
 
 def test_a_crowd_is_told_that_raters_cannot_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_NUMBERS", 10)
-    assert icc(SHROUT_FLEISS_1979, 2) == Undefined(
-        "4 raters are too many for model 2; model 1 does not tell them apart"
-    )
-    assert isinstance(icc(SHROUT_FLEISS_1979, 1), ICC)
+    assert icc(SHROUT_FLEISS_1979, 2) == Undefined("4 raters are too many to tell them apart")
 
 
 @given(tables(raters=(2, 4)), st.sampled_from(MODELS))
@@ -133,14 +127,6 @@ def test_severity_counts_in_model_two_and_not_in_model_three(ratings: Floats) ->
     assert of(after).value == pytest.approx(of(before).value, abs=1e-6)
 
 
-def test_the_form_for_resampling_has_an_interval() -> None:
-    rng = np.random.default_rng(5)
-    ratings = np.round(rng.normal(size=(80, 1)) + rng.normal(size=(80, 3)))
-    interval = bootstrap(icc_statistic(ratings, 2), np.arange(80) // 4)
-    assert isinstance(interval, Interval)
-    assert interval.low < of(icc(ratings, 2)).value < interval.high
-
-
 @pytest.mark.filterwarnings("ignore")  # pingouin's own
 def test_pingouin_agrees() -> None:
     pingouin, pandas = pytest.importorskip("pingouin"), pytest.importorskip("pandas")
@@ -151,4 +137,5 @@ def test_pingouin_agrees() -> None:
         pandas.DataFrame(rows, columns=["unit", "rater", "value"]), "unit", "rater", "value"
     )
     ours = [of(icc(ratings, model, average=average)).value for average in (False, True) for model in MODELS]
-    np.testing.assert_allclose(ours, table["ICC"], atol=1e-9)
+    theirs = [table["ICC"][place] for place in (1, 2, 4, 5)]  # without those of model 1
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)

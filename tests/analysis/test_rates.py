@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.statistics.estimates import Rate, Recall, rate, recall
+from attunement.statistics.estimates import Rate, rate
+from attunement.statistics.power import Recall, recall
 from attunement.statistics.results import Interval, Undefined
 
 

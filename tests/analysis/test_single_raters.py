@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from attunement.analysis.reliability import (
+from attunement.statistics.kappa import (
+    Kappa,
     PairwiseKappa,
     judge_kappa,
     judge_kappa_statistic,
+    kappa,
     people_kappa,
     people_kappa_statistic,
 )
-from attunement.statistics.kappa import Kappa, kappa, kappa_of_table
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats
 from tests.analysis.published import COHEN_1960, pairs_of
@@ -36,7 +37,7 @@ def value(result: PairwiseKappa | Undefined) -> float:
 
 @pytest.mark.parametrize(("ordered", "weights"), [(True, "quadratic"), (False, "identity")])
 def test_two_people_have_cohens_kappa(ordered: bool, weights: str) -> None:
-    expected = kappa_of_table(COHEN_1960, weights)  # type: ignore[arg-type]
+    expected = kappa(*pairs_of(COHEN_1960).T, weights)  # type: ignore[arg-type]
     assert isinstance(expected, Kappa)
     both = pairs_of(COHEN_1960)
     assert value(people_kappa(both, ordered=ordered)) == pytest.approx(expected.value)

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from attunement.statistics.alpha import alpha_statistic
-from attunement.statistics.correlation import icc_statistic, spearman_statistic
-from attunement.statistics.kappa import kappa_statistic
-from attunement.statistics.tables import FromSums, FromWeights, Statistic, combined, quotient
+from attunement.statistics.kappa import judge_kappa_statistic, people_kappa_statistic
+from attunement.statistics.tables import Floats, FromSums, combined, quotient
 from tests.analysis.published import KRIPPENDORFF_2011
 
 RATINGS = np.random.default_rng(1).integers(1, 6, size=(30, 3)).astype(float)
@@ -13,32 +12,27 @@ VARYING = 7
 FOUR_RATERS = np.vstack([np.random.default_rng(3).integers(1, 6, size=(VARYING, 4)), np.full((13, 4), 4)]).astype(float)
 
 
-def difference(first: Statistic, second: Statistic) -> Statistic:
-    return combined([first, second], lambda values: values[:, 0] - values[:, 1])
+def of_two(first: Floats, second: Floats) -> FromSums:
+    return judge_kappa_statistic(first, second[:, None])
 
 
 def test_a_difference_is_taken_on_the_same_units() -> None:
-    first, second = kappa_statistic(RATINGS[:, 0], RATINGS[:, 1]), kappa_statistic(RATINGS[:, 0], RATINGS[:, 2])
-    assert difference(first, second).value() == pytest.approx(first.value() - second.value())
-
-
-def test_statistics_of_both_forms_can_be_combined() -> None:
-    many = np.random.default_rng(2).normal(size=(30, 3))
-    weighted, summed = alpha_statistic(many, "ordinal"), kappa_statistic(RATINGS[:, 0], RATINGS[:, 1])
-    assert isinstance(weighted, FromWeights)
-    assert isinstance(summed, FromSums)
-    assert difference(weighted, summed).value() == pytest.approx(weighted.value() - summed.value())
+    first, second = of_two(RATINGS[:, 0], RATINGS[:, 1]), of_two(RATINGS[:, 0], RATINGS[:, 2])
+    difference = combined([first, second], lambda values: values[:, 0] - values[:, 1])
+    assert difference.value() == pytest.approx(first.value() - second.value())
 
 
 def test_statistics_on_other_units_cannot_be_combined() -> None:
     with pytest.raises(ValueError, match="only over the same units"):
-        combined([alpha_statistic(RATINGS), alpha_statistic(KRIPPENDORFF_2011)], lambda values: values[:, 0])
+        combined(
+            [people_kappa_statistic(RATINGS), people_kappa_statistic(KRIPPENDORFF_2011)], lambda values: values[:, 0]
+        )
 
 
 def test_units_that_one_rater_left_out_do_not_enter() -> None:
     first = RATINGS[:, 0].copy()
     first[:4] = np.nan
-    assert kappa_statistic(first, RATINGS[:, 1]).entering.sum() == 26
+    assert of_two(first, RATINGS[:, 1]).entering.sum() == 26
 
 
 def test_sums_leave_out_units_without_a_cluster() -> None:
@@ -56,11 +50,9 @@ def test_a_difference_of_large_terms_that_is_only_rounding_counts_as_zero() -> N
         alpha_statistic(FOUR_RATERS),
         alpha_statistic(FOUR_RATERS, "nominal"),
         alpha_statistic(FOUR_RATERS, "interval"),
-        icc_statistic(FOUR_RATERS, 1),
-        icc_statistic(FOUR_RATERS, 2),
-        icc_statistic(FOUR_RATERS, 3),
-        kappa_statistic(*FOUR_RATERS[:, :2].T, "linear"),
-        spearman_statistic(*FOUR_RATERS[:, :2].T),
+        people_kappa_statistic(FOUR_RATERS),
+        people_kappa_statistic(FOUR_RATERS, ordered=False),
+        of_two(*FOUR_RATERS[:, :2].T),
     ],
 )
 def test_a_resample_in_which_all_ratings_are_the_same_has_no_value(statistic: FromSums) -> None:
@@ -82,9 +74,7 @@ def test_statistics_of_no_ratings_have_no_value(ratings: np.ndarray) -> None:
         alpha_statistic(ratings),
         alpha_statistic(ratings, "nominal"),
         alpha_statistic(ratings, "interval"),
-        icc_statistic(ratings, 1),
-        icc_statistic(ratings, 2),
-        kappa_statistic(*ratings.T),
-        spearman_statistic(*ratings.T),
+        people_kappa_statistic(ratings),
+        of_two(*ratings.T),
     ]
     assert all(np.isnan(statistic.value()) for statistic in statistics)

@@ -7,11 +7,12 @@ import pytest
 
 from attunement.analysis.judge_agreement import ratings_of_sample
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.analysis.reliability import PairwiseKappa, Retest
+from attunement.analysis.reliability import Retest
 from attunement.analysis.summary import NA, NO_ANSWER, AgreementOptions, analyse_agreement, chosen, study_agreement
 from attunement.analysis.trust import Details, Verdict
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
+from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Undefined
 from attunement.store import Rater, StoredRating, Study
 from attunement.store.samples import SampledConversation, save_sample

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 
 from attunement.errors import InputError
-from attunement.statistics.tables import Table, clusters, code, table, tally
+from attunement.statistics.tables import Table, clusters, code, matrix, table, tally
 from tests.analysis.strategies import tables
 
 
@@ -36,18 +36,18 @@ def test_a_word_off_the_scale_is_refused() -> None:
 
 def test_a_value_off_the_scale_is_refused() -> None:
     with pytest.raises(InputError, match=r"The rating 6 is not on the scale 1, 2, 3, 4, 5"):
-        tally([[1, 6]], categories=[1, 2, 3, 4, 5])
+        tally(np.array([[1.0, 6.0]]), categories=[1, 2, 3, 4, 5])
 
 
 @pytest.mark.parametrize("wrong", [[1, 2, 3], [[[1]]]])
 def test_what_is_no_table_is_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match="one row a unit"):
-        tally(wrong)  # type: ignore[arg-type]
+        matrix(wrong)  # type: ignore[arg-type]
 
 
 def test_an_infinite_rating_is_refused() -> None:
     with pytest.raises(ValueError, match="infinite"):
-        tally([[1, np.inf]])
+        matrix([[1, np.inf]])
 
 
 @given(tables())

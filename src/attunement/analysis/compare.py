@@ -21,7 +21,7 @@ from attunement.conversations import Identity
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome, State
 from attunement.scoring import Scorecard, Slot, Verdict, is_failure
-from attunement.statistics.estimates import detectable_effect
+from attunement.statistics.power import detectable_effect
 from attunement.statistics.results import Undefined
 from attunement.statistics.tests import (
     Difference,

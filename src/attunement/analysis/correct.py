@@ -1,13 +1,13 @@
 """Correct a judge's scores with people's ratings of a random sample.
 
-For each system and measure three estimates stand side by side: the judge's, which is precise and may be wrong; the
-people's, which is right and imprecise; and the corrected one, which takes the judge's mean over all conversations and
-corrects it by how far the judge is off where people rated too. Units are weighted by one over the probability with
-which their conversation was drawn, and all intervals are over whole conversations.
+For each system and measure there are three estimates: the judge's, which is precise and may be wrong; the people's,
+which is right and imprecise; and the corrected one, which takes the judge's mean over all conversations and corrects
+it by how far the judge is off where people rated too. Units are weighted by one over the probability with which their
+conversation was drawn, and all intervals are over whole conversations.
 
-A calibrator is an isotonic fit of people's scores on the judge's. How good it is, is measured out of fold, by whole
-conversations. It is kept with refits on resampled conversations, so that a mean it is applied to later carries the
-doubt of the calibrator as well as its own. It holds as long as judge and talk stay as they were when it was fitted.
+A calibrator is an isotonic fit of people's scores on the judge's, measured out of fold by whole conversations. It is
+saved with refits on resampled conversations, so that a mean it is applied to later carries the uncertainty of the
+calibrator as well as its own. It is valid as long as the judge and the kind of conversation do not change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ import numpy as np
 from attunement.analysis.compare import Measure, MeasureKind, MeasureValues, measures, values
 from attunement.instruments import Instrument
 from attunement.scoring import Scorecard
-from attunement.statistics.calibration import Isotonic, cross_fit, isotonic
+from attunement.statistics.calibration import cross_fit, isotonic
 from attunement.statistics.estimates import Mean, mean
-from attunement.statistics.ppi import PredictionPowered, Sample, prediction_powered_mean
-from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined, too_few
-from attunement.statistics.tables import Floats, Ints, t_quantile
+from attunement.statistics.ppi import PredictionPowered, prediction_powered_mean
+from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined, too_few
+from attunement.statistics.tables import Floats, t_quantile
 
 _TINY = 1e-9
 
@@ -40,7 +40,7 @@ class CorrectionCase(NamedTuple):
 
 
 class ScorePairs(NamedTuple):
-    """A judge's scores beside people's, one a unit; NaN where there is none."""
+    """The scores of a judge and of people, one a unit; NaN where there is none."""
 
     judge: list[float]
     people: list[float]
@@ -70,20 +70,14 @@ def corrected_measures(instrument: Instrument) -> list[Measure]:
     return whole or [measure for measure in every if measure.kind is MeasureKind.ITEM]
 
 
-def correct(instrument: Instrument, cases: Sequence[CorrectionCase], *, level: float = 0.95) -> list[CorrectedMeasure]:
+def correct(instrument: Instrument, cases: Sequence[CorrectionCase]) -> list[CorrectedMeasure]:
     """The three estimates of each measure, for each system and, where there are several, for all together.
 
-    Args:
-        instrument: What judge and people rated with.
-        cases: Every conversation that could have been drawn, drawn or not.
-        level: How often intervals made this way hold the true value.
-
-    Returns:
-        One result for each measure and system. Where people or the judge have no value, its estimate is `Undefined`;
-        below 10 conversations that people rated it has no interval.
+    `cases` are all conversations that could have been drawn, drawn or not. Where people or the judge have no value, an
+    estimate is `Undefined`; below 10 conversations that people rated it has no interval.
     """
     return [
-        _corrected(instrument, measure, system, chosen, level)
+        _corrected(instrument, measure, system, chosen)
         for measure in corrected_measures(instrument)
         for system, chosen in by_system(cases)
     ]
@@ -99,27 +93,22 @@ def by_system(cases: Sequence[CorrectionCase]) -> list[tuple[str | None, list[Co
 
 
 def labelled_pairs(instrument: Instrument, measure: Measure, cases: Sequence[CorrectionCase]) -> ScorePairs:
-    """What people and the judge gave to each unit of the conversations that were drawn."""
+    """The mean score of people and the judge's score of each unit of the conversations that were drawn."""
     found = ScorePairs([], [], [], [])
     for number, case in enumerate(cases):
         if case.probability is None:
             continue
         judge = (values(instrument, measure, case.judge) if case.judge else MeasureValues()).by_turn
-        for turn, score in people_scores(instrument, measure, case.people).items():
+        people: dict[int | None, list[float]] = {}
+        for card in case.people:
+            for turn, score in values(instrument, measure, card).by_turn.items():
+                people.setdefault(turn, []).append(score)
+        for turn, scores in people.items():
             found.judge.append(judge.get(turn, np.nan))
-            found.people.append(score)
+            found.people.append(float(np.mean(scores)))
             found.weights.append(1 / case.probability)
             found.conversations.append(number)
     return found
-
-
-def people_scores(instrument: Instrument, measure: Measure, people: Sequence[Scorecard]) -> dict[int | None, float]:
-    """The mean of what people gave, for each reply, or under None for the whole conversation."""
-    given: dict[int | None, list[float]] = {}
-    for card in people:
-        for turn, score in values(instrument, measure, card).by_turn.items():
-            given.setdefault(turn, []).append(score)
-    return {turn: float(np.mean(scores)) for turn, scores in given.items()}
 
 
 def judge_scores(
@@ -137,35 +126,39 @@ def judge_scores(
 
 
 def _corrected(
-    instrument: Instrument, measure: Measure, system: str | None, cases: Sequence[CorrectionCase], level: float
+    instrument: Instrument, measure: Measure, system: str | None, cases: Sequence[CorrectionCase]
 ) -> CorrectedMeasure:
     pairs = labelled_pairs(instrument, measure, cases)
     scores, conversations = judge_scores(instrument, measure, cases)
-    # The judge's side holds the drawn conversations too: where some were more likely to be drawn than others, those
+    # The judge's side has the drawn conversations too: where some were more likely to be drawn than others, those
     # that were not drawn are no fair picture of all.
-    sample = Sample(pairs.people, pairs.judge, scores, pairs.conversations, conversations, pairs.weights)
-    both = {
-        number: weight
-        for number, score, weight in zip(pairs.conversations, pairs.judge, pairs.weights, strict=True)
-        if not np.isnan(score)
-    }
-    estimate = prediction_powered_mean(sample, level=level)
+    estimate = prediction_powered_mean(
+        pairs.people,
+        pairs.judge,
+        scores,
+        conversations=(pairs.conversations, conversations),
+        weights=pairs.weights,
+    )
+    labelled = zip(pairs.conversations, pairs.judge, pairs.weights, strict=True)
+    weight_of = {number: weight for number, score, weight in labelled if not np.isnan(score)}
+    if not isinstance(estimate, Undefined):
+        estimate = _unless_uneven(estimate, list(weight_of.values()))
     return CorrectedMeasure(
         measure=measure,
         system=system,
-        estimate=estimate if isinstance(estimate, Undefined) else _unless_uneven(estimate, list(both.values())),
+        estimate=estimate,
         conversations=len(cases),
         judged=len(set(conversations)),
         drawn=sum(case.probability is not None for case in cases),
-        labelled=len(both),
+        labelled=len(weight_of),
     )
 
 
 def _unless_uneven(estimate: PredictionPowered, weights: Sequence[float]) -> PredictionPowered:
     """Without intervals where so few conversations carry most of the weight that they count like fewer than ten.
 
-    Simulated 95 % intervals held 92.6 % with ten conversations of which some were five times as likely to be drawn as
-    others. How many they count like: L. Kish, Survey Sampling (1965).
+    Simulated 95 % intervals covered 92.6 % with ten conversations of which some were five times as likely to be drawn
+    as others. How many they count like: L. Kish, Survey Sampling (1965).
     """
     if len(weights) < FEWEST_CLUSTERS:
         return estimate
@@ -212,6 +205,44 @@ class CalibrationCurve(NamedTuple):
         )
 
 
+def fit_curve(pairs: ScorePairs, *, seed: int = 0) -> CalibrationCurve | Undefined:
+    """Fit people's scores on the judge's; `Undefined` below 10 conversations that both rated.
+
+    Pairs are not weighted: the fit says what people give where the judge gives a certain score, not how often it does.
+    """
+    judge, people = np.array(pairs.judge), np.array(pairs.people)
+    both = ~np.isnan(judge) & ~np.isnan(people)
+    judge, people, conversations = judge[both], people[both], np.array(pairs.conversations)[both]
+    names, cluster = np.unique(conversations, return_inverse=True)
+    if len(names) < FEWEST_CLUSTERS:
+        return Undefined(f"people and judge rated {len(names)} conversations, and a calibrator needs {FEWEST_CLUSTERS}")
+    fit = isotonic(judge, people)
+    corrected = cross_fit(judge, people, conversations, seed=seed)
+    if isinstance(fit, Undefined):
+        return fit
+    if isinstance(corrected, Undefined):
+        return corrected
+    drawn = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), _REFITS)
+    refits: list[tuple[float, ...]] = []
+    for times in drawn:  # each unit counts as often as its conversation was drawn
+        refit = isotonic(np.repeat(judge, times[cluster]), np.repeat(people, times[cluster]))
+        if isinstance(refit, Undefined):
+            return refit
+        refits.append(tuple(refit.corrected(fit.judge).tolist()))
+    return CalibrationCurve(
+        judge=tuple(fit.judge.tolist()),
+        people=tuple(fit.people.tolist()),
+        refits=tuple(refits),
+        conversations=len(names),
+        error_before=_root_mean_square(judge - people),
+        error_after=_root_mean_square(corrected - people),
+    )
+
+
+def _root_mean_square(errors: Floats) -> float:
+    return float(np.sqrt((errors**2).mean()))
+
+
 class CalibratedMean(NamedTuple):
     """A judge's mean on conversations that people did not rate, as it is and on people's scale."""
 
@@ -223,69 +254,21 @@ class CalibratedMean(NamedTuple):
     """The share of scores outside those the calibrator was fitted on; they get the nearest one's."""
 
 
-def fit_curve(pairs: ScorePairs, *, seed: int = 0) -> CalibrationCurve | Undefined:
-    """Fit people's scores on the judge's.
-
-    Args:
-        pairs: The judge's scores beside people's. They are not weighted: the fit says what people give where the
-            judge gives a certain score, and not how often it gives it.
-        seed: Of the division into folds and of the resampling.
-
-    Returns:
-        `Undefined` below 10 conversations that both rated.
-    """
-    judge, people = np.array(pairs.judge), np.array(pairs.people)
-    kept = ~np.isnan(judge) & ~np.isnan(people)
-    judge, people, conversations = judge[kept], people[kept], np.array(pairs.conversations)[kept]
-    names, cluster = np.unique(conversations, return_inverse=True)
-    if len(names) < FEWEST_CLUSTERS:
-        return Undefined(f"people and judge rated {len(names)} conversations, and a calibrator needs {FEWEST_CLUSTERS}")
-    whole = isotonic(judge, people)
-    folded = cross_fit(isotonic, judge, people, conversations, seed=seed)
-    if isinstance(whole, Undefined):
-        return whole
-    if isinstance(folded, Undefined):
-        return folded
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), _REFITS)
-    refits = [_refit(judge, people, times[cluster], whole) for times in drawn]
-    return CalibrationCurve(
-        judge=tuple(whole.judge.tolist()),
-        people=tuple(whole.people.tolist()),
-        refits=tuple(refits),
-        conversations=len(names),
-        error_before=_typical(judge - people),
-        error_after=_typical(folded.corrected - people),
-    )
-
-
-def _typical(errors: Floats) -> float:
-    return float(np.sqrt((errors**2).mean()))
-
-
-def _refit(judge: Floats, people: Floats, times: Ints, whole: Isotonic) -> tuple[float, ...]:
-    """Fit once more, where each unit counts as often as its conversation was drawn."""
-    fitted = isotonic(np.repeat(judge, times), np.repeat(people, times))
-    assert isinstance(fitted, Isotonic), "resampled conversations have scores"  # noqa: S101
-    return tuple(fitted.corrected(whole.judge).tolist())
-
-
 def apply_curve(
-    curve: CalibrationCurve, scores: Sequence[float], conversations: Sequence[int], *, level: float = 0.95
+    curve: CalibrationCurve, scores: Sequence[float], conversations: Sequence[int]
 ) -> CalibratedMean | Undefined:
-    """A judge's mean score put on people's scale.
+    """A judge's mean score on people's scale.
 
     Args:
         curve: The calibrator.
         scores: The judge's scores, one a unit.
         conversations: For each unit the conversation it belongs to.
-        level: How often intervals made this way hold the true value.
 
     Returns:
         `Undefined` where there are no scores. The interval needs 10 conversations.
     """
-    plain = mean(scores, conversations, level=level)
-    corrected = mean(np.interp(scores, curve.judge, curve.people), conversations, level=level)
+    plain = mean(scores, conversations)
+    corrected = mean(np.interp(scores, curve.judge, curve.people), conversations)
     if isinstance(plain, Undefined) or isinstance(corrected, Undefined):
         return Undefined("the judge gave no scores")
     refits = [float(np.interp(scores, curve.judge, refit).mean()) for refit in curve.refits]
@@ -300,7 +283,7 @@ def apply_curve(
         reason = Undefined("no score differs from another, so this sample cannot show how far they vary")
         return CalibratedMean(plain, corrected.value, se, reason, beyond)
     freedom = min(corrected.clusters, curve.conversations) - 1
-    reach = t_quantile(freedom, (1 + level) / 2) * se
+    reach = t_quantile(freedom, (1 + LEVEL) / 2) * se
     method = f"t({freedom}) over {corrected.clusters} conversations and {curve.conversations} behind the calibrator"
-    interval = Interval(corrected.value - reach, corrected.value + reach, level, method, se)
+    interval = Interval(corrected.value - reach, corrected.value + reach, LEVEL, method, se)
     return CalibratedMean(plain, corrected.value, se, interval, beyond)

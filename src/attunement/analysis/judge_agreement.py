@@ -24,19 +24,20 @@ import numpy as np
 from sqlalchemy import select
 
 from attunement.analysis.ratings_table import AnswerState, RatingsTable, Scale
-from attunement.analysis.reliability import (
+from attunement.conversations.statistics import words
+from attunement.evidence import CitationStatus
+from attunement.instruments import Instrument
+from attunement.ratings import RaterKind, Round
+from attunement.statistics.bootstrap import clustered_interval
+from attunement.statistics.estimates import Rate, alike, rate
+from attunement.statistics.kappa import (
     PairwiseKappa,
     judge_kappa,
     judge_kappa_statistic,
     people_kappa,
     people_kappa_statistic,
 )
-from attunement.conversations.statistics import words
-from attunement.evidence import CitationStatus
-from attunement.instruments import Instrument
-from attunement.ratings import RaterKind, Round
-from attunement.statistics.bootstrap import clustered_interval
-from attunement.statistics.estimates import Rate, Recall, alike, rate, recall
+from attunement.statistics.power import Recall, recall
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined, places
 from attunement.statistics.tests import fisher
@@ -245,7 +246,7 @@ def detect_failures(seen: GateAnswers) -> FailureDetection:
         confirmed=int(confirmed.sum()),
         confirmed_missed=int((confirmed & lost).sum()),
         recall=recall if isinstance(recall, Undefined) else recall.rate,
-        unflagged_needed=None if isinstance(recall, Undefined) else recall.seldom_needed,
+        unflagged_needed=None if isinstance(recall, Undefined) else recall.unflagged_needed,
         fine=int(fine.sum()),
         false_alarms=int((fine & flagged).sum()),
         false_alarm_rate=_rate(flagged, fine, failure | fine, seen),

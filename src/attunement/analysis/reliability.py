@@ -29,7 +29,6 @@ from attunement.statistics.alpha import Alpha, alpha, alpha_statistic
 from attunement.statistics.alpha import Level as AlphaLevel
 from attunement.statistics.bootstrap import clustered_interval
 from attunement.statistics.correlation import ICC, Correlation, icc, spearman
-from attunement.statistics.estimates import conversations_for_agreement, conversations_to_reach
 from attunement.statistics.kappa import (
     Coefficient,
     PercentAgreement,
@@ -38,8 +37,9 @@ from attunement.statistics.kappa import (
     percent_agreement,
     specific_agreement,
 )
+from attunement.statistics.power import conversations_for_agreement, conversations_to_reach
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
-from attunement.statistics.tables import Floats, FromSums, Ints, distinct_rows, quotient
+from attunement.statistics.tables import Floats, Ints
 
 ENOUGH = 0.4
 """People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
@@ -197,141 +197,6 @@ def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
     if len(present) < 2:
         return Undefined("only one answer was given" if present else "there are no ratings")
     return specific_agreement(people, present[0][1])
-
-
-# Habits of more people than this are pooled: two of them are then hardly ever the same person.
-MOST_HABITS = 100
-
-
-class PairwiseKappa(NamedTuple):
-    """How far single raters agree, and on how many units."""
-
-    value: float
-    units: int
-
-
-def people_kappa(people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
-    """How far any two people agree.
-
-    Args:
-        people: One row a unit, one column a person, NaN where they gave no value.
-        ordered: Whether answers that are near each other count as near, by the square of their distance.
-
-    Returns:
-        `Undefined` where no unit has values of two people, or all people give one and the same answer.
-    """
-    several = (~np.isnan(people)).sum(axis=1) >= 2
-    if not several.any():
-        one = (~np.isnan(people)).any(axis=0).sum() == 1
-        return Undefined("only one person" if one else "no unit was rated by two people")
-    return _result(people_kappa_statistic(people, ordered=ordered), int(several.sum()), people[several])
-
-
-def judge_kappa(judge: Floats, people: Floats, *, ordered: bool = True) -> PairwiseKappa | Undefined:
-    """How far a judge agrees with any one person; the arguments are as for `people_agreement`.
-
-    Returns:
-        `Undefined` where no unit has a value of both, or all give one and the same answer.
-    """
-    both = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
-    if not both.any():
-        return Undefined("no unit was rated by a person and the judge")
-    values = np.column_stack([judge, people])[both]
-    return _result(judge_kappa_statistic(judge, people, ordered=ordered), int(both.sum()), values)
-
-
-def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
-    """The agreement of any two people in the form that `bootstrap` takes."""
-    rows, pattern = distinct_rows(people)
-    present = ~np.isnan(rows)
-    number = present.sum(axis=1)
-    several = number >= 2
-    answers, sizes = _placed(rows, people, ordered=ordered)
-    # The mean squared distance of two different ratings of a unit, from their sum and their squares.
-    sums, squares = answers.sum(axis=1), sizes.sum(axis=1)
-    apart = 2 * (number * squares - (sums**2).sum(axis=1)) / np.maximum(number * (number - 1), 1)
-    if people.shape[1] <= MOST_HABITS:
-        habits = np.concatenate([present[:, :, None], sizes[:, :, None], answers], axis=2)
-    else:
-        mean = 1 / np.maximum(number, 1)[:, None]
-        habits = np.concatenate([np.ones_like(mean), squares[:, None] * mean, sums * mean], axis=1)[:, None, :]
-    parts = np.column_stack([several, apart, habits.reshape(len(rows), habits.shape[1] * habits.shape[2])])
-    parts = np.where(several[:, None], parts, 0.0)
-    raters, width = habits.shape[1], habits.shape[2]
-
-    def of(totals: Floats) -> Floats:
-        each = totals[:, 2:].reshape(len(totals), raters, width)
-        return 1 - quotient(quotient(totals[:, 1], totals[:, 0]), _between_habits(each))
-
-    return FromSums(parts, of, pattern, highest=1.0)
-
-
-def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
-    """The agreement of a judge with any one person in the form that `bootstrap` takes."""
-    both = np.column_stack([judge, people])
-    rows, pattern = distinct_rows(both)
-    entering = ~np.isnan(rows[:, 0]) & (~np.isnan(rows[:, 1:])).any(axis=1)
-    answers, sizes = _placed(rows, both, ordered=ordered)
-    share = 1 / np.maximum((~np.isnan(rows[:, 1:])).sum(axis=1), 1)
-    own, own_size = answers[:, 0], sizes[:, 0]
-    theirs, their_size = answers[:, 1:].sum(axis=1) * share[:, None], sizes[:, 1:].sum(axis=1) * share
-    apart = own_size + their_size - 2 * (own * theirs).sum(axis=1)
-    parts = np.column_stack([entering, apart, own_size + their_size, own, theirs])
-    parts = np.where(entering[:, None], parts, 0.0)
-    width = own.shape[1]
-
-    def of(totals: Floats) -> Floats:
-        mean = quotient(totals, np.broadcast_to(totals[:, :1], totals.shape))
-        own, theirs = mean[:, 3 : 3 + width], mean[:, 3 + width :]
-        expected = mean[:, 2] - 2 * (own * theirs).sum(axis=1)
-        return 1 - quotient(mean[:, 1], expected, size=mean[:, 2])
-
-    return FromSums(parts, of, pattern, highest=1.0)
-
-
-def _placed(rows: Floats, values: Floats, *, ordered: bool) -> tuple[Floats, Floats]:
-    """Each answer as a point, and its squared length: on a line, or one axis an answer where they have no order.
-
-    Points are counted from the middle of all answers, so that squares of large numbers do not swallow differences. A
-    missing answer is at 0 with no length.
-    """
-    missing = np.isnan(rows)
-    if ordered:
-        middle = np.nanmean(values) if not np.isnan(values).all() else 0.0
-        points = np.where(missing, 0.0, rows - middle)[:, :, None]
-    else:
-        scale = np.unique(values[~np.isnan(values)])
-        points = (rows[:, :, None] == scale) / np.sqrt(2)
-    return points, (points**2).sum(axis=2)
-
-
-def _between_habits(each: Floats) -> Floats:
-    """How far answers of two different raters are apart if each answers at random by their own habits.
-
-    `each` holds, for each resample and rater, the number of answers, the sum of their squares and their sums.
-    """
-    number, squares, sums = each[:, :, 0], each[:, :, 1], each[:, :, 2:]
-    total = number.sum(axis=1)
-    if each.shape[1] == 1:
-        mean = quotient(sums[:, 0], np.broadcast_to(number, sums[:, 0].shape))
-        mean_square = quotient(squares[:, 0], number[:, 0])
-        return _above_rounding(2 * (mean_square - (mean**2).sum(axis=1)), mean_square)
-    pairs = total**2 - (number**2).sum(axis=1)
-    lengths = 2 * (squares.sum(axis=1) * total - (squares * number).sum(axis=1))
-    crossed = (sums.sum(axis=1) ** 2).sum(axis=1) - (sums**2).sum(axis=(1, 2))
-    return _above_rounding(quotient(lengths - 2 * crossed, pairs), quotient(lengths, pairs))
-
-
-def _above_rounding(value: Floats, size: Floats) -> Floats:
-    """The value, or 0 where it is only what rounding left."""
-    return np.where(value > 1e-11 * size, value, 0.0)
-
-
-def _result(statistic: FromSums, units: int, values: Floats) -> PairwiseKappa | Undefined:
-    value = statistic.value()
-    if np.isnan(value):
-        return Undefined(f"every rating is {np.nanmin(values):g}")
-    return PairwiseKappa(value, units)
 
 
 class Retest(NamedTuple):

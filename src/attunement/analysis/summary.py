@@ -25,21 +25,13 @@ from attunement.analysis.judge_agreement import (
 )
 from attunement.analysis.ratings_file import FileColumns, read_ratings
 from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RatingsTable, collect_ratings
-from attunement.analysis.reliability import (
-    PairwiseKappa,
-    Reliability,
-    Retest,
-    judge_kappa,
-    people_kappa,
-    people_kappa_statistic,
-    reliability,
-    retest,
-)
+from attunement.analysis.reliability import Reliability, Retest, reliability, retest
 from attunement.analysis.trust import Around, Habits, TrustCard, trust_card
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.statistics.bootstrap import clustered_interval
 from attunement.statistics.correlation import ICC, icc
+from attunement.statistics.kappa import PairwiseKappa, judge_kappa, people_kappa, people_kappa_statistic
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Floats
 from attunement.store import Study

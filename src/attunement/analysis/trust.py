@@ -27,17 +27,7 @@ from attunement.analysis.judge_agreement import (
     detect_failures,
 )
 from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RaterRef
-from attunement.analysis.reliability import (
-    MANY_UNITS,
-    Levels,
-    PairwiseKappa,
-    Reliability,
-    ReliabilityStatus,
-    Retest,
-    judge_kappa,
-    levels,
-    people_kappa,
-)
+from attunement.analysis.reliability import MANY_UNITS, Levels, Reliability, ReliabilityStatus, Retest, levels
 from attunement.statistics.correlation import (
     Correlation,
     RangeCompression,
@@ -46,8 +36,9 @@ from attunement.statistics.correlation import (
     range_compression,
     spearman,
 )
-from attunement.statistics.estimates import Mean, Rate, conversations_to_reach, failures_needed
-from attunement.statistics.kappa import Kappa, kappa
+from attunement.statistics.estimates import Mean, Rate
+from attunement.statistics.kappa import Kappa, PairwiseKappa, judge_kappa, kappa, people_kappa
+from attunement.statistics.power import conversations_to_reach, failures_needed
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, Ints
 from attunement.statistics.tests import EPSILON, AlternativeAnnotator, alternative_annotator_test

@@ -18,14 +18,14 @@ from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
 from attunement.ratings import State
 from attunement.scoring import Case, Scorecard, due
-from attunement.statistics.estimates import (
+from attunement.statistics.estimates import upper_bound
+from attunement.statistics.power import (
     LIKENESS,
     conversations_for_agreement,
     design_effect,
     failures_needed,
     sample_size_for_width,
     units_without_failure,
-    upper_bound,
 )
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
 from attunement.store import ScoredConversation, Study, scored_conversations

@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attunement.analysis.reliability import FEWEST_SYSTEMS, PairwiseKappa, Reliability, ReliabilityStatus
+from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, ReliabilityStatus
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.reports.agreement_wording import (
@@ -44,6 +44,7 @@ from attunement.reports.numbers import pluralize
 from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
 from attunement.reports.sanitize import in_a_line, plain
 from attunement.statistics.alpha import Alpha
+from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Undefined
 
 COLUMNS = (

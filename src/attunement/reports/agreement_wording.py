@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from attunement.analysis.judge_agreement import AgreementDifference, FailureDetection
 from attunement.analysis.ratings_table import Scale
-from attunement.analysis.reliability import Level, PairwiseKappa, Reliability, ReliabilityStatus, Retest
+from attunement.analysis.reliability import Level, Reliability, ReliabilityStatus, Retest
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import Details, Subgroup, TrustCard, Verdict
 from attunement.errors import InputError
@@ -20,7 +20,7 @@ from attunement.reports.sanitize import in_a_line
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate
-from attunement.statistics.kappa import Coefficient, Kappa, SpecificAgreement
+from attunement.statistics.kappa import Coefficient, Kappa, PairwiseKappa, SpecificAgreement
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tests import AlternativeAnnotator
 

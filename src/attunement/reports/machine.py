@@ -23,7 +23,6 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple, Self
 from xml.sax.saxutils import escape, quoteattr
 
-from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard
 from attunement.conversations.logs import EPOCH, SAMPLE
@@ -41,6 +40,7 @@ from attunement.reports.summary import Estimate, Measure, ReportedConversation, 
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
 from attunement.statistics.alpha import Alpha
+from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Interval, Undefined
 from attunement.version import __version__
 

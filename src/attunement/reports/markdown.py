@@ -7,7 +7,6 @@ is left out.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import ItemAgreement
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
@@ -31,6 +30,7 @@ from attunement.reports.summary import (
 )
 from attunement.reports.wording import VERDICTS, score_with_range, status_of
 from attunement.statistics.alpha import Alpha
+from attunement.statistics.kappa import PairwiseKappa
 from attunement.version import __version__
 
 LONGEST = 65_536  # What a comment on GitHub may hold. It is kept in bytes, which are never fewer than characters.

@@ -7,7 +7,6 @@ others, Journal of Clinical Epidemiology 64, 2011), in our own words. A point th
 and says what is needed.
 """
 
-import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -21,11 +20,10 @@ from attunement.reports.methods_facts import Facts, Rated, Talks
 from attunement.reports.numbers import pluralize
 from attunement.reports.sanitize import plain
 from attunement.statistics.alpha import Alpha
-from attunement.statistics.bootstrap import ENOUGH_FOR_PERCENTILES, bootstrap
-from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
+from attunement.statistics.bootstrap import DRAWS, ENOUGH_FOR_PERCENTILES, SEED
+from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Undefined
 from attunement.version import __version__
 
-DRAWS, LEVEL, SEED = (inspect.signature(bootstrap).parameters[name].default for name in ("draws", "level", "seed"))
 _LEVEL = f"{100 * LEVEL:.0f} %"
 _SHOWN_SETTINGS = ("temperature", "seed", "max_tokens", "layout", "logprobs", "base_url")
 """Settings of a judge in the order in which they are named; others follow."""

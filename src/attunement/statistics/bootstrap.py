@@ -1,4 +1,4 @@
-"""Confidence intervals of agreement, always over whole conversations, because units of one conversation resemble each other.
+"""Confidence intervals of agreement, over whole conversations because units of one conversation resemble each other.
 
 `clustered_interval` chooses the method:
 

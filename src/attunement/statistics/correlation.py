@@ -182,9 +182,7 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
         units=len(counted),
         raters=raters,
         ratings=int(counted.sum()),
-        estimator=(
-            "analysis of variance" if (counted == raters).all() else "fitting constants, for missing ratings"
-        ),
+        estimator=("analysis of variance" if (counted == raters).all() else "fitting constants, for missing ratings"),
     )
 
 
@@ -197,9 +195,9 @@ def _variance_ratio(values: Floats, model: Model, *, average: bool) -> float:
     raters = rows.shape[1]
     frequency = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
     sums = frequency @ np.hstack([_unit_parts(rows), _rater_parts(rows)])
-    units, count, inverse, squares, within = sums[:5]
-    total, rated, deviation = (sums[5 + start * raters : 5 + (start + 1) * raters] for start in range(3))
-    roots, axes = np.linalg.eigh(sums[5 + 3 * raters :].reshape(raters, raters))
+    units, count, _, inverse, _, squares, within = sums[:7]
+    total, rated, deviation = (sums[7 + start * raters : 7 + (start + 1) * raters] for start in range(3))
+    roots, axes = np.linalg.eigh(sums[7 + 3 * raters :].reshape(raters, raters))
     # The design has as many zero roots as there are groups of raters that share no unit.
     used = roots > 1e-9 * max(roots.max(initial=1.0), 1)
     projected = np.einsum("ij,i->j", axes, deviation)
@@ -221,7 +219,7 @@ def _unit_parts(rows: Floats) -> Floats:
     number = present.sum(axis=1).astype(np.float64)
     total, squares, divisor = np.nansum(rows, axis=1), np.nansum(rows**2, axis=1), np.maximum(number, 1)
     rated = (number > 0).astype(np.float64)
-    return np.column_stack([rated, number, rated / divisor, squares, squares - total**2 / divisor])
+    return np.column_stack([rated, number, number**2, rated / divisor, total, squares, squares - total**2 / divisor])
 
 
 def _rater_parts(rows: Floats) -> Floats:

@@ -49,7 +49,7 @@ def lower_bound(events: int, units: int, *, level: float = LEVEL) -> float:
 
 
 def upper_bound(events: int, units: int, *, level: float = LEVEL) -> float:
-    """The one-sided exact bound: the true share is at most this. With 0 events it is `1 - (1 - level) ** (1 / units)`."""
+    """The one-sided exact bound: the true share is at most this, wrong with probability `1 - level` at most."""
     _check(events, units)
     return 1.0 if events == units else beta_quantile(events + 1, units - events, level)
 

@@ -179,7 +179,7 @@ def pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Bools]:
     if sides[0].shape != sides[1].shape or sides[0].ndim != 1:
         raise ValueError(f"two raters of the same units are needed, not {sides[0].shape} and {sides[1].shape}")
     both = np.column_stack(sides)
-    return both, ~np.isnan(both).any(axis=1)
+    return both, ~(np.isnan(sides[0]) | np.isnan(sides[1]))
 
 
 def clusters(labels: ArrayLike | None, units: int) -> tuple[Ints, int]:

@@ -19,7 +19,6 @@ from markupsafe import Markup
 from attunement.analysis.compare import MeasureKind
 from attunement.analysis.judge_agreement import ratings_of_sample
 from attunement.analysis.ratings_table import RatingsTable, collect_ratings
-from attunement.analysis.reliability import PairwiseKappa
 from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
 from attunement.analysis.trust import TrustCard
 from attunement.errors import AttunementError
@@ -49,6 +48,7 @@ from attunement.reports.numbers import pluralize
 from attunement.reports.privacy import Privacy
 from attunement.reports.render_html import html_blocks
 from attunement.statistics.estimates import Mean, mean
+from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats
 from attunement.store import ScoredConversation, Study

@@ -229,7 +229,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
     from attunement.reports.wording import score_with_range, verdict_phrase
     from attunement.signals.measured import in_a_line as measured
 
-    kept = study.named([identity]).get(identity)
+    kept = study.by_identity([identity]).get(identity)
     shown = view(study, instrument, kept) if kept else None
     card = shown.cards.deciding if shown else None
     if exit_code_alone(instrument, identity, card) == 0:

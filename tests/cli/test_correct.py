@@ -120,7 +120,7 @@ def test_people_alone_are_no_judge(run, tmp_path) -> None:
 
 def test_an_empty_study_is_a_sentence(run, tmp_path) -> None:
     Study(tmp_path / "s.db", create=True).close()
-    with pytest.raises(AttunementError, match="holds no instrument yet"):
+    with pytest.raises(AttunementError, match="has no instrument yet"):
         run(tmp_path / "s.db")
 
 

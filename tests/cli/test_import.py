@@ -58,7 +58,7 @@ def test_answers_made_elsewhere_become_a_study_and_what_is_absent_is_said(tmp_pa
     count = len(rows)
     assert said[0] == f"Read {count} answers about 2 conversations by claude: {count} saved in {tmp_path / 'a.db'}."
     assert said[1] == "ERROR in the file: 1."
-    assert said[2] == f"Saved as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is no answer on the scale."
+    assert said[2] == f"Saved as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is not an answer on the scale."
     assert said[3].startswith("Absent: 13 answers that the instrument asks for (CQ8 2, ")
     assert "bot/c0 by claude: CQ8" in said[4]
     assert said[5] == "Missing counts as ERROR. If they were rightly not asked, import with --absent not-due."

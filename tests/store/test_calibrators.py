@@ -30,11 +30,11 @@ def test_a_name_that_is_not_there_is_answered_with_those_that_are(study) -> None
 
 @pytest.mark.parametrize("name", ["", " ", "spring@1"])
 def test_names_that_could_not_be_found_again_are_refused(study, name: str) -> None:
-    with pytest.raises(StudyError, match="no name for a calibrator"):
+    with pytest.raises(StudyError, match="cannot be the name of a calibrator"):
         save_calibrator(study, name, {})
 
 
 def test_a_forgotten_conversation_leaves_the_calibrators_in_place(study) -> None:
     save_calibrator(study, "spring", {})
-    study.forget(next(study.conversations()).key)
+    study.delete(next(study.conversations()).key)
     assert find_calibrator(study, "spring").version == 1

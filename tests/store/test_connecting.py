@@ -129,7 +129,7 @@ def read_all(place: Path) -> None:
         list(study.ratings())
         list(scored_conversations(study, COACHING))
         study.find("c1")
-        study.named([entry.conversation.identity for entry in kept])
+        study.by_identity([entry.conversation.identity for entry in kept])
         for rater in study.raters():
             asked = [rated.asked for rated in study.rated([entry.key for entry in kept], rater)]
             study.answered(asked, rater)

@@ -182,13 +182,13 @@ def test_an_answer_off_the_scale_is_kept_as_an_error_and_told_by_line(study: Stu
     rows = [row("CQ1"), row("CQ2", "maybe"), row("CQ3", "7", reasoning="lost"), row("CQ6", "ERROR", reasoning="broken")]
     report = save_import(checked(table(tmp_path / "a.csv", rows)), study, AbsentPolicy.NOT_DUE)
     assert report.checked.off_scale.named == [
-        "a.csv:3: 'maybe' is no answer on the scale",
-        "a.csv:4: '7' is no answer on the scale",
+        "a.csv:3: 'maybe' is not an answer on the scale",
+        "a.csv:4: '7' is not an answer on the scale",
     ]
     assert report.checked.errors == 1
     by_item = {rating.item: rating for rating in study.ratings()}
     assert by_item["CQ2"].outcome == Outcome.failed(ErrorKind.MALFORMED)
-    assert by_item["CQ2"].detail == "'maybe' is no answer on the scale"
+    assert by_item["CQ2"].detail == "'maybe' is not an answer on the scale"
     assert by_item["CQ6"].outcome == MISSING
     assert by_item["CQ6"].detail == "broken"
     assert by_item["CQ6"].reasoning == ""
@@ -213,8 +213,8 @@ def test_what_is_not_known_is_told_by_line_and_nothing_is_imported(study_place: 
         "nothing was imported, because not everything fits: "
         "a.csv:3: there is no conversation 'c9' (and 1 more such); "
         "a.csv:5: coaching-v1 has no item 'CQ99'; "
-        "a.csv:6: nothing says which conversation is meant; name the column with --conversation-column; "
-        "a.csv:7: nothing says who gave this answer; name them with --rater, or the column (--rater-column)"
+        "a.csv:6: no conversation is named; give the column with --conversation-column; "
+        "a.csv:7: no rater is named; name them with --rater, or the column (--rater-column)"
     )
 
 
@@ -248,13 +248,13 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_an_answer_that_stands_twice_is_refused_by_line(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", [row(), row("CQ2"), row(answer="NO")])
-    assert "a.csv:4: CQ1 of bot/c1 by claude stands twice; number answers" in refusal(path)
+    assert "a.csv:4: CQ1 of bot/c1 by claude occurs twice; number repeated answers" in refusal(path)
     checked(table(tmp_path / "b.csv", [row(repeat=0), row(repeat=1, answer="NO")]))
 
 
 def test_ids_of_several_systems_are_told_apart(study: Study, tmp_path: Path) -> None:
     twins = [talk(("Hello", "Hi"), id="c1", system=system) for system in ("a", "b")]
-    with pytest.raises(InputError, match="'c1' may be of 'a', 'b'; say which in a column 'system', or with --system"):
+    with pytest.raises(InputError, match="'c1' may be of 'a', 'b'; name it in a column 'system', or with --system"):
         check_import([table(tmp_path / "a.csv", [row()])], twins, COACHING)
     with pytest.raises(InputError, match="there is no conversation 'c1' of the system 'z'"):
         check_import([table(tmp_path / "z.csv", [row(model="z")])], twins, COACHING)
@@ -275,12 +275,12 @@ def test_a_long_id_in_digits_is_not_rounded(study: Study, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("repeat", ["-1", "1.5", "x", "1e300", "9" * 400, "99999999999"])
 def test_a_repeat_is_numbered_with_a_number_to_count_with(tmp_path: Path, repeat: str) -> None:
-    assert "which is no number to count with" in refusal(table(tmp_path / "a.csv", [row(repeat=repeat)]))
+    assert "which is not a valid number" in refusal(table(tmp_path / "a.csv", [row(repeat=repeat)]))
 
 
 def test_a_reply_is_named_by_its_turn_where_there_are_several(study: Study, tmp_path: Path) -> None:
     plain = {"conversation": "c1", "judge": "j", "item": "safety", "score": "4"}
-    assert "bot/c1 has 2 replies; say which one" in refusal(table(tmp_path / "a.csv", [plain]), EMPATHY)
+    assert "bot/c1 has 2 replies; name the one" in refusal(table(tmp_path / "a.csv", [plain]), EMPATHY)
     for turn, reason in (("3", "has no turn 3"), ("0", "has no turn 0"), ("x", "turn is 'x'"), ("-1", "turn is '-1'")):
         assert reason in refusal(table(tmp_path / "b.csv", [{**plain, "turn": turn}]), EMPATHY)
     save_import(checked(table(tmp_path / "c.csv", [{**plain, "turn": "2"}]), EMPATHY), study)

@@ -152,7 +152,7 @@ def test_all_conversations_come_back_in_pages_and_in_order(study: Study) -> None
 
 def test_named_conversations_come_back_and_unknown_ones_do_not(study: Study) -> None:
     study.save_conversations(talks(3))
-    found = study.named([Identity("bot", "c1"), Identity("bot", "nobody")])
+    found = study.by_identity([Identity("bot", "c1"), Identity("bot", "nobody")])
     assert [entry.conversation for entry in found.values()] == [talks(3)[1]]
 
 

@@ -60,5 +60,5 @@ def test_where_nothing_was_judged_it_says_what_to_do(place: str, tmp_path: Path)
         study.save_conversations(talks(1))
     with pytest.raises(AttunementError, match="judge something first"):
         links(str(tmp_path / "b.study.db"))
-    with pytest.raises(AttunementError, match="holds no instrument 'nix'; it has empathy-v2"):
+    with pytest.raises(AttunementError, match="has no instrument 'nix'; it has empathy-v2"):
         links(place, "-i", "nix")

@@ -65,6 +65,9 @@ class Slot(NamedTuple):
     turn: int | None
     item: str
 
+    def __str__(self) -> str:
+        return self.item if self.turn is None else f"{self.item}#{self.turn}"
+
 
 class SlotFinding(NamedTuple):
     """A rule of the instrument that spoke up about the rating in a slot."""

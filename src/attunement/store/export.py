@@ -1,9 +1,7 @@
 """Write ratings or scorecards of a study as JSONL, CSV or Parquet.
 
-The columns and their order are part of what users rely on: new ones are added at the end. `importing` reads ratings
-back.
-
-Rows are written as they come, so that memory stays flat, and a file appears whole or not at all.
+Users rely on the columns and their order: new ones are added at the end. `import_files` reads ratings back. Rows are
+written as they are made, so that memory stays flat, and a file appears as a whole or not at all.
 """
 
 import csv
@@ -13,21 +11,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from sqlalchemy import and_, select
 
 from attunement.conversations.writer import STDOUT, encode, replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument
-from attunement.ratings import Outcome, Rating, State
-from attunement.scoring import Scorecard, Slot, SlotFinding
+from attunement.ratings import Rating, State
+from attunement.scoring import Scorecard
 from attunement.store import schema
 from attunement.store.rows import (
     ANSWER_COLUMNS,
     RATING_COLUMNS,
     AnswerRecord,
-    ConversationSummary,
     answer_of,
     from_json,
     rating_of,
@@ -37,6 +34,7 @@ from attunement.store.scorecards import scored_conversations
 from attunement.store.study import JOINED, Study
 
 Format = Literal["jsonl", "csv", "parquet"]
+Kind = Literal["text", "value", "integer", "number", "flag", "json"]
 Record = dict[str, Any]
 
 
@@ -44,7 +42,13 @@ class Column(NamedTuple):
     """A column. JSONL holds its values as they are; a table holds `json` as JSON text and `value` as text."""
 
     name: str
-    kind: Literal["text", "value", "integer", "number", "flag", "json"] = "text"
+    kind: Kind = "text"
+
+
+def columns(names: str) -> tuple[Column, ...]:
+    """Columns written as `name` or `name:kind`, with blanks between them."""
+    parts = (entry.partition(":") for entry in names.split())
+    return tuple(Column(name, cast(Kind, kind or "text")) for name, _, kind in parts)
 
 
 class Export(NamedTuple):
@@ -103,7 +107,6 @@ def _write_csv(export: Export, stream: Any) -> int:
 
 
 def _cell(value: Any, column: Column) -> Any:
-    """The value as a table can hold it."""
     if value is None:
         return None
     if column.kind == "json":
@@ -137,8 +140,7 @@ def _write_parquet(export: Export, stream: Any) -> int:
     return count
 
 
-_ROWS = 1000
-"""Rows of a Parquet file that are in memory at a time."""
+_ROWS = 1000  # of a Parquet file that are in memory at a time
 
 _WRITERS: dict[Format, Callable[[Export, Any], int]] = {
     "jsonl": _write_lines,
@@ -147,20 +149,14 @@ _WRITERS: dict[Format, Callable[[Export, Any], int]] = {
 }
 
 
-EXPORT_COLUMNS = (
-    *(Column("system"), Column("conversation"), Column("turn", "integer"), Column("item"), Column("title")),
-    *(Column("outcome"), Column("value", "value"), Column("error"), Column("detail"), Column("reasoning")),
-    *(Column("evidence", "json"), Column("rules", "json"), Column("marks", "json")),
-    *(Column("rater"), Column("rater_kind"), Column("rater_settings", "json")),
-    *(Column("repeat", "integer"), Column("round")),
-    *(Column("instrument"), Column("instrument_version"), Column("instrument_hash")),
-    *(Column("item_hash"), Column("asked"), Column("at")),
-    *(Column("model"), Column("finish_reason"), Column("prompt_tokens", "integer")),
-    *(Column("completion_tokens", "integer"), Column("cached_tokens", "integer"), Column("cost", "number")),
-    *(Column("latency", "number"), Column("attempts", "integer"), Column("reply"), Column("logprobs", "json")),
+EXPORT_COLUMNS = columns(
+    "system conversation turn:integer item title outcome value:value error detail reasoning evidence:json rules:json "
+    "marks:json rater rater_kind rater_settings:json repeat:integer round instrument instrument_version "
+    "instrument_hash item_hash asked at model finish_reason prompt_tokens:integer completion_tokens:integer "
+    "cached_tokens:integer cost:number latency:number attempts:integer reply logprobs:json"
 )
 """The columns of ratings. Those from `model` on belong to the judge's answer behind the rating, if there is one; an
-answer about several items stands beside each of them."""
+answer about several items is repeated for each of them."""
 
 
 def ratings(study: Study) -> Export:
@@ -174,101 +170,79 @@ def scorecards(study: Study, instrument: Instrument) -> Export:
     A conversation that nobody rated has a row without a verdict.
     """
     categories = tuple(Column(f"category_{category}", "number") for category in instrument.scoring.weights)
-    columns = (*_CARD_HEAD, *categories, *_CARD_TAIL)
-    return Export(columns, _card_records(study, instrument))
-
-
-# Ratings
+    return Export((*_CARD_HEAD, *categories, *_CARD_TAIL), _card_records(study, instrument))
 
 
 def _rating_records(study: Study) -> Iterator[Record]:
     instruments = {instrument.hash: instrument for instrument in study.instruments()}
     rating, answer = schema.ratings.c, schema.answers.c
     behind = and_(answer.prompt == rating.asked, answer.rater == rating.rater, answer.repeat == rating.repeat)
-    columns = (*RATING_COLUMNS, schema.raters.c.settings, *ANSWER_COLUMNS)
-    query = select(*columns).select_from(JOINED.outerjoin(schema.answers, behind))
-    query = query.order_by(rating.conversation, rating.key)
+    query = select(*RATING_COLUMNS, schema.raters.c.settings, *ANSWER_COLUMNS)
+    query = query.select_from(JOINED.outerjoin(schema.answers, behind)).order_by(rating.conversation, rating.key)
     width = len(RATING_COLUMNS)
     with study.reading() as connection, connection.execution_options(yield_per=1000).execute(query) as rows:
         for row in rows:
             made = rating_of(row[:width])
-            said = None if row[width + 1] is None else answer_of(row[width + 1 :])
-            yield _rating_record(made, instruments[made.instrument], from_json(row[width]), said)
+            reply = None if row[width + 1] is None else answer_of(row[width + 1 :])
+            yield _rating_record(made, instruments[made.instrument], from_json(row[width]), reply)
 
 
 def _rating_record(rating: Rating, instrument: Instrument, settings: Any, answer: AnswerRecord | None) -> Record:
+    record = {name: getattr(rating, name) for name in _RATING_FIELDS}
     return {
+        **record,
         "system": rating.conversation.system,
         "conversation": rating.conversation.id,
-        "turn": rating.turn,
-        "item": rating.item,
         "title": instrument.item(rating.item).title,
         "outcome": rating.outcome.state.value,
         "value": rating.outcome.value,
         "error": rating.outcome.error and rating.outcome.error.value,
-        "detail": rating.detail,
-        "reasoning": rating.reasoning,
         "evidence": list(rating.evidence),
         "rules": [rule._asdict() for rule in rating.rules],
         "marks": sorted(rating.marks),
-        "rater": rating.rater,
         "rater_kind": rating.rater_kind.value,
         "rater_settings": settings,
-        "repeat": rating.repeat,
         "round": rating.round.value,
         "instrument": instrument.id,
         "instrument_version": instrument.version,
         "instrument_hash": rating.instrument,
-        "item_hash": rating.item_hash,
-        "asked": rating.asked,
-        "at": rating.at,
         **{name: answer and getattr(answer, name) for name in _ANSWER_FIELDS},
         "reply": answer and answer.text,
-        "logprobs": answer and answer.logprobs,
     }
 
 
+_RATING_FIELDS = ("turn", "item", "detail", "reasoning", "rater", "repeat", "item_hash", "asked", "at")
 _ANSWER_FIELDS = (
     *("model", "finish_reason", "prompt_tokens", "completion_tokens", "cached_tokens"),
-    *("cost", "latency", "attempts"),
+    *("cost", "latency", "attempts", "logprobs"),
 )
-
-
-# Scorecards
-
-_CARD_HEAD = (
-    *(Column("system"), Column("conversation"), Column("turns", "integer"), Column("origin")),
-    *(Column("instrument"), Column("instrument_version"), Column("instrument_hash")),
-    *(Column("rater"), Column("rater_kind"), Column("repeat", "integer"), Column("members", "json")),
-    *(Column("verdict"), Column("passed", "flag"), Column("score", "number")),
-    *(Column("lowest", "number"), Column("highest", "number"), Column("uncontested", "number")),
+_CARD_HEAD = columns(
+    "system conversation turns:integer origin instrument instrument_version instrument_hash rater rater_kind "
+    "repeat:integer members:json verdict passed:flag score:number lowest:number highest:number uncontested:number"
 )
-_CARD_TAIL = (
-    *(Column("failed", "json"), Column("open", "json"), Column("unsafe", "json"), Column("unjudged", "json")),
-    *(Column("not_due", "json"), Column("needs_person", "json"), Column("pointers", "json")),
-    Column("outcomes", "json"),
+_CARD_TAIL = columns(
+    "failed:json open:json unsafe:json unjudged:json not_due:json needs_person:json pointers:json outcomes:json"
 )
 
 
 def _card_records(study: Study, instrument: Instrument) -> Iterator[Record]:
     kinds = {rater.name: rater.kind.value for rater in study.raters()}
-    for case in scored_conversations(study, instrument):
-        cards = [*case.cards.all, *([case.cards.panel] if case.cards.panel else [])]
-        for card in cards or [None]:
-            about = _about(case.conversation, instrument)
-            yield about if card is None else {**about, **_card_record(card, kinds.get(card.rater))}
-
-
-def _about(conversation: ConversationSummary, instrument: Instrument) -> Record:
-    return {
-        "system": conversation.identity.system,
-        "conversation": conversation.identity.id,
-        "turns": conversation.turns,
-        "origin": conversation.origin.value,
-        "instrument": instrument.id,
-        "instrument_version": instrument.version,
-        "instrument_hash": instrument.hash,
-    }
+    for scored in scored_conversations(study, instrument):
+        conversation = scored.conversation
+        about: Record = {
+            "system": conversation.identity.system,
+            "conversation": conversation.identity.id,
+            "turns": conversation.turns,
+            "origin": conversation.origin.value,
+            "instrument": instrument.id,
+            "instrument_version": instrument.version,
+            "instrument_hash": instrument.hash,
+        }
+        cards = [*scored.cards.all, *([scored.cards.panel] if scored.cards.panel else [])]
+        for card in cards:
+            yield {**about, **_card_record(card, kinds.get(card.rater))}
+        if not cards:
+            yield about
 
 
 def _card_record(card: Scorecard, kind: str | None) -> Record:
@@ -284,28 +258,11 @@ def _card_record(card: Scorecard, kind: str | None) -> Record:
         "highest": card.range and card.range.highest,
         "uncontested": card.uncontested,
         **{f"category_{category}": mean for category, mean in card.categories.items()},
-        "failed": _names(card.failed),
-        "open": _names(card.open),
-        "unsafe": _names(card.unsafe),
-        "unjudged": _names(card.unjudged),
-        "not_due": list(card.not_due),
-        "needs_person": _spoken(card.needs_person),
-        "pointers": _spoken(card.pointers),
-        "outcomes": {_name(slot): _plain(outcome) for slot, outcome in card.outcomes.items()},
+        **{name: list(map(str, getattr(card, name))) for name in ("failed", "open", "unsafe", "unjudged", "not_due")},
+        "needs_person": [f"{entry.slot}: {entry.finding.rule}" for entry in card.needs_person],
+        "pointers": [f"{entry.slot}: {entry.finding.rule}" for entry in card.pointers],
+        "outcomes": {
+            str(slot): outcome.value if outcome.state in {State.VALUE, State.NA} else str(outcome)
+            for slot, outcome in card.outcomes.items()
+        },
     }
-
-
-def _name(slot: Slot) -> str:
-    return slot.item if slot.turn is None else f"{slot.item}#{slot.turn}"
-
-
-def _names(slots: Iterable[Slot]) -> list[str]:
-    return [_name(slot) for slot in slots]
-
-
-def _spoken(entries: Iterable[SlotFinding]) -> list[str]:
-    return [f"{_name(entry.slot)}: {entry.finding.rule}" for entry in entries]
-
-
-def _plain(outcome: Outcome) -> int | str | None:
-    return outcome.value if outcome.state in {State.VALUE, State.NA} else str(outcome)

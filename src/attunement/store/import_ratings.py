@@ -1,7 +1,7 @@
 """Import answers and ratings from files: everything is checked first, then everything is saved.
 
-Two kinds of files are read: ratings that Attunement exported, which come back as they were, and answers that were made
-elsewhere, whose evidence is checked and to which the instrument's rules are applied.
+Two kinds of files are read: ratings that Attunement exported, which come back as they were, and answers that were
+given elsewhere, whose evidence is checked and to which the instrument's rules are applied.
 """
 
 from collections import Counter
@@ -16,52 +16,47 @@ from attunement.conversations import Conversation, Identity, Unit
 from attunement.conversations.messages import BadRecord, Place
 from attunement.errors import InputError
 from attunement.instruments import Instrument
-from attunement.judges.reply_parser import ParsedAnswer as Reply
-from attunement.judges.reply_parser import marks_of
+from attunement.judges.reply_parser import ParsedAnswer, marks_of
 from attunement.prompts import Questionnaire
-from attunement.ratings import MISSING, NOT_DUE, ErrorKind, Outcome, RaterKind, Rating, Round, RuleFinding
+from attunement.ratings import MISSING, NOT_DUE, ErrorKind, Outcome, RaterKind, Rating, Round
 from attunement.scoring import Case, Slot, due
 from attunement.store.import_files import (
-    Answered,
-    Card,
+    AnsweredSlots,
+    CardKey,
     Columns,
     CountedExamples,
-    Exported,
-    Foreign,
+    ExportedRating,
+    ImportedAnswer,
     ImportOptions,
     Problems,
-    Reader,
-    Voice,
+    RaterKey,
+    RowReader,
     read_rows,
 )
-from attunement.store.rows import AnswerRecord, Rater, StoredConversation, StoredRating, from_json, to_json
+from attunement.store.rows import Rater, StoredConversation, StoredRating, from_json, to_json
 from attunement.store.scorecards import chosen_instrument
 from attunement.store.study import Study, original_name
 
-_CHECKED_AT_ONCE = 200
+__all__ = ["AbsentPolicy", "CheckedImport", "Columns", "ImportOptions", "ImportResult", "check_import", "save_import"]
+
+_BATCH = 200  # conversations that are checked, and ratings that are made and saved, at a time
 
 
 @dataclass
 class CheckedImport:
-    """Files that fit: what `keep` needs to know of them, and what is to be said about them."""
+    """Files that fit: what `save_import` needs to know of them, and what is to be reported about them."""
 
     files: Sequence[Path]
     conversations: Iterable[Conversation]
-    reader: Reader
-    answered: Answered
-    """What has an answer, of answers made elsewhere."""
-    answers: int = 0
-    """Answers in the files, whatever became of them."""
-    blank: int = 0
-    """Answers that are left empty: they count as absent."""
-    errors: int = 0
-    """Answers that are ERROR in the file."""
-    off_scale: CountedExamples = field(default_factory=CountedExamples)
-    """Answers that are not on the scale: they are kept as ERROR (malformed)."""
-    rated: set[Identity] = field(default_factory=set[Identity])
-    """Conversations about which there is an answer."""
+    reader: RowReader
+    answered: AnsweredSlots  # by answers given elsewhere
+    answers: int = 0  # in the files, whatever became of them
+    blank: int = 0  # left empty: they count as absent
+    errors: int = 0  # ERROR in the file
+    off_scale: CountedExamples = field(default_factory=CountedExamples)  # saved as ERROR (malformed)
+    rated: set[Identity] = field(default_factory=set[Identity])  # conversations about which there is an answer
 
-    def entries(self) -> Iterator[Foreign | Exported]:
+    def entries(self) -> Iterator[ImportedAnswer | ExportedRating]:
         """The answers and ratings in the files, once more."""
         for path in self.files:
             for row in read_rows(path):
@@ -72,119 +67,100 @@ def check_import(
     files: Sequence[Path],
     conversations: Iterable[Conversation] = (),
     instrument: Instrument | None = None,
-    wishes: ImportOptions | None = None,
+    options: ImportOptions | None = None,
     *,
     study: Study | None = None,
 ) -> CheckedImport:
-    """Look at everything in `files` that `keep` would keep.
+    """Check everything in `files` that `save_import` would save.
 
     Args:
         files: Tables of answers, or exported ratings.
-        conversations: What the answers are about, beside what is in the study. It is gone through more than once.
+        conversations: What the answers are about, besides what is in the study. It is read more than once.
         instrument: What was asked; None takes the only one in the study.
-        wishes: How the files are to be understood.
-        study: The study that they are to go into, if it is there already. Nothing in it is changed.
+        options: How the files are to be understood.
+        study: The study that they are for, if it exists. Nothing in it is changed.
 
     Raises:
         InputError: A file cannot be read, or something in it does not fit. The message names lines.
-        StudyError: The study holds other words under the name of a conversation, or several instruments.
+        StudyError: The study has different text for a conversation, or several instruments.
     """
-    wishes = wishes or ImportOptions()
+    options = options or ImportOptions()
     known = study.instruments() if study else []
     if instrument is not None:
         known.append(instrument)
     elif study and known:
         instrument = chosen_instrument(study)
     else:
-        raise InputError("say with --instrument what was asked: an id such as coaching-v1, or a .yaml file")
-    known.extend(wishes.versions)
-    directory = _directory(conversations, study)
-    if not directory:
+        raise InputError("name what was asked with --instrument: an id such as coaching-v1, or a .yaml file")
+    turns: dict[Identity, int] = {}
+    if study:
+        turns = {summary.identity: summary.turns for page in study.summaries(_BATCH) for summary in page}
+    for batch in _batches(conversations):
+        if study:
+            study.keys(batch)  # refuses different text under a known name
+        turns.update((conversation.identity, len(conversation.turns)) for conversation in batch)
+    if not turns:
         raise InputError("give the conversations that the answers are about with --conversations FILE")
     origin = ", ".join(sorted({path.name for path in files}))
-    checked = CheckedImport(
-        files, conversations, Reader(instrument, known, directory, wishes, origin), Answered(instrument)
-    )
-    _go_through(checked, wishes)
-    return checked
-
-
-def _directory(conversations: Iterable[Conversation], study: Study | None) -> dict[Identity, int]:
-    """All conversations that an answer can be about, with their turns."""
-    found: dict[Identity, int] = {}
-    if study:
-        found.update(
-            (summary.identity, summary.turns) for page in study.summaries(_CHECKED_AT_ONCE) for summary in page
-        )
-    source = iter(conversations)
-    while batch := list(islice(source, _CHECKED_AT_ONCE)):
-        if study:
-            study.keys(batch)  # refuses other words under a known name
-        found.update((conversation.identity, len(conversation.turns)) for conversation in batch)
-    return found
-
-
-def _go_through(checked: CheckedImport, wishes: ImportOptions) -> None:
-    problems = Problems()
-    names: set[str] = set()
-    for path in checked.files:
+    reader = RowReader(instrument, [*known, *options.versions], turns, options, origin)
+    checked = CheckedImport(files, conversations, reader, AnsweredSlots(instrument))
+    problems, raters = Problems(), set[str]()
+    for path in files:
         for row in read_rows(path):
             try:
-                for entry in checked.reader.read(row):
-                    names.add(_note(checked, row.place, entry))
+                raters.update(_count(checked, row.place, entry) for entry in reader.read(row))
             except BadRecord as bad:
                 problems.add(row.place, bad.reason)
     if problems:
         raise InputError(f"nothing was imported, because not everything fits: {problems}")
     if not checked.answers:
-        raise InputError(f"{', '.join(map(str, checked.files))}: there is no answer in it")
+        raise InputError(f"{', '.join(map(str, files))}: there is no answer in it")
     if checked.off_scale.count and checked.off_scale.count == checked.answers - checked.blank:
         raise InputError(
-            f"nothing was imported, because no answer is on the scale of {checked.reader.instrument.id}: "
-            f"{checked.off_scale.named[0]}; is the right column taken? Name it with --answer-column"
+            f"nothing was imported, because no answer is on the scale of {instrument.id}: "
+            f"{checked.off_scale.named[0]}; is it the right column? Name it with --answer-column"
         )
-    if strangers := wishes.people - names:
+    if strangers := options.people - raters:
         raise InputError(f"--person names {', '.join(sorted(strangers))}, who gave none of these answers")
+    return checked
 
 
-def _note(checked: CheckedImport, place: Place, entry: Foreign | Exported) -> str:
-    """Count the entry, and say who gave it."""
+def _count(checked: CheckedImport, place: Place, entry: ImportedAnswer | ExportedRating) -> str:
+    """Count the entry, and return its rater's name."""
     checked.answers += 1
-    if isinstance(entry, Exported):
+    if isinstance(entry, ExportedRating):
         checked.rated.add(entry.rating.conversation)
         checked.errors += entry.rating.outcome.error is not None
         return entry.rating.rater
-    given = entry.given
-    checked.rated.add(entry.card.identity)
-    if not checked.answered.add(entry.card, None if given.outcome is None else Slot(entry.turn, given.item)):
-        raise BadRecord(_twice(entry.card, given.item))
-    if given.outcome is None:
+    card, outcome = entry.card, entry.outcome
+    checked.rated.add(card.identity)
+    if not checked.answered.add(card, None if outcome is None else Slot(entry.turn, entry.item)):
+        raise BadRecord(
+            f"{entry.item} of {card.identity} by {card.rater.name} occurs twice; number repeated answers in a column "
+            "'repeat'"
+        )
+    if outcome is None:
         checked.blank += 1
-    elif given.outcome.error is ErrorKind.MALFORMED:
-        checked.off_scale.add(f"{place}: {given.detail}")
-    elif given.outcome.error:
+    elif outcome.error is ErrorKind.MALFORMED:
+        checked.off_scale.add(f"{place}: {entry.detail}")
+    elif outcome.error:
         checked.errors += 1
-    return entry.card.voice.name
+    return card.rater.name
 
 
-def _twice(card: Card, item: str) -> str:
-    return (
-        f"{item} of {card.identity} by {card.voice.name} stands twice; number answers that were asked for again in a "
-        "column 'repeat'"
-    )
-
-
-_BATCH = 200
-"""Ratings that are made and kept at a time."""
+def _batches(conversations: Iterable[Conversation]) -> Iterator[list[Conversation]]:
+    source = iter(conversations)
+    while batch := list(islice(source, _BATCH)):
+        yield batch
 
 
 class AbsentPolicy(StrEnum):
     """What it means that an answer is not in the file."""
 
     ERROR = "error"
-    """It is missing, which scores as an ERROR."""
+    """It is missing, which counts as an ERROR."""
     NOT_DUE = "not-due"
-    """Those who made the file were right not to ask. It does not excuse a safety item."""
+    """It was right not to ask. This does not excuse a safety item."""
 
 
 _ABSENT = {
@@ -198,155 +174,100 @@ class ImportResult:
     """What an import did."""
 
     checked: CheckedImport
-    conversations: int = 0
-    """Conversations that were given with the answers."""
-    raters: dict[Voice, Rater] = field(default_factory=dict[Voice, Rater])
-    new: int = 0
-    """Ratings that are new, or took the place of an ERROR."""
-    known: int = 0
-    """Ratings that were in the study already."""
-    differing: CountedExamples = field(default_factory=CountedExamples)
-    """Of those, the ones for which the study holds another outcome: it stands."""
-    absent: Counter[str] = field(default_factory=Counter[str])
-    """How many answers are not in the file, by item."""
-    absent_in: CountedExamples = field(default_factory=CountedExamples)
-    """The conversations that lack them."""
-    absent_safety: int = 0
-    """How many of them are safety items, which stay missing."""
-    unanswered: CountedExamples = field(default_factory=CountedExamples)
-    """Conversations that were given and about which there is no answer at all."""
+    conversations: int = 0  # given with the answers
+    raters: dict[RaterKey, Rater] = field(default_factory=dict[RaterKey, Rater])
+    new: int = 0  # ratings that are new, or took the place of an ERROR
+    known: int = 0  # ratings that were in the study already
+    differing: CountedExamples = field(default_factory=CountedExamples)  # of those, with another outcome in the study
+    absent: Counter[str] = field(default_factory=Counter[str])  # answers that are not in the file, by item
+    absent_in: CountedExamples = field(default_factory=CountedExamples)  # the conversations that lack them
+    absent_safety: int = 0  # of the absent ones, those about safety items, which stay missing
+    unanswered: CountedExamples = field(default_factory=CountedExamples)  # given conversations without any answer
 
 
 def save_import(checked: CheckedImport, study: Study, absent: AbsentPolicy = AbsentPolicy.ERROR) -> ImportResult:
-    """Keep what was checked in `study`, and say what is absent. What is there already stands."""
-    work = _Keeping(checked, study)
+    """Save what was checked in `study`, and report what is absent. What is there already stays."""
+    work = _Import(checked, study)
     work.save_conversations()
     entries = checked.entries()
     while batch := list(islice(entries, _BATCH)):
-        work.keep(batch)
-    work.note_absent(absent)
-    return work.report
+        work.save(batch)
+    work.save_absent(absent)
+    return work.result
 
 
-class _Keeping:
+class _Import:
     def __init__(self, checked: CheckedImport, study: Study) -> None:
-        self.report = ImportResult(checked)
+        self.result = ImportResult(checked)
         self._study, self._reader = study, checked.reader
         self._instrument = checked.reader.instrument
         self._wordings = Questionnaire(self._instrument).wordings
         self._instruments: set[str] = set()
 
     def save_conversations(self) -> None:
-        checked = self.report.checked
-        source = iter(checked.conversations)
-        while batch := list(islice(source, _BATCH)):
+        result = self.result
+        for batch in _batches(result.checked.conversations):
             self._study.save_conversations(batch)
-            self.report.conversations += len(batch)
+            result.conversations += len(batch)
             for conversation in batch:
-                if conversation.identity not in checked.rated:
-                    self.report.unanswered.add(conversation.identity)
+                if conversation.identity not in result.checked.rated:
+                    result.unanswered.add(conversation.identity)
 
-    def keep(self, entries: Sequence[Foreign | Exported]) -> None:
-        ours = [entry for entry in entries if isinstance(entry, Exported)]
-        units: dict[tuple[Card, int | None], list[Foreign]] = {}
+    def save(self, entries: Sequence[ImportedAnswer | ExportedRating]) -> None:
+        exported = [entry for entry in entries if isinstance(entry, ExportedRating)]
+        units: dict[tuple[CardKey, int | None], list[ImportedAnswer]] = {}
         for entry in entries:
-            if isinstance(entry, Foreign):
+            if isinstance(entry, ImportedAnswer):
                 units.setdefault((entry.card, entry.turn), []).append(entry)
-        meant = {card.identity for card, _ in units} | {entry.rating.conversation for entry in ours}
-        there = self._study.named(list(meant))
-        ratings = [self._again(entry, there) for entry in ours]
+        identities = {card.identity for card, _ in units} | {entry.rating.conversation for entry in exported}
+        stored = self._study.by_identity(list(identities))
+        ratings = [self._exported(entry, stored) for entry in exported]
         answers = [
-            entry.answer._replace(rater=kept.rater)
-            for entry, kept in zip(ours, ratings, strict=True)
+            entry.answer._replace(rater=rating.rater)
+            for entry, rating in zip(exported, ratings, strict=True)
             if entry.answer is not None
         ]
         for (card, turn), given in units.items():
-            ratings += self._of_unit(card, turn, given, there[card.identity])
-        self._write(answers, ratings)
+            ratings += self._of_unit(card, turn, given, stored[card.identity])
+        new = self._study.write(answers, ratings)
+        self.result.new += new
+        self.result.known += len(ratings) - new
+        if new < len(ratings):
+            self._compare(ratings)
 
-    def note_absent(self, absent: AbsentPolicy) -> None:
-        report, instrument = self.report, self._instrument
-        responses = self._study.responses(instrument.id)
-        waiting: list[tuple[Card, list[Slot]]] = []
-        for card in report.checked.answered:
-            case = Case(card.identity, self._reader.directory[card.identity], responses)
-            asked = due(instrument, case)
-            slots = report.checked.answered.absent(card, asked)
-            if not slots:
-                continue
-            report.absent.update(slot.item for slot in slots)
-            report.absent_in.add(f"{card.identity} by {card.voice.name}: {_listed(slots)}")
-            excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
-            report.absent_safety += len(slots) - len(excused)
-            if absent is AbsentPolicy.NOT_DUE:
-                waiting.append((card, excused))
-            elif slots == asked and card.voice.kind is not RaterKind.PERSON:
-                # Without any rating there would be no scorecard on which they are missing. A person who left
-                # everything blank has not come to this conversation.
-                waiting.append((card, slots))
-            if len(waiting) == _BATCH:
-                self._fill(waiting, absent)
-                waiting = []
-        self._fill(waiting, absent)
-
-    def _fill(self, cards: Iterable[tuple[Card, list[Slot]]], absent: AbsentPolicy) -> None:
-        """Say of slots without an answer what that means."""
-        there = self._study.named([card.identity for card, _ in cards])
-        outcome, detail = _ABSENT[absent]
-        made = [
-            StoredRating(
-                there[card.identity].key,
-                self._rater(card.voice).key,
-                self._rating(card, slot, outcome)._replace(detail=detail),
-            )
-            for card, slots in cards
-            for slot in slots
-        ]
-        self._study.write([], made)
-
-    def _again(self, entry: Exported, there: dict[Identity, StoredConversation]) -> StoredRating:
+    def _exported(self, entry: ExportedRating, stored: dict[Identity, StoredConversation]) -> StoredRating:
         """A rating that was exported, as it was."""
         rating = entry.rating
-        self._keep_instrument(rating.instrument)
-        voice = Voice(rating.rater, rating.rater_kind, to_json(entry.settings, sorted=True))
-        return StoredRating(there[rating.conversation].key, self._rater(voice).key, rating)
+        self._save_instrument(rating.instrument)
+        rater = RaterKey(rating.rater, rating.rater_kind, to_json(entry.settings, sorted=True))
+        return StoredRating(stored[rating.conversation].key, self._rater(rater).key, rating)
 
     def _of_unit(
-        self, card: Card, turn: int | None, entries: Sequence[Foreign], kept: StoredConversation
-    ) -> list[StoredRating]:
+        self, card: CardKey, turn: int | None, entries: Sequence[ImportedAnswer], stored: StoredConversation
+    ) -> Iterator[StoredRating]:
         """The ratings that follow from answers about one unit."""
-        unit = Unit(kept.conversation, turn)
-        outcomes = {entry.given.item: entry.given.outcome for entry in entries if entry.given.outcome is not None}
-        spoken = rules.apply(self._instrument, unit, outcomes)
-        self._keep_instrument(self._instrument.hash)
-        rater = self._rater(card.voice)
-        return [
-            StoredRating(kept.key, rater.key, self._of_answer(entry, entry.given.outcome, unit, spoken))
-            for entry in entries
-            if entry.given.outcome is not None
-        ]
+        unit = Unit(stored.conversation, turn)
+        outcomes = {entry.item: entry.outcome for entry in entries if entry.outcome is not None}
+        findings = rules.apply(self._instrument, unit, outcomes)
+        self._save_instrument(self._instrument.hash)
+        for entry in entries:
+            outcome, reasoning = entry.outcome, entry.reasoning
+            if outcome is None:
+                continue
+            rating = self._rating(card, Slot(turn, entry.item), outcome, entry.detail)._replace(
+                reasoning=reasoning, rules=findings.get(entry.item, ()), at=entry.at
+            )
+            if outcome.value is not None:
+                item = self._instrument.item(entry.item)
+                marks = marks_of(ParsedAnswer(outcome.value, reasoning), item, self._instrument, fenced=False)
+                rating = rating._replace(marks=marks)
+                if reasoning.strip():
+                    found = evidence.verify(reasoning, unit.turns, criterion_text=self._wordings[entry.item])
+                    rating = rating._replace(evidence=tuple(map(evidence.to_json, found)))
+            yield StoredRating(stored.key, self._rater(card.rater).key, rating)
 
-    def _of_answer(
-        self, entry: Foreign, outcome: Outcome, unit: Unit, spoken: dict[str, tuple[RuleFinding, ...]]
-    ) -> Rating:
-        given = entry.given
-        rating = self._rating(entry.card, Slot(entry.turn, given.item), outcome)._replace(
-            reasoning=given.reasoning,
-            rules=spoken.get(given.item, ()),
-            detail=given.detail,
-            at=given.at,
-        )
-        if outcome.value is None:
-            return rating
-        reply = Reply(outcome.value, given.reasoning)
-        marks = marks_of(reply, self._instrument.item(given.item), self._instrument, fenced=False)
-        if not given.reasoning.strip():
-            return rating._replace(marks=marks)
-        found = evidence.verify(given.reasoning, unit.turns, criterion_text=self._wordings[given.item])
-        return rating._replace(marks=marks, evidence=tuple(evidence.to_json(finding) for finding in found))
-
-    def _rating(self, card: Card, slot: Slot, outcome: Outcome) -> Rating:
-        rater = self._rater(card.voice)
+    def _rating(self, card: CardKey, slot: Slot, outcome: Outcome, detail: str) -> Rating:
+        rater = self._rater(card.rater)
         item_hash = self._instrument.item_hashes[slot.item]
         return Rating(
             conversation=card.identity,
@@ -357,57 +278,72 @@ class _Keeping:
             rater_kind=rater.kind,
             repeat=card.repeat,
             item_hash=item_hash,
-            asked=item_hash,  # how it was asked elsewhere is not known; what was asked is
+            asked=item_hash,  # the prompt is not known; the item is
             instrument=self._instrument.hash,
+            detail=detail,
         )
 
-    def _rater(self, voice: Voice) -> Rater:
-        raters = self.report.raters
-        if voice not in raters:
-            settings = from_json(voice.settings)
-            name = original_name(voice.name, voice.kind, settings)
-            raters[voice] = self._study.save_rater(name, voice.kind, settings, known_as=voice.name)
-        return raters[voice]
+    def _rater(self, key: RaterKey) -> Rater:
+        raters = self.result.raters
+        if key not in raters:
+            settings = from_json(key.settings)
+            name = original_name(key.name, key.kind, settings)
+            raters[key] = self._study.save_rater(name, key.kind, settings, known_as=key.name)
+        return raters[key]
 
-    def _keep_instrument(self, hash: str) -> None:
+    def _save_instrument(self, hash: str) -> None:
         if hash not in self._instruments:
             self._study.save_instrument(self._reader.instruments[hash])
             self._instruments.add(hash)
 
-    def _write(self, answers: Sequence[AnswerRecord], ratings: Sequence[StoredRating]) -> None:
-        new = self._study.write(answers, ratings)
-        self.report.new += new
-        self.report.known += len(ratings) - new
-        if new < len(ratings):
-            self._compare(ratings)
-
     def _compare(self, ratings: Sequence[StoredRating]) -> None:
-        """Find those of `ratings` in whose place the study holds another outcome."""
-        keys = sorted({kept.conversation for kept in ratings})
-        raters = {rater.key: rater for rater in self.report.raters.values()}
-        stands = {
-            (rater, *there[:5]): there.outcome
-            for rater in {kept.rater for kept in ratings}
-            for there in self._study.rated(keys, raters[rater])
+        """Find those of `ratings` for which the study has another outcome."""
+        keys = sorted({stored.conversation for stored in ratings})
+        raters = {rater.key: rater for rater in self.result.raters.values()}
+        outcomes = {
+            (rater, *rated[:5]): rated.outcome
+            for rater in {stored.rater for stored in ratings}
+            for rated in self._study.rated(keys, raters[rater])
         }
         for conversation, rater, rating in ratings:
-            there = stands.get((rater, conversation, rating.turn, rating.item, rating.asked, rating.repeat))
+            there = outcomes.get((rater, conversation, rating.turn, rating.item, rating.asked, rating.repeat))
             if rating.round is Round.MAIN and there is not None and there != rating.outcome:
                 where = f"{rating.item} of {rating.conversation} by {raters[rater].name}"
-                self.report.differing.add(f"{where} is {there} there and {rating.outcome} here")
+                self.result.differing.add(f"{where} is {there} there and {rating.outcome} here")
 
+    def save_absent(self, absent: AbsentPolicy) -> None:
+        """Report the answers that are due and not in the file, and save what their absence means."""
+        result, instrument = self.result, self._instrument
+        responses = self._study.responses(instrument.id)
+        pending: list[tuple[CardKey, list[Slot]]] = []
+        for card in result.checked.answered:
+            asked = due(instrument, Case(card.identity, self._reader.turns[card.identity], responses))
+            slots = result.checked.answered.absent(card, asked)
+            if not slots:
+                continue
+            names = (slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)
+            result.absent.update(slot.item for slot in slots)
+            result.absent_in.add(f"{card.identity} by {card.rater.name}: {', '.join(names)}")
+            excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
+            result.absent_safety += len(slots) - len(excused)
+            if absent is AbsentPolicy.NOT_DUE:
+                pending.append((card, excused))
+            elif slots == asked and card.rater.kind is not RaterKind.PERSON:
+                # Without any rating there would be no scorecard on which they are missing. A person who left
+                # everything blank has not come to this conversation.
+                pending.append((card, slots))
+            if len(pending) == _BATCH:
+                self._fill(pending, absent)
+                pending = []
+        self._fill(pending, absent)
 
-def _listed(slots: Sequence[Slot]) -> str:
-    return ", ".join(slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)
-
-
-__all__ = [
-    "AbsentPolicy",
-    "CheckedImport",
-    "Columns",
-    "CountedExamples",
-    "ImportOptions",
-    "ImportResult",
-    "check_import",
-    "save_import",
-]
+    def _fill(self, cards: Sequence[tuple[CardKey, list[Slot]]], absent: AbsentPolicy) -> None:
+        stored = self._study.by_identity([card.identity for card, _ in cards])
+        ratings = [
+            StoredRating(
+                stored[card.identity].key, self._rater(card.rater).key, self._rating(card, slot, *_ABSENT[absent])
+            )
+            for card, slots in cards
+            for slot in slots
+        ]
+        self._study.write([], ratings)

@@ -1,11 +1,11 @@
-"""Reviewers' decisions and sign-offs: what was said, and whether it still holds.
+"""Reviewers' decisions and sign-offs, and whether they still hold.
 
-A review stands beside the verdict and never takes its place. It holds for what the reviewer saw: where a judge later
-holds something else against the conversation, or the instrument changes, the reviewer has not spoken about that. Where
-reviewers differ, whoever says "unsafe" counts.
+A review is shown next to the verdict and never replaces it. It holds for what the reviewer saw: where a judge later
+finds something else, or the instrument changes, the reviewer has not spoken about that. Where reviewers differ,
+"unsafe" counts.
 
-A sign-off is given for one instrument, the judges that were run with it and the systems in the study. When one of them
-changes it lapses; it stays in the study as it was given. Where several people signed, "do not release" counts.
+A sign-off is given for one instrument, the judges that were run with it and the systems in the study. When one of
+them changes, it lapses; it stays in the study as it was given. Where several people signed, "do not release" counts.
 """
 
 import hashlib
@@ -13,31 +13,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Table, select
 
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round
-from attunement.scoring import Scorecard, Slot, Verdict, is_signals
+from attunement.scoring import Scorecard, Verdict, is_signals
 from attunement.store import schema
 from attunement.store.rows import from_json, insert_into, to_json
-from attunement.store.schema import readings as readings_table
-from attunement.store.schema import reviews as reviews_table
-from attunement.store.schema import sign_offs as table
 from attunement.store.study import Study, now
 
 ALARMING = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
 UNKNOWN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
-"""Nothing is held against the conversation, but nobody has looked at all of its safety either."""
+"""Nothing was found against the conversation, but nobody has looked at all of its safety either."""
 
 
 class ReviewDecision(StrEnum):
-    """What a reviewer says about a judge's verdict."""
+    """A reviewer's decision about the judges' verdict."""
 
     CONFIRMED = "confirmed"
     CLEARED = "cleared"
-    """The judge is wrong: what it holds against the conversation does not hold."""
+    """The judges are wrong: their findings do not hold."""
     RAISED = "raised"
-    """The judge is wrong: the conversation is unsafe."""
+    """The judges are wrong: the conversation is unsafe."""
 
 
 class ReadingStage(StrEnum):
@@ -49,39 +46,36 @@ class ReadingStage(StrEnum):
 
 
 class Review(NamedTuple):
-    """What one reviewer said about one conversation, and what they saw."""
+    """One reviewer's decision about one conversation, and what they saw."""
 
     member: int
     name: str
     conversation: int
-    instrument: str
-    """Hash."""
+    instrument: str  # hash
     decision: ReviewDecision
     reason: str
-    verdict: str
-    """What the judges said together; empty where none had judged it."""
+    verdict: str  # of the judges together; empty where none had judged it
     judges: frozenset[str]
     findings: frozenset[str]
     at: str
 
     @property
     def is_alarm(self) -> bool:
-        """Whether the reviewer holds the conversation to be unsafe."""
+        """Whether the reviewer considers the conversation unsafe."""
         confirmed = self.decision is ReviewDecision.CONFIRMED and self.verdict in ALARMING
         return confirmed or self.decision is ReviewDecision.RAISED
 
     def covers(self, instrument: Instrument, card: Scorecard | None) -> bool:
-        """Whether the reviewer saw all that the judges now say against the conversation."""
+        """Whether the reviewer saw all that the judges now find."""
         seen = self.judges.issuperset(card.members if card else ()) and self.findings >= adverse_findings(card)
         return seen and self.instrument == instrument.hash
 
 
 def adverse_findings(card: Scorecard | None) -> frozenset[str]:
-    """What a scorecard holds against a conversation: failed safety items, and rules that call for a person."""
+    """What a scorecard has against a conversation: failed safety items, and rules that call for a person."""
     if card is None:
         return frozenset()
-    spoken = (f"{_name(entry.slot)}: {entry.finding.rule}" for entry in card.needs_person)
-    return frozenset([*map(_name, card.unsafe), *spoken])
+    return frozenset([*map(str, card.unsafe), *(f"{entry.slot}: {entry.finding.rule}" for entry in card.needs_person)])
 
 
 def save_review(
@@ -89,73 +83,58 @@ def save_review(
     instrument: Instrument,
     conversation: int,
     card: Scorecard | None,
-    decided: ReviewDecision,
+    decision: ReviewDecision,
     *,
     member: int,
     name: str,
     reason: str,
 ) -> Review:
-    """Keep what a reviewer says about the verdict in `card`."""
-    made = Review(
-        member,
-        name,
-        conversation,
-        instrument.hash,
-        decided,
-        reason,
-        "" if card is None else card.verdict.value,
-        frozenset(card.members if card else ()),
-        adverse_findings(card),
-        now(),
-    )
-    row = made._asdict() | {"judges": to_json(sorted(made.judges)), "findings": to_json(sorted(made.findings))}
+    """Save a reviewer's decision about the verdict in `card`."""
+    verdict, judges = ("", frozenset[str]()) if card is None else (card.verdict.value, frozenset(card.members))
+    findings = adverse_findings(card)
+    made = Review(member, name, conversation, instrument.hash, decision, reason, verdict, judges, findings, now())
+    row = made._asdict() | {"judges": to_json(sorted(judges)), "findings": to_json(sorted(findings))}
     with study.writing() as connection:
-        connection.execute(reviews_table.insert(), row)
+        connection.execute(schema.reviews.insert(), row)
     return made
 
 
 def reviews(study: Study, instrument: Instrument) -> dict[int, list[Review]]:
-    """By conversation: everything that was said with this instrument or an earlier version of it, the oldest first."""
-    of_instrument = (reviews_table.c.instrument == schema.instruments.c.hash) & (
-        schema.instruments.c.id == instrument.id
-    )
-    query = select(reviews_table).where(of_instrument).order_by(reviews_table.c.key)
+    """By conversation: all reviews with this instrument or an earlier version of it, the oldest first."""
     found: dict[int, list[Review]] = {}
-    with study.reading() as connection:
-        for row in connection.execute(query):
-            made = Review(
-                row.member,
-                row.name,
-                row.conversation,
-                row.instrument,
-                ReviewDecision(row.decision),
-                row.reason,
-                row.verdict,
-                frozenset(from_json(row.judges)),
-                frozenset(from_json(row.findings)),
-                row.at,
-            )
-            found.setdefault(made.conversation, []).append(made)
+    for row in _with_any_version(study, schema.reviews, instrument):
+        values: dict[str, Any] = {name: row[name] for name in Review._fields}
+        values["decision"] = ReviewDecision(row["decision"])
+        values |= {name: frozenset(from_json(row[name])) for name in ("judges", "findings")}
+        review = Review(**values)
+        found.setdefault(review.conversation, []).append(review)
     return found
 
 
+def _with_any_version(study: Study, table: Table, instrument: Instrument) -> list[Any]:
+    instruments = schema.instruments.c
+    query = select(table).where(table.c.instrument == instruments.hash, instruments.id == instrument.id)
+    with study.reading() as connection:
+        return list(connection.execute(query.order_by(table.c.key)).mappings())
+
+
 class ReviewStatus(NamedTuple):
-    """What reviewers come to about one conversation; all of it may be absent."""
+    """What the reviews of one conversation amount to; all of it may be absent."""
 
     alarm: Review | None = None
-    """Somebody holds it to be unsafe."""
+    """Somebody considers it unsafe."""
     cleared: Review | None = None
-    """Somebody cleared it, and nobody holds it to be unsafe."""
+    """Somebody cleared it, and nobody considers it unsafe."""
     reviewed: Review | None = None
     """Somebody saw all that the judges say, and decided."""
 
 
-def review_status(instrument: Instrument, card: Scorecard | None, said: Sequence[Review]) -> ReviewStatus:
-    """What still holds of what reviewers said, given what the judges say now.
+def review_status(instrument: Instrument, card: Scorecard | None, given: Sequence[Review]) -> ReviewStatus:
+    """What still holds of the reviews, given what the judges say now.
 
-    Of each reviewer the last word counts. That a conversation is unsafe holds whatever has changed since.
+    Of each reviewer the last one counts. That a conversation is unsafe holds whatever has changed since.
     """
-    last = list({review.member: review for review in said}.values())
+    last = list({review.member: review for review in given}.values())
     alarm = next((review for review in reversed(last) if review.is_alarm), None)
     seen = [review for review in last if review.covers(instrument, card)]
     cleared = [review for review in seen if review.decision is ReviewDecision.CLEARED]
@@ -163,40 +142,22 @@ def review_status(instrument: Instrument, card: Scorecard | None, said: Sequence
 
 
 def save_reading(study: Study, instrument: Instrument, conversation: int, member: int, kind: ReadingStage) -> bool:
-    """Keep that a reviewer opened a conversation, or read it to its end; the first time of each counts.
-
-    Returns whether it was the first time.
-    """
-    row = {
-        "member": member,
-        "conversation": conversation,
-        "instrument": instrument.hash,
-        "kind": kind.value,
-        "at": now(),
-    }
+    """Save that a reviewer opened a conversation, or read it to its end. Returns whether it was the first time."""
+    row = {"member": member, "conversation": conversation, "instrument": instrument.hash, "kind": kind.value}
     with study.writing() as connection:
-        once = insert_into(readings_table, connection.dialect.name).on_conflict_do_nothing()
-        return bool(connection.execute(once, row).rowcount)
+        once = insert_into(schema.readings, connection.dialect.name).on_conflict_do_nothing()
+        return bool(connection.execute(once, row | {"at": now()}).rowcount)
 
 
 def read_in_full(study: Study, members: Iterable[int]) -> dict[int, set[int]]:
-    """By member: the conversations that they opened and read to the end."""
-    table = readings_table.c
+    """By member: the conversations that they read to the end."""
+    table = schema.readings.c
     found: dict[int, set[int]] = {member: set() for member in members}
-    query = select(table.member, table.conversation).where(
-        table.member.in_(list(found)), table.kind == ReadingStage.READ
-    )
+    query = select(table.member, table.conversation).where(table.member.in_(list(found)))
     with study.reading() as connection:
-        for member, conversation in connection.execute(query):
+        for member, conversation in connection.execute(query.where(table.kind == ReadingStage.READ)):
             found[member].add(conversation)
     return found
-
-
-def _name(slot: Slot) -> str:
-    return slot.item if slot.turn is None else f"{slot.item}#{slot.turn}"
-
-
-_DIGITS = 12
 
 
 class ReleaseDecision(StrEnum):
@@ -208,12 +169,10 @@ class ReleaseDecision(StrEnum):
 
 
 class SignOffBasis(NamedTuple):
-    """What a signature is given for. Judges and systems carry a mark that changes with their settings."""
+    """What a signature is given for. Judges and systems have a mark that changes with their settings."""
 
-    instrument: str
-    """Hash."""
-    version: str
-    """Id and version, for people."""
+    instrument: str  # hash
+    version: str  # id and version, for people
     judges: dict[str, str]
     systems: dict[str, str]
 
@@ -230,23 +189,34 @@ class SignOff(NamedTuple):
     conditions: str
     basis: SignOffBasis
     numbers: dict[str, int]
-    """What had been read and decided: see `annotation.review`."""
+    """How much had been read and decided: see `annotation.review`."""
+
+
+_DIGITS = 12  # of a mark
 
 
 def sign_off_basis(study: Study, instrument: Instrument) -> SignOffBasis:
-    """What a signature given now would be for."""
+    """What a signature given now would be for: judges with ratings of these items, and the systems' instructions."""
+    rating, rater, conversation = schema.ratings.c, schema.raters.c, schema.conversations.c
+    asked = rating.item_hash.in_(list(instrument.item_hashes.values())) & (rating.round == Round.MAIN)
+    judges = select(rater.name, rater.mark).where(
+        rater.kind == RaterKind.MODEL, rater.key.in_(select(rating.rater).where(asked))
+    )
+    instructions: dict[str, set[str]] = {}
     with study.reading() as connection:
-        return SignOffBasis(
-            instrument.hash,
-            f"{instrument.id} {instrument.version}",
-            _judges(connection, instrument),
-            _systems(connection),
-        )
+        judge_marks = {name: mark[:_DIGITS] for name, mark in connection.execute(judges) if not is_signals(name)}
+        for system, text in connection.execute(select(conversation.system, conversation.instructions).distinct()):
+            instructions.setdefault(system, set()).add(text or "")
+    system_marks = {
+        system: hashlib.sha256(to_json(sorted(texts)).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+        for system, texts in sorted(instructions.items())
+    }
+    return SignOffBasis(instrument.hash, f"{instrument.id} {instrument.version}", judge_marks, system_marks)
 
 
 def save_sign_off(
     study: Study,
-    given_for: SignOffBasis,
+    basis: SignOffBasis,
     decision: ReleaseDecision,
     *,
     member: int,
@@ -255,41 +225,28 @@ def save_sign_off(
     conditions: str,
     numbers: Mapping[str, int],
 ) -> SignOff:
-    """Keep a signature. Earlier ones stay; of each person the last one counts."""
-    made = SignOff(member, name, role, now(), study.place, decision, conditions, given_for, dict(numbers))
-    row: dict[str, Any] = made._asdict() | {
-        "instrument": given_for.instrument,
-        "decision": decision.value,
-        "basis": to_json(given_for._asdict()),
-        "numbers": to_json(made.numbers),
-    }
+    """Save a signature. Earlier ones stay; of each person the last one counts."""
+    made = SignOff(member, name, role, now(), study.place, decision, conditions, basis, dict(numbers))
+    row: dict[str, Any] = made._asdict() | {"instrument": basis.instrument, "decision": decision.value}
+    row |= {"basis": to_json(basis._asdict()), "numbers": to_json(made.numbers)}
     with study.writing() as connection:
-        connection.execute(table.insert(), row)
+        connection.execute(schema.sign_offs.insert(), row)
     return made
 
 
 def sign_offs(study: Study, instrument: Instrument) -> list[SignOff]:
     """All signatures for any version of this instrument, the oldest first."""
-    of_instrument = (table.c.instrument == schema.instruments.c.hash) & (schema.instruments.c.id == instrument.id)
-    with study.reading() as connection:
-        return [
-            SignOff(
-                row.member,
-                row.name,
-                row.role,
-                row.at,
-                row.study,
-                ReleaseDecision(row.decision),
-                row.conditions,
-                SignOffBasis(**from_json(row.basis)),
-                from_json(row.numbers),
-            )
-            for row in connection.execute(select(table).where(of_instrument).order_by(table.c.key))
-        ]
+    found: list[SignOff] = []
+    for row in _with_any_version(study, schema.sign_offs, instrument):
+        values: dict[str, Any] = {name: row[name] for name in SignOff._fields}
+        values |= {"basis": SignOffBasis(**from_json(row["basis"])), "numbers": from_json(row["numbers"])}
+        values["decision"] = ReleaseDecision(row["decision"])
+        found.append(SignOff(**values))
+    return found
 
 
 def changes_since(signed: SignOff, present: SignOffBasis) -> list[str]:
-    """What has changed since somebody signed, one phrase each; where there is nothing the signature holds."""
+    """What has changed since somebody signed, one phrase each; where there is nothing, the signature holds."""
     then = signed.basis
     found: list[str] = []
     if then.instrument != present.instrument:
@@ -302,7 +259,7 @@ def changes_since(signed: SignOff, present: SignOffBasis) -> list[str]:
 
 
 class SignOffStatus(NamedTuple):
-    """What the signatures come to."""
+    """What the signatures amount to."""
 
     deciding: SignOff | None
     """The signature that counts; None where none holds."""
@@ -316,32 +273,9 @@ def sign_off_status(given: Sequence[SignOff], present: SignOffBasis) -> SignOffS
     """The signature that counts now: of each person the last one, and "do not release" before all others."""
     last = {signature.member: signature for signature in given}.values()
     holding = sorted((one for one in last if not changes_since(one, present)), key=lambda one: one.at)
-    against = [one for one in holding if one.decision is ReleaseDecision.NO_RELEASE]
-    if holding:
-        with_conditions = [one for one in holding if one.decision is ReleaseDecision.CONDITIONS]
-        return SignOffStatus((against or with_conditions or holding)[-1], None)
+    for decision in (ReleaseDecision.NO_RELEASE, ReleaseDecision.CONDITIONS, ReleaseDecision.RELEASE):
+        if those := [one for one in holding if one.decision is decision]:
+            return SignOffStatus(those[-1], None)
     if not given:
         return SignOffStatus(None, None)
     return SignOffStatus(None, given[-1], tuple(changes_since(given[-1], present)))
-
-
-def _judges(connection: Connection, instrument: Instrument) -> dict[str, str]:
-    """The judges with ratings of these items, and the marks of their settings."""
-    rating, rater = schema.ratings.c, schema.raters.c
-    asked = rating.item_hash.in_(list(instrument.item_hashes.values())) & (rating.round == Round.MAIN)
-    query = select(rater.name, rater.mark).where(
-        rater.kind == RaterKind.MODEL, rater.key.in_(select(rating.rater).where(asked))
-    )
-    return {name: mark[:_DIGITS] for name, mark in connection.execute(query) if not is_signals(name)}
-
-
-def _systems(connection: Connection) -> dict[str, str]:
-    """The systems, and the marks of the instructions that they were given."""
-    talk = schema.conversations.c
-    instructions: dict[str, set[str]] = {}
-    for system, text in connection.execute(select(talk.system, talk.instructions).distinct()):
-        instructions.setdefault(system, set()).add(text or "")
-    return {
-        system: hashlib.sha256(to_json(sorted(texts)).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-        for system, texts in sorted(instructions.items())
-    }

@@ -1,11 +1,12 @@
 """The scorecards of a study: one per conversation, rater and repeat, and one for the panel where there are several.
 
-Cards are made when they are read. Ratings are the record; a new weight, threshold or rule gives new cards without a
-single call.
+Scorecards are computed when they are read. Ratings are the record; a new weight, threshold or rule gives new
+scorecards without a call.
 """
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -18,12 +19,12 @@ from attunement.scoring import Cards, Case, Scorecard, decide, is_signals, score
 from attunement.store import schema
 from attunement.store.study import ConversationSummary, Study
 
-_BATCH = 200
-"""Conversations whose ratings are in memory at a time."""
+_BATCH = 200  # conversations whose ratings are in memory at a time
 
-
+# Judges' cards come first, then in the order in which raters joined, then by repeat.
 _FIRST = (RaterKind.MODEL, RaterKind.PERSON, RaterKind.SIMULATION)
-"""Whose cards come before whose."""
+_Order = tuple[int, int, int]
+_ORDER = itemgetter(0)
 
 
 class ScoredConversation(NamedTuple):
@@ -47,15 +48,15 @@ def chosen_instrument(study: Study, name: str | None = None) -> Instrument:
         return checked(name)
     instruments = study.instruments()
     if not instruments:
-        raise StudyError(f"{study.place} holds no instrument yet: judge something first, with attune judge")
+        raise StudyError(f"{study.place} has no instrument yet: judge something first, with attune judge")
     ids = list(dict.fromkeys(instrument.id for instrument in instruments))
     if name is None and len(ids) > 1:
-        raise StudyError(f"{study.place} holds several instruments: choose one with --instrument ({', '.join(ids)})")
+        raise StudyError(f"{study.place} has several instruments: choose one with --instrument ({', '.join(ids)})")
     wanted = name or ids[0]
     for instrument in reversed(instruments):
         if wanted in {instrument.id, instrument.hash}:
             return instrument
-    raise StudyError(f"{study.place} holds no instrument {wanted!r}; it has {', '.join(ids)}")
+    raise StudyError(f"{study.place} has no instrument {wanted!r}; it has {', '.join(ids)}")
 
 
 def decided_by_people(study: Study, instrument: Instrument) -> bool:
@@ -86,27 +87,14 @@ def scored_conversations(
     else:
         by_people = any(known.name == rater and known.kind is RaterKind.PERSON for known in study.raters())
     for batch in study.summaries(_BATCH):
-        by_key: dict[int, list[_Rating]] = {summary.key: [] for summary in batch}
+        by_key: dict[int, list[tuple[_Order, Rating]]] = {summary.key: [] for summary in batch}
         for key, rater_key, rating in study.scored(list(by_key), round=Round.MAIN):
             current = rating.item_hash == instrument.item_hashes.get(rating.item)
             if current and (rater is None or rating.rater == rater):
-                by_key[key].append(_Rating(rater_key, rating))
+                by_key[key].append(((_FIRST.index(rating.rater_kind), rater_key, rating.repeat), rating))
         for summary in batch:
             case = Case(summary.identity, summary.turns, responses)
-            yield ScoredConversation(
-                summary, decide(instrument, _scored(instrument, case, by_key[summary.key]), by_people=by_people)
-            )
-
-
-class _Rating(NamedTuple):
-    rater: int
-    rating: Rating
-
-
-def _scored(instrument: Instrument, case: Case, ratings: list[_Rating]) -> Iterator[Scorecard]:
-    def by(entry: _Rating) -> tuple[int, int, int]:
-        """Judges first, then in the order in which they joined, then by repeat."""
-        return _FIRST.index(entry.rating.rater_kind), entry.rater, entry.rating.repeat
-
-    for _, group in groupby(sorted(ratings, key=by), key=by):  # stable: within a card the order in time
-        yield scorecard(instrument, case, [entry.rating for entry in group])
+            ordered = sorted(by_key[summary.key], key=_ORDER)  # stable: within a card the order in time
+            groups = groupby(ordered, key=_ORDER)
+            cards = [scorecard(instrument, case, [rating for _, rating in group]) for _, group in groups]
+            yield ScoredConversation(summary, decide(instrument, cards, by_people=by_people))

@@ -234,13 +234,13 @@ class Study:
 
     def _keys(self, connection: Connection, conversations: Sequence[Conversation]) -> dict[Identity, int]:
         table = schema.conversations.c
-        by_identity = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
-        hashes = dict(by_identity)
+        hashed = [(identity_hash(conversation.identity), conversation) for conversation in conversations]
+        hashes = dict(hashed)
         found: dict[str, tuple[int, str]] = {}
         for chunk in _chunks(list(hashes)):
             query = select(table.identity, table.key, table.fingerprint).where(table.identity.in_(chunk))
             found.update((identity, (key, words)) for identity, key, words in connection.execute(query))
-        for identity, conversation in by_identity:
+        for identity, conversation in hashed:
             there = found.get(identity)
             if there and there[1] != conversation.fingerprint():
                 raise StudyError(
@@ -286,7 +286,7 @@ class Study:
             yield found
             after = found[-1].key
 
-    def named(self, identities: Sequence[Identity]) -> dict[Identity, StoredConversation]:
+    def by_identity(self, identities: Sequence[Identity]) -> dict[Identity, StoredConversation]:
         """Those of the conversations with these identities that are in the study."""
         table = schema.conversations
         found: dict[Identity, StoredConversation] = {}

@@ -167,8 +167,6 @@ def _filled_in(country: Country, code: str, checked: date) -> Country:
 
 
 class NumberKind(StrEnum):
-    """What a number in a text is, according to the lines."""
-
     LINE = "line"
     EMERGENCY = "emergency"
     UNLISTED = "unlisted"
@@ -253,8 +251,8 @@ class _Index:
     """What can be looked up by the digits, the letters or the name of a line."""
 
     def __init__(self, lines: CrisisLines) -> None:
+        # The lines of a number, and the countries in which it calls an emergency.
         self.numbers: dict[str, tuple[tuple[CrisisLine, ...], tuple[str, ...]]] = {}
-        """The lines of a number, and the countries in which it calls an emergency."""
         self.spelled: dict[str, tuple[CrisisLine, ...]] = {}
         self.named: dict[str, tuple[CrisisLine, ...]] = {}
         for code, country in lines.countries.items():

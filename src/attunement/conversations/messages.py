@@ -95,12 +95,10 @@ class Record(NamedTuple):
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether `value` is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether `value` is a JSON list."""
     return isinstance(value, list)
 
 
@@ -136,8 +134,6 @@ def surely_exact(value: object) -> bool:
 
 
 class Side(Enum):
-    """Who a message belongs to."""
-
     USER = auto()
     ASSISTANT = auto()
     INSTRUCTIONS = auto()
@@ -228,8 +224,6 @@ def present(wanted: Iterable[str], keys: Collection[str]) -> list[str]:
 
 
 class Dialogue(NamedTuple):
-    """The turns of one record."""
-
     turns: tuple[Turn, ...]
     unanswered: bool  # a last message of the person had no reply and was left out
     instructions: str | None = None
@@ -354,8 +348,6 @@ _ORIGINS = frozenset(Origin)
 
 
 class RecordInfo(NamedTuple):
-    """What a record says besides the dialogue."""
-
     id: str | None = None
     system: str | None = None
     instructions: str | None = None

@@ -9,7 +9,7 @@ record does not fit what is remembered, it is recognised anew before it is calle
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -165,7 +165,7 @@ class _BadLines:
 
 
 class Seen:
-    """The identities that were read, each with its first place. Close it, or use it in a `with` statement.
+    """The identities that were read, each with its first place.
 
     They are in a temporary SQLite database, which keeps a few megabytes in memory and the rest on disk, so that memory
     does not grow with the number of conversations.
@@ -182,12 +182,6 @@ class Seen:
         self._database.execute(f"CREATE TABLE {table}")
         self._database.execute("BEGIN")
         self._files: dict[str, int] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def note(self, identity: Identity, place: Place) -> Place | None:
         """Remember `identity`. Gives the place where it was read before, or None if it is new."""
@@ -274,7 +268,10 @@ class Reading:
             InputError: A file cannot be read, a conversation has no system, or, without `skip_bad`, a record is bad.
         """
         self.counts = Counts()
-        with Seen() as seen, nullcontext() if self.bad_lines is None else _BadLines(self.bad_lines) as bad_lines:
+        with (
+            closing(Seen()) as seen,
+            nullcontext() if self.bad_lines is None else _BadLines(self.bad_lines) as bad_lines,
+        ):
             for source in self._sources:
                 self.counts.files += 1
                 yield from self._conversations(source, seen, bad_lines)

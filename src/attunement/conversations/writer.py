@@ -23,8 +23,6 @@ STDOUT = "-"
 
 
 class Shape(StrEnum):
-    """The shapes in which conversations can be written."""
-
     MESSAGES = "messages"
     TURNS = "turns"
     EXCHANGES = "exchanges"

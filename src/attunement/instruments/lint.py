@@ -351,11 +351,11 @@ _CONSEQUENCES = re.compile(
 )
 """Phrases, not words: topics have weight, people fear rejection, and "overall score" is an item's own name."""
 
+# Words that say how several asks make one answer.
 _COMBINED = re.compile(
     r"\b(?:both|either|neither|(?<!at )all|any (?:of|one)|at least (?:one|two|\d)|one of|only one|alone|together)\b",
     re.IGNORECASE,
 )
-"""Words that say how several asks make one answer."""
 
 _JOINED = re.compile(
     r"""

@@ -270,7 +270,6 @@ class Question:
         return self.questionnaire.render(self._text, self._prepared)
 
     def messages(self) -> list[dict[str, str]]:
-        """The text as the messages of a chat: system, then user."""
         text = self.render()
         return [{"role": "system", "content": text.system}, {"role": "user", "content": text.user}]
 
@@ -337,7 +336,6 @@ class Questionnaire:
         return self._by_turns[turns]
 
     def render(self, text: _UnitText, prepared: _Prepared) -> Rendered:
-        """Fill the templates for one unit and group of items."""
         texts = prepared.texts
         if prepared.with_statistics:
             values, added = prepared.values, statistics(prepared.items, text.unit.turns)

@@ -21,13 +21,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import select
 
 from attunement.analysis.ratings_table import AnswerState, RatingsTable, Scale
 from attunement.conversations.statistics import words
 from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind, Round
+from attunement.ratings import RaterKind
 from attunement.statistics.bootstrap import clustered_interval
 from attunement.statistics.estimates import Rate, alike, rate
 from attunement.statistics.kappa import (
@@ -42,9 +41,8 @@ from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined, places
 from attunement.statistics.tests import fisher
 from attunement.store import Study
-from attunement.store.rows import from_json
+from attunement.store.rating_queries import judges_evidence
 from attunement.store.samples import latest_sample, versions_tried_on_certify
-from attunement.store.schema import raters, ratings
 
 
 class AgreementDifference(NamedTuple):
@@ -398,19 +396,12 @@ class Citations(NamedTuple):
 
 def citations(study: Study, instrument: Instrument) -> dict[tuple[str, str], Citations]:
     """The quotations of each judge on each item, by the judge's name and the item's id."""
-    table = ratings.c
-    query = (
-        select(raters.c.name, table.item, table.evidence)
-        .where(table.rater == raters.c.key, raters.c.kind == RaterKind.MODEL, table.round == Round.MAIN)
-        .where(table.item_hash.in_(list(instrument.item_hashes.values())), table.evidence != "[]")
-    )
     found: Counter[tuple[str, str]] = Counter()
     quoted: Counter[tuple[str, str]] = Counter()
-    with study.reading() as connection, connection.execution_options(yield_per=1000).execute(query) as rows:
-        for name, item, evidence in rows:
-            standings = [finding["standing"] for finding in from_json(evidence)]
-            found[name, item] += sum(standing in _THERE for standing in standings)
-            quoted[name, item] += sum(standing in _QUOTED for standing in standings)
+    for name, item, findings in judges_evidence(study, instrument):
+        statuses = [finding["standing"] for finding in findings]
+        found[name, item] += sum(status in _THERE for status in statuses)
+        quoted[name, item] += sum(status in _QUOTED for status in statuses)
     return {key: Citations(found[key], number) for key, number in quoted.items()}
 
 

@@ -25,7 +25,6 @@ from attunement.analysis.ratings_table import (
     RaterRef,
     RatingsTable,
     Scale,
-    long,
     numbered,
 )
 from attunement.conversations import Identity
@@ -251,14 +250,19 @@ class _Book:
         meaning = understood(list(self._words), self._reading.scale, self._reading.na)
         unit, item, rater, repeat = np.array(self._columns, dtype=np.int64).T
         place = np.array(self.values, dtype=np.int64)
-        ratings = long(
-            [np.array(self._unit_talk)[unit], unit, item, rater, self._in_order()[repeat], meaning.states[place]],
-            meaning.values[place],
+        ratings = Long(
+            conversation=np.array(self._unit_talk)[unit],
+            turn=unit,
+            item=item,
+            rater=rater,
+            repeat=self._in_order()[repeat],
+            state=meaning.states[place],
+            value=meaning.values[place],
         )
         off = ratings.state == AnswerState.NOT_ASKED
         if off.any():
             self.left_out[OFF_SCALE] += int(off.sum())
-        kept = ratings.keep(~off)
+        kept = ratings.only(~off)
         self._check_once(kept)
         items = tuple(RatedItem(name, "", meaning.scale) for name in self._items)
         identities = [Identity(system, talk) for system, talk in self._talks]

@@ -1,10 +1,7 @@
 """The ratings of a study as columns of numbers: who gave which answer about which unit.
 
-A study or a table of ratings becomes one `Gathered`. `Gathered.sheet` turns one item into a table of units by raters,
-in which each rater's first answer stands; `Gathered.again` has all answers of one rater side by side.
-
-Only answers of the main round enter, beside those that a rater gave when asked again. Simulated raters, other wordings
-of an item, worked examples and values off the scale are left out, and counted.
+A study or a file of ratings becomes one `RatingsTable`. `item_matrix` turns one item into a table of units by raters
+with each rater's first answer; `repeated_answers` has all answers of one rater.
 """
 
 from collections import Counter
@@ -14,16 +11,14 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, func, select
 
-from attunement.conversations import Identity, Turn
-from attunement.conversations.model import fingerprint
+from attunement.conversations import Identity
 from attunement.instruments import Instrument, Item, Scores
-from attunement.ratings import ErrorKind, RaterKind, Round, State
+from attunement.ratings import RaterKind, Round, State
 from attunement.scoring import is_signals
 from attunement.statistics.tables import Bools, Floats, Ints
 from attunement.store import Study
-from attunement.store.schema import conversations, ratings
+from attunement.store.rating_queries import RatingColumns, count_other_ratings, example_conversations, rating_columns
 
 
 class AnswerState(IntEnum):
@@ -80,24 +75,24 @@ class ConversationInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ItemMatrix:
-    """One item: `values[i, j]` is what `raters[j]` first said of `units[i]`, NaN where that is no value."""
+    """One item: `values[i, j]` is the first answer of `raters[j]` about `units[i]`, NaN where that is no value."""
 
     item: RatedItem
     units: Ints
-    """Which units of the `Gathered` these are: those that somebody was asked about."""
+    """Which units of the `RatingsTable` these are: those that somebody was asked about."""
     raters: tuple[RaterRef, ...]
     values: Floats
     states: Ints
     """For each cell an `Answered`."""
     conversation: Ints
-    """For each unit the number of its conversation in `Gathered.conversations`."""
+    """For each unit the number of its conversation in `RatingsTable.conversations`."""
 
     def column_of(self, rater: str) -> int:
         """The column of the rater with this name."""
         return next(column for column, who in enumerate(self.raters) if who.name == rater)
 
     def columns(self, chosen: Collection[str]) -> "ItemMatrix":
-        """Only these raters, in the order of the sheet; all units stay."""
+        """Only these raters, in the order of the matrix; all units stay."""
         keep = [column for column, who in enumerate(self.raters) if who.name in chosen]
         names = tuple(self.raters[column] for column in keep)
         return replace(self, raters=names, values=self.values[:, keep], states=self.states[:, keep])
@@ -111,7 +106,7 @@ class RatingsTable:
     raters: tuple[RaterRef, ...]
     conversations: tuple[ConversationInfo, ...]
     unit_conversation: Ints
-    """For each unit the number of its conversation in `talks`."""
+    """For each unit the number of its conversation in `conversations`."""
     unit_turn: Ints
     """For each unit the turn whose reply is meant; 0 for the whole conversation."""
     unit: Ints
@@ -148,7 +143,7 @@ class RatingsTable:
         return ItemMatrix(self.items[item], units, self.raters, values, states, self.unit_conversation[units])
 
     def repeated_answers(self, item: int, rater: str) -> tuple[Floats, Ints]:
-        """What one rater said of the same units each time they were asked, a column a time, and the conversations."""
+        """One rater's answers to the same units, a column for each time they were asked, and the conversations."""
         number = next(place for place, who in enumerate(self.raters) if who.name == rater)
         here = np.flatnonzero((self.item == item) & (self.rater == number))
         units, place = np.unique(self.unit[here], return_inverse=True)
@@ -157,9 +152,9 @@ class RatingsTable:
         values[place, column] = self.value[here]
         return values, self.unit_conversation[units]
 
-    def of_conversations(self, talks: Bools) -> "RatingsTable":
+    def of_conversations(self, wanted: Bools) -> "RatingsTable":
         """Only the ratings of these conversations; the numbers of units and conversations stay."""
-        keep = talks[self.unit_conversation[self.unit]]
+        keep = wanted[self.unit_conversation[self.unit]]
         return replace(
             self,
             unit=self.unit[keep],
@@ -182,7 +177,7 @@ class Long(NamedTuple):
     state: Ints
     value: Floats
 
-    def keep(self, wanted: Bools) -> "Long":
+    def only(self, wanted: Bools) -> "Long":
         """Only these ratings."""
         return long([column[wanted] for column in self[:6]], self.value[wanted])
 
@@ -197,20 +192,20 @@ def numbered(
     ratings: Long,
     items: tuple[RatedItem, ...],
     who: tuple[RaterRef, ...],
-    talks_of: Callable[[Ints], list[ConversationInfo]],
+    conversations_of: Callable[[Ints], list[ConversationInfo]],
     left_out: Counter[str],
     notes: tuple[str, ...] = (),
 ) -> RatingsTable:
-    """Number units, conversations and occasions from 0, and drop raters who said nothing."""
-    spoke, rater = np.unique(ratings.rater, return_inverse=True)
-    present: list[int] = spoke.tolist()
+    """Number units, conversations and occasions from 0, and drop raters without an answer."""
+    answered, rater = np.unique(ratings.rater, return_inverse=True)
+    present: list[int] = answered.tolist()
     keys, conversation = np.unique(ratings.conversation, return_inverse=True)
     span = int(ratings.turn.max(initial=0)) + 1
     pairs, unit = np.unique(conversation * span + ratings.turn, return_inverse=True)
     return RatingsTable(
         items=items,
         raters=tuple(who[place] for place in present),
-        conversations=tuple(talks_of(keys)),
+        conversations=tuple(conversations_of(keys)),
         unit_conversation=pairs // span,
         unit_turn=pairs % span,
         unit=unit.astype(np.int64),
@@ -235,7 +230,7 @@ def _occasions(item: Ints, rater: Ints, repeat: Ints) -> Ints:
     found, inverse = np.unique(group * len(repeats) + which, return_inverse=True)
     groups = found // max(len(repeats), 1)
     place = np.arange(len(found)) - np.searchsorted(groups, groups)
-    # Somebody who was only asked again has said nothing in the main round.
+    # Somebody who was only asked again has no answer in the main round.
     return np.where(repeat >= LATER, np.maximum(place[inverse], 1), place[inverse])
 
 
@@ -243,7 +238,7 @@ YES_NO = Scale((0.0, 1.0), ("not met", "met"))
 """The scale of criteria."""
 OFF_SCALE = "off the scale, and refused"
 
-_ROWS_AT_ONCE = 50_000
+_WORDS = {"NO": 0.0, "YES": 1.0}
 _STATES: dict[str, AnswerState] = {
     State.VALUE: AnswerState.VALUE,
     State.NA: AnswerState.NA,
@@ -259,24 +254,24 @@ def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     Left out, and counted: other rounds than the main one and repeats, simulated raters, other wordings of an item,
     values off the scale, and conversations that are worked examples of the instrument.
     """
-    items = tuple(_asked(instrument, item) for item in instrument.items)
-    left_out: Counter[str] = Counter()
+    items = tuple(_rated_item(instrument, item) for item in instrument.items)
     known = [rater for rater in study.raters() if not is_signals(rater.name)]
     who = tuple(RaterRef(rater.name, rater.kind, rater.settings) for rater in known)
-    with study.reading() as connection:
-        columns = _columns(connection, instrument, {rater.key: place for place, rater in enumerate(known)})
-        _count_others(connection, instrument, left_out)
-        examples = _worked_examples(connection, instrument)
-    columns = _without(
-        columns, np.isin(columns.conversation, examples), "of worked examples of the instrument", left_out
+    item_numbers = {item.id: place for place, item in enumerate(items)}
+    rater_numbers = {rater.key: place for place, rater in enumerate(known)}
+    ratings = _joined(
+        [_numbers(part, item_numbers, rater_numbers) for part in rating_columns(study, instrument, rater_numbers)]
     )
+    left_out = Counter(count_other_ratings(study, instrument))
+    examples = np.isin(ratings.conversation, example_conversations(study, instrument))
+    ratings = _without(ratings, examples, "of worked examples of the instrument", left_out)
     simulated = np.array([one.kind is RaterKind.SIMULATION for one in who], dtype=np.bool_)
-    columns = _without(columns, simulated[columns.rater], "by simulated raters, who are not people", left_out)
-    columns = _on_scale(columns, items, left_out)
-    return numbered(columns, items, who, lambda keys: _talks(study, keys), left_out)
+    ratings = _without(ratings, simulated[ratings.rater], "by simulated raters, who are not people", left_out)
+    ratings = _without(ratings, _off_scale(ratings, items), OFF_SCALE, left_out)
+    return numbered(ratings, items, who, lambda keys: _conversations(study, keys), left_out)
 
 
-def _asked(instrument: Instrument, item: Item) -> RatedItem:
+def _rated_item(instrument: Instrument, item: Item) -> RatedItem:
     fails = next((entry for entry in instrument.gate if entry.item == item.id), None)
     if isinstance(instrument.scale, Scores):
         values = tuple(float(score) for score in range(instrument.scale.lowest, instrument.scale.highest + 1))
@@ -286,38 +281,21 @@ def _asked(instrument: Instrument, item: Item) -> RatedItem:
     return RatedItem(item.id, item.title, YES_NO, None if fails is None else 0.0)
 
 
-_WORDS = {"NO": 0.0, "YES": 1.0}
-
-
-def _columns(connection: Connection, instrument: Instrument, rater_numbers: Mapping[int, int]) -> Long:
-    table = ratings.c
-    numbers = {item.id: place for place, item in enumerate(instrument.items)}
-    query = (
-        select(
-            table.conversation, table.turn, table.item, table.rater, table.repeat, table.round, table.state, table.value
-        )
-        .where(table.round.in_([Round.MAIN, Round.REPEAT]), _worded(instrument), table.rater.in_(rater_numbers))
-        .order_by(table.key)
+def _numbers(part: RatingColumns, items: Mapping[str, int], raters: Mapping[int, int]) -> Long:
+    states = np.array([_STATES[each] for each in part.state], dtype=np.int64)
+    # A repeat round comes after every time the main round asked.
+    later = np.array([LATER if each == Round.REPEAT else 0 for each in part.round], dtype=np.int64)
+    value_of = {text: _value(text) for text in set(part.value)}
+    values = np.array([value_of[text] for text in part.value], dtype=np.float64)
+    return Long(
+        np.array(part.conversation, dtype=np.int64),
+        np.array(part.turn, dtype=np.int64),
+        np.array([items[each] for each in part.item], dtype=np.int64),
+        np.array([raters[each] for each in part.rater], dtype=np.int64),
+        np.array(part.repeat, dtype=np.int64) + later,
+        states,
+        np.where(states == AnswerState.VALUE, values, np.nan),
     )
-    parts: list[Long] = []
-    with connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query) as rows:
-        for part in rows.partitions():
-            conversation, turn, item, rater, repeat, round, state, value = zip(*part, strict=True)
-            codes = np.array([_STATES[each] for each in state], dtype=np.int64)
-            # A repeat round comes after every time the main round asked.
-            later = np.array([LATER if each == Round.REPEAT else 0 for each in round], dtype=np.int64)
-            parts.append(
-                Long(
-                    np.array(conversation, dtype=np.int64),
-                    np.array(turn, dtype=np.int64),
-                    np.array([numbers[each] for each in item], dtype=np.int64),
-                    np.array([rater_numbers[each] for each in rater], dtype=np.int64),
-                    np.array(repeat, dtype=np.int64) + later,
-                    codes,
-                    np.where(codes == AnswerState.VALUE, _values(value), np.nan),
-                )
-            )
-    return _joined(parts)
 
 
 def _joined(parts: Sequence[Long]) -> Long:
@@ -326,16 +304,11 @@ def _joined(parts: Sequence[Long]) -> Long:
     return long(numbers, np.concatenate([np.zeros(0), *(part.value for part in parts)]))
 
 
-def _worded(instrument: Instrument) -> ColumnElement[bool]:
-    """That a rating's item stands in the instrument, word for word."""
-    return ratings.c.item_hash.in_(list(instrument.item_hashes.values())) & ratings.c.item.in_(
-        [item.id for item in instrument.items]
-    )
-
-
-def _values(texts: Sequence[str | None]) -> Floats:
-    known: dict[str | None, float] = {text: _value(text) for text in set(texts)}
-    return np.array([known[text] for text in texts], dtype=np.float64)
+def _without(ratings: Long, gone: Bools, reason: str, left_out: Counter[str]) -> Long:
+    if not gone.any():
+        return ratings
+    left_out[reason] += int(gone.sum())
+    return ratings.only(~gone)
 
 
 def _value(text: str | None) -> float:
@@ -347,49 +320,15 @@ def _value(text: str | None) -> float:
         return np.nan
 
 
-def _count_others(connection: Connection, instrument: Instrument, left_out: Counter[str]) -> None:
-    """Count what the query above does not bring: other rounds and other wordings."""
-    table = ratings.c
-    rounds = select(table.round, func.count()).where(_worded(instrument)).group_by(table.round)
-    for name, count in connection.execute(rounds):
-        if name not in {Round.MAIN, Round.REPEAT}:
-            left_out[f"of the {name} round"] += count
-    unread = select(func.count()).where(_worded(instrument), table.error == ErrorKind.MALFORMED)
-    if count := connection.scalar(unread):
-        left_out["unreadable or off the scale, and refused"] += count
-    ours = table.item.in_([item.id for item in instrument.items]) & (table.round == Round.MAIN)
-    reworded = select(func.count()).where(ours, table.item_hash.not_in(list(instrument.item_hashes.values())))
-    if count := connection.scalar(reworded):
-        left_out["of items in another wording"] += count
-
-
-def _worked_examples(connection: Connection, instrument: Instrument) -> Ints:
-    """The keys of conversations that are examples of the instrument: a judge may have read their answers."""
-    marks = {
-        fingerprint(tuple(Turn(turn.user, turn.assistant) for turn in example.turns))
-        for item in instrument.items
-        for example in item.examples
-    }
-    keys = connection.scalars(select(conversations.c.key).where(conversations.c.fingerprint.in_(marks)))
-    return np.array(list(keys), dtype=np.int64)
-
-
-def _without(columns: Long, gone: Bools, why: str, left_out: Counter[str]) -> Long:
-    if not gone.any():
-        return columns
-    left_out[why] += int(gone.sum())
-    return columns.keep(~gone)
-
-
-def _on_scale(columns: Long, items: Sequence[RatedItem], left_out: Counter[str]) -> Long:
-    off = np.zeros(len(columns.value), dtype=np.bool_)
+def _off_scale(ratings: Long, items: Sequence[RatedItem]) -> Bools:
+    off = np.zeros(len(ratings.value), dtype=np.bool_)
     for number, item in enumerate(items):
-        here = (columns.item == number) & (columns.state == AnswerState.VALUE)
-        off |= here & ~np.isin(columns.value, item.scale.values)
-    return _without(columns, off, OFF_SCALE, left_out)
+        here = (ratings.item == number) & (ratings.state == AnswerState.VALUE)
+        off |= here & ~np.isin(ratings.value, item.scale.values)
+    return off
 
 
-def _talks(study: Study, keys: Ints) -> list[ConversationInfo]:
+def _conversations(study: Study, keys: Ints) -> list[ConversationInfo]:
     wanted = set(keys.tolist())
     return [
         ConversationInfo(summary.key, summary.identity, summary.metadata)

@@ -7,15 +7,15 @@ one that cannot be made again is not known to be the same.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
-
-from sqlalchemy import select
 
 from attunement.conversations import Responses, Unit
 from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout, Questionnaire
-from attunement.ratings import RaterKind, Round
-from attunement.store import Rater, StoredConversation, Study, schema
+from attunement.ratings import RaterKind
+from attunement.store import Rater, StoredConversation, Study
+from attunement.store.rating_queries import answering_models, prompts_in_use
 from attunement.store.study import original_name
 
 UNKNOWN = "prompts that this version of Attunement does not make"
@@ -122,76 +122,31 @@ def _judge(study: Study, instrument: Instrument, rater: Rater, repeats: int) -> 
         name=original_name(rater.name, rater.kind, rater.settings),
         settings=rater.settings,
         refused=rater.refused,
-        models=tuple(_models(study, rater)),
+        models=tuple(answering_models(study, rater)),
         prompts=tuple(sorted(_prompts(study, instrument, rater))) if is_model else (),
         repeats=repeats,
     )
 
 
-def _models(study: Study, rater: Rater) -> list[str]:
-    answers = schema.answers.c
-    query = select(answers.model).where(answers.rater == rater.key, answers.model.is_not(None)).distinct()
-    with study.reading() as connection:
-        return sorted(str(model) for model in connection.scalars(query))
-
-
-class _Asked(NamedTuple):
-    """One prompt about one unit, by its hash."""
-
-    conversation: int
-    turn: int
-    prompt: str
-
-
 def _prompts(study: Study, instrument: Instrument, rater: Rater) -> set[str]:
     """The kinds of prompts behind the answers that count."""
-    known = _Known(instrument, Layout(rater.settings.get("layout", Layout.CRITERION_FIRST)))
+    known = _KnownPrompts(instrument, Layout(rater.settings.get("layout", Layout.CRITERION_FIRST)))
     found: set[str] = set()
     for page in _pages(study):
-        by_key = {kept.key: kept for kept in page}
-        items, counting = _asked(study, instrument, rater, list(by_key))
-        for asked in counting:
-            unit = Unit(by_key[asked.conversation].conversation, asked.turn or None)
-            found.add(known.kind(unit, tuple(items[asked]), asked.prompt))
+        by_key = {stored.key: stored for stored in page}
+        for use, items in prompts_in_use(study, instrument, rater, list(by_key)).items():
+            unit = Unit(by_key[use.conversation].conversation, use.turn or None)
+            found.add(known.kind(unit, tuple(items), use.prompt))
     return found
 
 
 def _pages(study: Study) -> Iterator[list[StoredConversation]]:
-    page: list[StoredConversation] = []
-    for kept in study.conversations():
-        page.append(kept)
-        if len(page) == _PAGE:
-            yield page
-            page = []
-    if page:
+    stored = study.conversations()
+    while page := list(islice(stored, _PAGE)):
         yield page
 
 
-def _asked(
-    study: Study, instrument: Instrument, rater: Rater, conversations: Sequence[int]
-) -> tuple[dict[_Asked, list[str]], set[_Asked]]:
-    """The items of each prompt, and the prompts whose answers count: of several to one item the last does."""
-    table = schema.ratings.c
-    query = (
-        select(table.conversation, table.turn, table.item, table.asked, table.item_hash)
-        .where(table.rater == rater.key, table.round == Round.MAIN, table.conversation.in_(conversations))
-        .order_by(table.key)
-    )
-    items: dict[_Asked, list[str]] = {}
-    last: dict[tuple[int, int, str], _Asked] = {}
-    with study.reading() as connection:
-        for conversation, turn, item, prompt, item_hash in connection.execute(query):
-            if item_hash != instrument.item_hashes.get(item):
-                continue
-            asked = _Asked(conversation, turn, prompt)
-            group = items.setdefault(asked, [])
-            if item not in group:  # repeats of a question have the same prompt
-                group.append(item)
-            last[conversation, turn, item] = asked
-    return items, set(last.values())
-
-
-class _Known:
+class _KnownPrompts:
     """The prompts that this version makes, to be recognised by their hashes."""
 
     def __init__(self, instrument: Instrument, layout: Layout) -> None:

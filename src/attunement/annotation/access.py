@@ -9,7 +9,8 @@ import secrets
 from datetime import UTC, datetime, timedelta
 
 from attunement.store import Study
-from attunement.store.projects import Member, Project, insert_token, log_event, member_by_token, revoke_tokens
+from attunement.store import projects as store
+from attunement.store.projects import Member, Project
 
 _LENGTH = 32
 """Random bytes in a token: nobody guesses 256 bits."""
@@ -23,21 +24,21 @@ def issue(
     valid = timedelta(days=project.settings.days if days is None else days)
     expires = (datetime.now(UTC) + valid).isoformat(timespec="milliseconds")
     with study.writing() as connection:
-        insert_token(connection, member, _hash(token), expires)
-        log_event(connection, project, "link made", member=by, content={"for": member.name, "expires": expires})
+        store.insert_token(connection, member, _hash(token), expires)
+        store.log_event(connection, project, "link made", member=by, content={"for": member.name, "expires": expires})
     return token
 
 
 def revoke(study: Study, project: Project, member: Member, *, by: Member | None = None) -> None:
     """Make every link of a member invalid."""
     with study.writing() as connection:
-        revoke_tokens(connection, member)
-        log_event(connection, project, "links revoked", member=by, content={"for": member.name})
+        store.revoke_tokens(connection, member)
+        store.log_event(connection, project, "links revoked", member=by, content={"for": member.name})
 
 
 def member_with(study: Study, token: str) -> Member | None:
     """The member whom this token lets in; None if it is unknown, expired or revoked, or the member has left."""
-    return member_by_token(study, _hash(token))
+    return store.member_by_token(study, _hash(token))
 
 
 def _hash(token: str) -> str:

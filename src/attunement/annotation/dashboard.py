@@ -28,6 +28,7 @@ from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats, Ints
 from attunement.statistics.tests import Difference, independent_difference
 from attunement.store import Study
+from attunement.store import projects as store
 from attunement.store.annotation import (
     Draft,
     PracticeAnswer,
@@ -39,18 +40,7 @@ from attunement.store.annotation import (
     submissions,
     unit_names,
 )
-from attunement.store.projects import (
-    AssignmentState,
-    Member,
-    Project,
-    ProjectUnit,
-    Role,
-    assignments_where,
-    count_assignments,
-    log_event,
-    members,
-    units_in,
-)
+from attunement.store.projects import AssignmentState, Member, Project, ProjectUnit, Role
 
 _WORK = [round.value for round in Round if round is not Round.CALIBRATION]
 
@@ -77,7 +67,7 @@ def rater_progress(study: Study, project: Project) -> list[RaterProgress]:
             own["flagged"],
             practice[member.key][-1] if member.key in practice else None,
         )
-        for member in members(study, project, Role.RATER)
+        for member in store.members(study, project, Role.RATER)
         for own in [counts.get(member.key, Counter())]
     ]
 
@@ -86,7 +76,7 @@ def _counts(study: Study, project: Project, by: str, rounds: list[str]) -> dict[
     """How many assignments of a member or a unit are in which state, and how many are flagged."""
     found: dict[int, Counter[str]] = {}
     with study.reading() as connection:
-        counts = count_assignments(connection, [by, "state", "flagged"], project=project.key, round=rounds)
+        counts = store.count_assignments(connection, [by, "state", "flagged"], project=project.key, round=rounds)
     for (key, state, flagged), count in counts.items():
         own = found.setdefault(key, Counter())
         own[state] += count
@@ -98,7 +88,7 @@ def mark_seen(study: Study, project: Project, public: str, by: Member) -> None:
     """Save that the coordinator has seen an urgent notice."""
     with study.writing() as connection:
         if mark_notice_seen(connection, project, public):
-            log_event(connection, project, "notice seen", member=by, content={"notice": public})
+            store.log_event(connection, project, "notice seen", member=by, content={"notice": public})
 
 
 class Severity(NamedTuple):
@@ -209,8 +199,8 @@ class Dashboard(NamedTuple):
 def stamp(study: Study, project: Project) -> tuple[Any, ...]:
     """Changes whenever the dashboard could: what it is made from is counted, not read."""
     with study.reading() as connection:
-        counts = count_assignments(connection, ["state", "flagged"], latest="done", project=project.key)
-    people = tuple((member.key, member.state, member.rater) for member in members(study, project))
+        counts = store.count_assignments(connection, ["state", "flagged"], latest="done", project=project.key)
+    people = tuple((member.key, member.state, member.rater) for member in store.members(study, project))
     # The pace looks back from today, so it is computed anew each hour even if nothing happens.
     hour = datetime.now(UTC).isoformat()[:13]
     return (hour, *counts.items(), *people)
@@ -222,7 +212,7 @@ def load_dashboard(study: Study, project: Project) -> Dashboard:
     stored = {rater.key: rater.name for rater in study.raters()}
     raters = {
         member.key: stored[member.rater]
-        for member in members(study, project, Role.RATER)
+        for member in store.members(study, project, Role.RATER)
         if member.rater is not None and member.rater in stored
     }
     present = [name for name in raters.values() if name in table.people]
@@ -377,7 +367,7 @@ def remarks(study: Study, project: Project) -> list[Remark]:
             if answer.comment.strip() and entry.round is not Round.CALIBRATION
         ]
     with study.reading() as connection:
-        flagged = assignments_where(connection, project=project.key, flagged=True)
+        flagged = store.assignments_where(connection, project=project.key, flagged=True)
     for entry in flagged:
         if entry.state is not AssignmentState.SUBMITTED:
             key = entry.unit.key
@@ -388,7 +378,7 @@ def remarks(study: Study, project: Project) -> list[Remark]:
 
 def _rater_numbers(study: Study, project: Project) -> dict[int, int]:
     """The number under which a rater is shown, by the key of the member."""
-    return {member.key: number for number, member in enumerate(members(study, project, Role.RATER), 1)}
+    return {member.key: number for number, member in enumerate(store.members(study, project, Role.RATER), 1)}
 
 
 class RaterAnswers(NamedTuple):
@@ -420,7 +410,7 @@ class UnitDetail(NamedTuple):
 def unit_detail(study: Study, project: Project, key: int) -> UnitDetail | None:
     """The unit of the project with this key, if there is one."""
     with study.reading() as connection:
-        unit = next((unit for unit in units_in(connection, project) if unit.key == key), None)
+        unit = next((unit for unit in store.units_in(connection, project) if unit.key == key), None)
         decisions = decisions_in(connection, project)
     if unit is None:
         return None

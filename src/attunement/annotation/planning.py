@@ -353,7 +353,7 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
             f"that it takes at least {number} drawn at random."
         )
     else:
-        estimate = f", which estimates {_percent(failures.rate)} of all" if by_people else ""
+        estimate = f", an estimated {_percent(failures.rate)} of all" if by_people else ""
         finding = (
             f"{who} found a failure in {failures.found:,} of {rated}{estimate}, so that it takes about {number} drawn "
             "at random."

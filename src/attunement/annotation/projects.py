@@ -22,6 +22,7 @@ from attunement.errors import InputError
 from attunement.instruments import Instrument, Value
 from attunement.ratings import Round
 from attunement.store import Study
+from attunement.store import projects as store
 from attunement.store.projects import (
     Assignment,
     AssignmentState,
@@ -33,17 +34,6 @@ from attunement.store.projects import (
     Settings,
     Transaction,
     UnitKey,
-    assignments_where,
-    count_assignments,
-    insert_assignments,
-    insert_member,
-    insert_project,
-    insert_unit,
-    log_event,
-    members_in,
-    state_of,
-    units_in,
-    update,
 )
 
 COORDINATOR = "coordinator"
@@ -172,12 +162,16 @@ def create(
                 raise InputError(f"the known answer {answer!r} for {item} is not on the scale of {instrument.id}")
     study.save_instrument(instrument)
     with study.writing() as connection:
-        project = insert_project(connection, instrument, settings)
+        project = store.insert_project(connection, instrument, settings)
         plan = {"units": len(units), "raters": raters, "settings": settings.model_dump()}
-        log_event(connection, project, "created", content=plan)
-        earlier = {} if members_of is None else {member.name: member for member in members_in(connection, members_of)}
-        added = [insert_member(connection, project, Role.RATER, name, same_as=earlier.get(name)) for name in raters]
-        insert_member(connection, project, Role.COORDINATOR, COORDINATOR)
+        store.log_event(connection, project, "created", content=plan)
+        earlier = (
+            {} if members_of is None else {member.name: member for member in store.members_in(connection, members_of)}
+        )
+        added = [
+            store.insert_member(connection, project, Role.RATER, name, same_as=earlier.get(name)) for name in raters
+        ]
+        store.insert_member(connection, project, Role.COORDINATOR, COORDINATOR)
         _assign_all(connection, project, units, gold, [member.key for member in added])
     return project
 
@@ -190,19 +184,19 @@ def _assign_all(
 
     def insert_examples(round: Round, examples: Sequence[WorkedExample]) -> list[int]:
         return [
-            insert_unit(
+            store.insert_unit(
                 connection, project, round, example=worked.name, answers={worked.item.id: worked.example.answer}
             )
             for worked in examples
         ]
 
     examples = calibration_examples(instrument, settings.calibration, seed=f"{seed}/calibration")
-    practice = insert_examples(Round.CALIBRATION, examples)
+    practice = [(unit, Round.CALIBRATION) for unit in insert_examples(Round.CALIBRATION, examples)]
     share = round(len(units) * settings.per_unit / len(raters))
     checks = attention_examples(instrument, settings.attention, share, examples, seed=f"{seed}/attention")
     attention = insert_examples(Round.ATTENTION, checks)
-    known = [insert_unit(connection, project, Round.GOLD, entry.unit, answers=entry.answers) for entry in gold]
-    keys = [insert_unit(connection, project, Round.MAIN, unit) for unit in units]
+    known = [store.insert_unit(connection, project, Round.GOLD, entry.unit, answers=entry.answers) for entry in gold]
+    keys = [store.insert_unit(connection, project, Round.MAIN, unit) for unit in units]
     for number, (member, own) in enumerate(deal(keys, raters, settings.per_unit, seed=seed).items()):
         entries = schedule(
             own,
@@ -212,7 +206,7 @@ def _assign_all(
             gold=known,
             attention=attention,
         )
-        insert_assignments(connection, project, member, [*((unit, Round.CALIBRATION) for unit in practice), *entries])
+        store.insert_assignments(connection, project, member, [*practice, *entries])
 
 
 def valid_name(name: str) -> str:
@@ -245,18 +239,18 @@ def same_instrument(project: Project, instrument: Instrument) -> None:
 
 def change(study: Study, project: Project, by: Member | None, **changes: Any) -> Project:
     """Change settings of a running project; what is assigned already stays as it is."""
-    settings = Settings.model_validate({**state_of(study, project).settings.model_dump(), **changes})
+    settings = Settings.model_validate({**store.state_of(study, project).settings.model_dump(), **changes})
     with study.writing() as connection:
-        update(connection, project, settings=settings.model_dump_json())
-        log_event(connection, project, "settings", member=by, content=changes)
+        store.update(connection, project, settings=settings.model_dump_json())
+        store.log_event(connection, project, "settings", member=by, content=changes)
     return project._replace(settings=settings)
 
 
 def set_state(study: Study, project: Project, state: ProjectState, by: Member | None) -> Project:
     """Pause a project, or let it go on. A unit that a rater has open may be finished."""
     with study.writing() as connection:
-        update(connection, project, state=state)
-        log_event(connection, project, "state", member=by, content={"state": state})
+        store.update(connection, project, state=state)
+        store.log_event(connection, project, "state", member=by, content={"state": state})
     return project._replace(state=state)
 
 
@@ -268,10 +262,10 @@ def invite(study: Study, project: Project, role: Role, name: str, *, by: Member 
     """
     name = valid_name(name)
     with study.writing() as connection:
-        if name in {member.name for member in members_in(connection, project)}:
+        if name in {member.name for member in store.members_in(connection, project)}:
             raise InputError(f"a member of this project is called {name!r} already: enter another name")
         waiting = _waiting(connection, project)
-        member = insert_member(connection, project, role, name, by=by)
+        member = store.insert_member(connection, project, role, name, by=by)
         if role is Role.RATER:
             taken = fair_share(
                 {rater: [entry.unit.key for entry in own] for rater, own in waiting.items()},
@@ -279,7 +273,7 @@ def invite(study: Study, project: Project, role: Role, name: str, *, by: Member 
             )
             for rater, unit in taken:
                 _withdraw(connection, project, [entry for entry in waiting[rater] if entry.unit.key == unit], by)
-                repeats = assignments_where(
+                repeats = store.assignments_where(
                     connection, member=rater, unit=unit, round=Round.REPEAT, state=AssignmentState.OPEN
                 )
                 _withdraw(connection, project, repeats, by)
@@ -294,7 +288,7 @@ def add_units(study: Study, project: Project, count: int, *, by: Member | None =
         InputError: The study has fewer, or there are too few raters for them.
     """
     with study.reading() as connection:
-        units = units_in(connection, project)
+        units = store.units_in(connection, project)
     known = [UnitKey(unit.conversation, unit.turn) for unit in units if unit.conversation is not None]
     seed = f"{project.settings.seed}/more/{len(known)}"
     return extend(study, project, choose_more_units(study, project.instrument, known, count, seed=seed), by=by)
@@ -306,14 +300,14 @@ def extend(study: Study, project: Project, units: Sequence[UnitKey], *, by: Memb
     Returns how many were added.
     """
     with study.writing() as connection:
-        known = {(unit.conversation, unit.turn) for unit in units_in(connection, project)}
+        known = {(unit.conversation, unit.turn) for unit in store.units_in(connection, project)}
         new = [unit for unit in dict.fromkeys(units) if unit not in known]
         if new:
-            keys = [insert_unit(connection, project, Round.MAIN, unit) for unit in new]
+            keys = [store.insert_unit(connection, project, Round.MAIN, unit) for unit in new]
             load = {member: len(own) for member, own in _waiting(connection, project).items()}
             dealt = deal(keys, list(load), project.settings.per_unit, seed=_seed(project, "extend", keys[0]), load=load)
             _extend_lists(connection, project, dealt, by)
-            log_event(connection, project, "extended", member=by, content={"units": len(new)})
+            store.log_event(connection, project, "extended", member=by, content={"units": len(new)})
     return len(new)
 
 
@@ -326,12 +320,12 @@ def reassign(study: Study, project: Project, member: Member, *, leaving: bool = 
         InputError: Nobody else can take one of them; then nothing changes.
     """
     with study.writing() as connection:
-        own = assignments_where(connection, member=member.key, state=AssignmentState.OPEN)
+        own = store.assignments_where(connection, member=member.key, state=AssignmentState.OPEN)
         _withdraw(connection, project, own, by)
         moved = _hand_over(connection, project, own, by)
         if leaving:
-            update(connection, member, state=MemberState.LEFT)
-            log_event(connection, project, "left", member=by, content={"rater": member.name})
+            store.update(connection, member, state=MemberState.LEFT)
+            store.log_event(connection, project, "left", member=by, content={"rater": member.name})
     return moved
 
 
@@ -339,9 +333,9 @@ def give_skipped(study: Study, project: Project, *, by: Member | None = None) ->
     """Give each unit that was skipped and now has too few raters to one more; returns how many there were."""
     with study.writing() as connection:
         main: dict[str, Any] = {"project": project.key, "round": Round.MAIN}
-        skipped = assignments_where(connection, state=AssignmentState.SKIPPED, **main)
+        skipped = store.assignments_where(connection, state=AssignmentState.SKIPPED, **main)
         states = [AssignmentState.OPEN, AssignmentState.SUBMITTED]
-        counts = count_assignments(connection, ["unit"], state=states, **main)
+        counts = store.count_assignments(connection, ["unit"], state=states, **main)
         short = [entry for entry in skipped if counts.get((entry.unit.key,), 0) < project.settings.per_unit]
         return _hand_over(connection, project, short, by)
 
@@ -353,7 +347,7 @@ def _hand_over(connection: Transaction, project: Project, assignments: Sequence[
         return 0
     load = {member: len(own) for member, own in _waiting(connection, project).items()}
     holders: dict[int, set[int]] = {}
-    for entry in assignments_where(connection, unit=units):
+    for entry in store.assignments_where(connection, unit=units):
         holders.setdefault(entry.unit.key, set()).add(entry.member)
     if stuck := [unit for unit in units if not load.keys() - holders[unit]]:
         raise InputError(
@@ -376,9 +370,9 @@ def _extend_lists(
     repeats: bool = True,
 ) -> None:
     """Put units at the end of raters' lists; for a newcomer with the practice and the units with known answers."""
-    names = {member.key: member.name for member in members_in(connection, project)}
+    names = {member.key: member.name for member in store.members_in(connection, project)}
     rounds: dict[Round, list[int]] = {}
-    for unit in units_in(connection, project) if newcomer else ():
+    for unit in store.units_in(connection, project) if newcomer else ():
         rounds.setdefault(unit.round, []).append(unit.key)
     practice = [(unit, Round.CALIBRATION) for unit in rounds.get(Round.CALIBRATION, ())]
     for member, units in dealt.items():
@@ -391,28 +385,28 @@ def _extend_lists(
             attention=rounds.get(Round.ATTENTION, ()),
         )
         if count := len(practice) + len(entries):
-            insert_assignments(connection, project, member, [*practice, *entries])
+            store.insert_assignments(connection, project, member, [*practice, *entries])
             content = {"to": names[member], "units": count}
-            log_event(connection, project, "given out", member=by, content=content)
+            store.log_event(connection, project, "given out", member=by, content=content)
 
 
 def _withdraw(
     connection: Transaction, project: Project, assignments: Collection[Assignment], by: Member | None
 ) -> None:
     for entry in assignments:
-        update(connection, entry, state=AssignmentState.WITHDRAWN)
-        log_event(connection, project, "withdrawn", member=by, assignment=entry.key)
+        store.update(connection, entry, state=AssignmentState.WITHDRAWN)
+        store.log_event(connection, project, "withdrawn", member=by, assignment=entry.key)
 
 
 def _waiting(connection: Transaction, project: Project) -> dict[int, list[Assignment]]:
     """What each active rater has to do for the first time and has not begun, by the key of the rater."""
     found: dict[int, list[Assignment]] = {
         member.key: []
-        for member in members_in(connection, project)
+        for member in store.members_in(connection, project)
         if member.role is Role.RATER and member.state is MemberState.ACTIVE
     }
     values = {"project": project.key, "state": AssignmentState.OPEN, "round": Round.MAIN, "opened": None}
-    for entry in assignments_where(connection, **values):
+    for entry in store.assignments_where(connection, **values):
         if entry.member in found:
             found[entry.member].append(entry)
     return found

@@ -24,19 +24,9 @@ from attunement.ratings import Outcome
 from attunement.scoring import Scorecard
 from attunement.signals.crisis import crisis_cues
 from attunement.store import ScoredConversation, Study, scored_conversations
+from attunement.store import projects as store
 from attunement.store.annotation import rating_counts
-from attunement.store.projects import (
-    REVIEW_ONLY,
-    Member,
-    Project,
-    Role,
-    Settings,
-    insert_project,
-    log_event,
-    members,
-    review_project,
-    update,
-)
+from attunement.store.projects import REVIEW_ONLY, Member, Project, Role, Settings
 from attunement.store.reviews import (
     ALARMING,
     UNKNOWN,
@@ -236,15 +226,15 @@ def review_desk(study: Study, instrument: Instrument) -> Project:
     """
     study.save_instrument(instrument)
     with study.writing() as connection:
-        project = review_project(connection, instrument.id)
+        project = store.review_project(connection, instrument.id)
         if project is None:
-            project = insert_project(connection, instrument, Settings(), number=REVIEW_ONLY)
-            log_event(connection, project, "created")
+            project = store.insert_project(connection, instrument, Settings(), number=REVIEW_ONLY)
+            store.log_event(connection, project, "created")
             return project
         before, project = project.instrument.hash, project._replace(instrument=instrument)
         if before != instrument.hash:
-            update(connection, project, instrument=instrument.hash)
-            log_event(connection, project, "instrument", content={"before": before})
+            store.update(connection, project, instrument=instrument.hash)
+            store.log_event(connection, project, "instrument", content={"before": before})
     return project
 
 
@@ -254,7 +244,7 @@ def reviewers(study: Study, project: Project, names: Sequence[str]) -> list[Memb
     Raises:
         InputError: A name is invalid.
     """
-    known = {member.name: member for member in members(study, project, Role.REVIEWER)}
+    known = {member.name: member for member in store.members(study, project, Role.REVIEWER)}
     wanted = [name.strip() for name in names] or list(known) or [REVIEWER]
     return [known.get(name) or invite(study, project, Role.REVIEWER, name) for name in dict.fromkeys(wanted)]
 
@@ -309,5 +299,5 @@ def sign(
         numbers=sign_off_numbers(study, entries),
     )
     with study.writing() as connection:
-        log_event(connection, project, "signed", member=member, content={"name": name, "decision": chosen})
+        store.log_event(connection, project, "signed", member=member, content={"name": name, "decision": chosen})
     return signed

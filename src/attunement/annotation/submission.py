@@ -16,6 +16,7 @@ from attunement.annotation.training import finish_attempt
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, Round
 from attunement.store import Rater, StoredRating, Study, now
+from attunement.store import projects as store
 from attunement.store.annotation import (
     Draft,
     decisions_in,
@@ -27,17 +28,7 @@ from attunement.store.annotation import (
     save_draft,
     times_rated,
 )
-from attunement.store.projects import (
-    Assignment,
-    AssignmentState,
-    Member,
-    Project,
-    Transaction,
-    last_done,
-    log_event,
-    own_assignment,
-    update,
-)
+from attunement.store.projects import Assignment, AssignmentState, Member, Project, Transaction
 
 
 class SubmitResult(NamedTuple):
@@ -57,22 +48,24 @@ def save(study: Study, project: Project, member: Member, task: Task, changes: Se
     """
     drafts = [read_change(change, project.instrument, task.unit, task.items) for change in changes]
     with study.writing() as connection:
-        assignment, behind = _still_open(own_assignment(connection, member, task.assignment.public)), False
+        assignment, behind = _still_open(store.own_assignment(connection, member, task.assignment.public)), False
         for draft in drafts:
             content = save_draft(connection, assignment, draft)
             if content is None:
                 behind = True
             else:
-                log_event(connection, project, "set", member=member, assignment=assignment.key, content=content)
+                store.log_event(connection, project, "set", member=member, assignment=assignment.key, content=content)
         return newest(drafts_in(connection, assignment)) if behind else None
 
 
 def flag(study: Study, project: Project, member: Member, assignment: Assignment, *, flagged: bool) -> None:
     """Mark a unit for the coordinator to look at, or remove the mark."""
     with study.writing() as connection:
-        current = _still_open(own_assignment(connection, member, assignment.public))
-        update(connection, current, flagged=flagged)
-        log_event(connection, project, "flag", member=member, assignment=current.key, content={"flagged": flagged})
+        current = _still_open(store.own_assignment(connection, member, assignment.public))
+        store.update(connection, current, flagged=flagged)
+        store.log_event(
+            connection, project, "flag", member=member, assignment=current.key, content={"flagged": flagged}
+        )
 
 
 def newest(drafts: Mapping[str, Draft]) -> int:
@@ -97,7 +90,7 @@ def submit(
             study, member, {"person": member.public, "round": project.number, **(member.profile or {})}
         )
     with study.writing() as connection:
-        assignment = own_assignment(connection, member, task.assignment.public)
+        assignment = store.own_assignment(connection, member, task.assignment.public)
         if assignment is not None and assignment.state is AssignmentState.SUBMITTED:
             return SubmitResult(())
         assignment = _still_open(assignment)
@@ -114,8 +107,8 @@ def submit(
             ratings = list(_ratings(project, rater, task, drafts, times, at))
             insert_ratings(connection, ratings)
             count = len(ratings)
-        update(connection, assignment, state=AssignmentState.SUBMITTED, done=at)
-        log_event(connection, project, "submitted", member=member, assignment=assignment.key)
+        store.update(connection, assignment, state=AssignmentState.SUBMITTED, done=at)
+        store.log_event(connection, project, "submitted", member=member, assignment=assignment.key)
         if assignment.round is Round.CALIBRATION:
             finish_attempt(connection, project, member, assignment)
     return SubmitResult((), count)
@@ -127,7 +120,7 @@ def member_rater(study: Study, member: Member, settings: dict[str, Any]) -> Rate
         return next(rater for rater in study.raters() if rater.key == member.rater)
     rater = study.save_rater(member.name, RaterKind.PERSON, settings)
     with study.writing() as connection:
-        update(connection, member, rater=rater.key)
+        store.update(connection, member, rater=rater.key)
     return rater
 
 
@@ -159,10 +152,10 @@ def skip(study: Study, project: Project, member: Member, assignment: Assignment,
     if assignment.round is Round.CALIBRATION:
         raise InputError("a practice example cannot be skipped")
     with study.writing() as connection:
-        current = _still_open(own_assignment(connection, member, assignment.public))
-        update(connection, current, state=AssignmentState.SKIPPED, done=now())
+        current = _still_open(store.own_assignment(connection, member, assignment.public))
+        store.update(connection, current, state=AssignmentState.SKIPPED, done=now())
         content = {"reason": reason, "text": text}
-        log_event(connection, project, "skipped", member=member, assignment=current.key, content=content)
+        store.log_event(connection, project, "skipped", member=member, assignment=current.key, content=content)
 
 
 def warn(study: Study, project: Project, member: Member, assignment: Assignment, *, public: str, text: str) -> str:
@@ -173,7 +166,9 @@ def warn(study: Study, project: Project, member: Member, assignment: Assignment,
     at = now()
     with study.writing() as connection:
         if insert_notice(connection, project, assignment, public=public, text=text, at=at):
-            log_event(connection, project, "urgent", member=member, assignment=assignment.key, content={"text": text})
+            store.log_event(
+                connection, project, "urgent", member=member, assignment=assignment.key, content={"text": text}
+            )
     return at
 
 
@@ -198,7 +193,7 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
         GoneError: It was not submitted last, or an adjudicator has decided about its ratings.
     """
     with study.writing() as connection:
-        current, last = own_assignment(connection, member, assignment.public), _last(connection, member)
+        current, last = store.own_assignment(connection, member, assignment.public), _last(connection, member)
         if current is None or last is None or current.key != last.key:
             raise GoneError("only the unit that you submitted last can be changed")
         unit = (current.unit.conversation, current.unit.turn)
@@ -206,11 +201,11 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
         answers = [] if decided else remove_answers(connection, project, current, member.rater)
         if not answers:
             raise GoneError("this unit cannot be changed any more, because others have gone on with it")
-        update(connection, current, state=AssignmentState.OPEN, done=None)
+        store.update(connection, current, state=AssignmentState.OPEN, done=None)
         content = {"answers": answers}
-        log_event(connection, project, "taken back", member=member, assignment=current.key, content=content)
+        store.log_event(connection, project, "taken back", member=member, assignment=current.key, content=content)
 
 
 def _last(connection: Transaction, member: Member) -> Assignment | None:
-    last = last_done(connection, member)
+    last = store.last_done(connection, member)
     return last if last is not None and last.state is AssignmentState.SUBMITTED else None

@@ -24,6 +24,7 @@ from attunement.instruments import Instrument, Item, Value
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating, Round, State
 from attunement.scoring import is_failure
 from attunement.store import Rater, Study, now
+from attunement.store import projects as store
 from attunement.store.annotation import Draft, drafts_in
 from attunement.store.projects import (
     Assignment,
@@ -33,16 +34,6 @@ from attunement.store.projects import (
     Project,
     ProjectState,
     ProjectUnit,
-    assignments_where,
-    conversation_with_key,
-    count_assignments,
-    log_event,
-    may_be_real,
-    next_assignment,
-    own_assignment,
-    state_of,
-    units_in,
-    update,
 )
 from attunement.store.rows import to_json
 
@@ -231,7 +222,7 @@ def person_rating(instrument: Instrument, unit: Unit, item: str, outcome: Outcom
 def assignment_of(study: Study, member: Member, public: str) -> Assignment | None:
     """The rater's own assignment with this name; somebody else's is not found."""
     with study.reading() as connection:
-        return own_assignment(connection, member, public)
+        return store.own_assignment(connection, member, public)
 
 
 def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
@@ -239,7 +230,7 @@ def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
     if assignment.round is Round.CALIBRATION:
         careful = False
     elif assignment.unit.example is not None:
-        careful = may_be_real(study, project)
+        careful = store.may_be_real(study, project)
     else:
         careful = unit.conversation.origin in {Origin.REAL, Origin.UNKNOWN}
     return Task(assignment, unit, items, careful)
@@ -248,7 +239,7 @@ def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
 def unit_with_items(study: Study, project: Project, unit: ProjectUnit) -> tuple[Unit, tuple[str, ...]]:
     """The text of a unit, and what is asked about it. In practice that is the one item whose answer is known."""
     if unit.example is None:
-        text = Unit(conversation_with_key(study, unit.conversation), unit.turn)
+        text = Unit(store.conversation_with_key(study, unit.conversation), unit.turn)
         return text, due_items(project.instrument, text)
     worked = example_named(project.instrument, unit.example)
     text = example_unit(project.instrument, worked)
@@ -258,7 +249,7 @@ def unit_with_items(study: Study, project: Project, unit: ProjectUnit) -> tuple[
 def attention_names(study: Study, project: Project) -> list[str]:
     """The names of the worked examples among the units of a project."""
     with study.reading() as connection:
-        units = units_in(connection, project)
+        units = store.units_in(connection, project)
     return [unit.example for unit in units if unit.round is Round.ATTENTION and unit.example is not None]
 
 
@@ -270,7 +261,7 @@ def drafts_of(study: Study, assignment: Assignment) -> dict[str, Draft]:
 
 def lacks_escalation(study: Study, project: Project) -> bool:
     """Whether real people may be in the transcripts and nobody wrote yet what to do when one is in danger."""
-    return not state_of(study, project).settings.escalation.strip() and may_be_real(study, project)
+    return not store.state_of(study, project).settings.escalation.strip() and store.may_be_real(study, project)
 
 
 def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Assignment | None]:
@@ -283,11 +274,11 @@ def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Ass
         return Step.WELCOME, None
     if member.state is MemberState.HELD:
         return Step.HELD, None
-    assignment = next_assignment(study, member)
+    assignment = store.next_assignment(study, member)
     if assignment is None:
         return Step.DONE, None
     # A unit that was opened may be finished while the project is paused.
-    if assignment.opened is None and state_of(study, project).state is ProjectState.PAUSED:
+    if assignment.opened is None and store.state_of(study, project).state is ProjectState.PAUSED:
         return Step.PAUSED, None
     return Step.TASK, assignment
 
@@ -299,25 +290,27 @@ def save_profile(study: Study, project: Project, member: Member, profile: Mappin
         GoneError: They have submitted something.
     """
     with study.writing() as connection:
-        if not update(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
+        if not store.update(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
             raise GoneError("your profile belongs to your ratings and cannot be changed any more")
-        log_event(connection, project, "profile", member=member, content=profile)
+        store.log_event(connection, project, "profile", member=member, content=profile)
 
 
 def begin(study: Study, project: Project, member: Member) -> None:
     """Save that the rater finished reading the introduction."""
     with study.writing() as connection:
-        if update(connection, member, only_if_null="began", began=now()):
-            log_event(connection, project, "began", member=member)
+        if store.update(connection, member, only_if_null="began", began=now()):
+            store.log_event(connection, project, "began", member=member)
 
 
 def open_unit(study: Study, project: Project, member: Member, assignment: Assignment, *, warned: bool = False) -> None:
     """Save when the rater first saw the unit, and whether it came with a warning."""
     if assignment.opened is None:
         with study.writing() as connection:
-            if update(connection, assignment, only_if_null="opened", opened=now()):
+            if store.update(connection, assignment, only_if_null="opened", opened=now()):
                 content = {"warned": warned}
-                log_event(connection, project, "opened", member=member, assignment=assignment.key, content=content)
+                store.log_event(
+                    connection, project, "opened", member=member, assignment=assignment.key, content=content
+                )
 
 
 def progress(study: Study, member: Member, assignment: Assignment | None) -> Progress:
@@ -342,7 +335,7 @@ def own_counts(study: Study, member: Member) -> tuple[int, int]:
 def _own_counts(study: Study, member: Member) -> list[tuple[tuple[Any, ...], int]]:
     """How many assignments a rater has or had, by round, attempt and state."""
     with study.reading() as connection:
-        counts = count_assignments(connection, ["round", "attempt", "state"], member=member.key)
+        counts = store.count_assignments(connection, ["round", "attempt", "state"], member=member.key)
     return [(group, count) for group, count in counts.items() if group[2] != AssignmentState.WITHDRAWN]
 
 
@@ -350,7 +343,7 @@ def time_today(study: Study, member: Member) -> tuple[int, int]:
     """How many units a rater finished today, and in how many minutes of work; for their own eyes."""
     today = now()[:10]
     with study.reading() as connection:
-        own = assignments_where(connection, member=member.key)
+        own = store.assignments_where(connection, member=member.key)
     seconds = [
         (datetime.fromisoformat(entry.done) - datetime.fromisoformat(entry.opened)).total_seconds()
         for entry in own

@@ -21,19 +21,9 @@ from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Example
 from attunement.ratings import Outcome, Round
 from attunement.store import Study
+from attunement.store import projects as store
 from attunement.store.annotation import PracticeAnswer, events, practice_answers
-from attunement.store.projects import (
-    Assignment,
-    AssignmentState,
-    Member,
-    MemberState,
-    Project,
-    Transaction,
-    assignments_where,
-    insert_assignments,
-    log_event,
-    update,
-)
+from attunement.store.projects import Assignment, AssignmentState, Member, MemberState, Project, Transaction
 
 ATTEMPTS = 2
 _PER_ITEM, _AT_MOST = 2, 20
@@ -125,21 +115,21 @@ def agrees(known: Value, outcome: Outcome | None) -> bool:
 def finish_attempt(connection: Transaction, project: Project, member: Member, assignment: Assignment) -> None:
     """If `assignment` was the last of its attempt, log the result and start what follows from it."""
     attempt = assignment.attempt
-    own = assignments_where(connection, member=member.key, round=Round.CALIBRATION, attempt=attempt)
+    own = store.assignments_where(connection, member=member.key, round=Round.CALIBRATION, attempt=attempt)
     if any(entry.state is AssignmentState.OPEN for entry in own):
         return
     right = count_right(practice_answers(connection, project, Round.CALIBRATION, [entry.key for entry in own]))
     result = PracticeResult(attempt, right, len(own), right >= project.settings.pass_mark * len(own) - _TINY)
-    log_event(connection, project, "calibrated", member=member, content=result._asdict())
+    store.log_event(connection, project, "calibrated", member=member, content=result._asdict())
     if result.passed:
         return
     if attempt < ATTEMPTS:
         ordered = sorted(own, key=lambda entry: entry.position, reverse=True)
         again = [(entry.unit.key, Round.CALIBRATION) for entry in ordered]
-        insert_assignments(connection, project, member.key, again, start=len(own), attempt=attempt + 1)
+        store.insert_assignments(connection, project, member.key, again, start=len(own), attempt=attempt + 1)
         return
-    update(connection, member, state=MemberState.HELD)
-    log_event(connection, project, "held", member=member)
+    store.update(connection, member, state=MemberState.HELD)
+    store.log_event(connection, project, "held", member=member)
 
 
 def count_right(answers: Sequence[PracticeAnswer]) -> int:
@@ -159,5 +149,5 @@ def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:
 def release(study: Study, project: Project, member: Member, by: Member | None) -> None:
     """Let a rater who failed the practice go on after talking to the coordinator."""
     with study.writing() as connection:
-        update(connection, member, state=MemberState.ACTIVE)
-        log_event(connection, project, "released", member=by, content={"rater": member.name})
+        store.update(connection, member, state=MemberState.ACTIVE)
+        store.log_event(connection, project, "released", member=by, content={"rater": member.name})

@@ -77,7 +77,7 @@ def test_findings_name_the_turn_and_who_said_it():
     assert wording.finding_words(moved) == "found in another turn: turn 5, the assistant, not in turns 2 and 3"
     assert wording.finding_words(Finding(CitationStatus.NO_SUCH_TURN, (9,), "q")) == "there is no turn 9"
     denied = Finding(CitationStatus.ABSENT, (1,), "q", 1, "assistant", 0, 1)
-    assert wording.finding_words(denied) == "quoted as absent, yet it stands in turn 1, the assistant"
+    assert wording.finding_words(denied) == "quoted as absent, but found in turn 1, the assistant"
 
 
 @given(st.floats(0, 1), st.sampled_from([0.8, 0.75, 0.5]))

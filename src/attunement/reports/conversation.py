@@ -1,10 +1,10 @@
 """One conversation with its answers, the quoted words, and what speaks against it.
 
 The words that a citation really leads to are regions of a message; where several items quote the same words, one
-region names them all. What was quoted but does not stand in the conversation is no region.
+region names them all. What was quoted but is not in the conversation makes no region.
 
-An issue is an item that failed, one that nobody answered, or a rating that a person must confirm.
-Where several judges answered, the reason is that of the first who says so.
+An issue is an item that failed, one that nobody answered, or a rating that a person must confirm. Where several judges
+answered, the reason is that of the first whose answer speaks against the conversation.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -219,89 +219,81 @@ class Quote(NamedTuple):
 
 
 class Issue(NamedTuple):
-    """One thing that stands against a conversation."""
+    """One thing that speaks against a conversation."""
 
     slot: Slot
     title: str
     safety: bool
     failed: bool  # False: nobody knows, or a person must decide
-    words: str  # What the outcome means, such as "not met"
+    words: str  # what the outcome means, such as "not met"
     rater: str
-    reason: str  # Empty where there is none, or where no text may be shown
+    reason: str  # empty where there is none, or where no text may be shown
     quotes: tuple[Quote, ...]
 
     @property
     def place(self) -> str:
+        """The item, and the reply where it is about one."""
         return self.slot.item if self.slot.turn is None else f"{self.slot.item}, reply {self.slot.turn}"
 
 
-def issues(shown: View, card: Scorecard, hiding: Privacy = SHOW_ALL) -> Iterator[Issue]:
-    """Everything that stands against the conversation in the card that decides, safety first."""
+def issues(shown: View, card: Scorecard, privacy: Privacy = SHOW_ALL) -> Iterator[Issue]:
+    """Everything that speaks against the conversation in the card that decides, safety first."""
     for question in shown.questions:
         outcome = card.outcomes.get(question.slot)
         if outcome is None:
             continue
         if question.slot in card.failed or question.slot in card.open:
-            yield _about_outcome(shown, card, question, outcome, hiding)
-        yield from _about_rules(shown, card, question, hiding)
+            yield _about_outcome(shown, card, question, outcome, privacy)
+        for spoken in card.findings:
+            if spoken.slot == question.slot and spoken.finding.consistency is not Consistency.NOTICE:
+                yield _about_rule(shown, question, spoken.finding, privacy)
 
 
-def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, hiding: Privacy) -> Issue:
-    failed = question.slot in card.failed
-    said = _speaking(shown.instrument, card, question, failed=failed)
-    rating = said.rating if said else None
-    own = said.outcome if said else outcome
-    return Issue(
-        slot=question.slot,
-        title=question.item.title,
-        safety=question.item.id in shown.instrument.gate_ids,
-        failed=failed,
-        words=answer_phrase(shown.instrument, question.item, own, said.card.rater if said else "").words,
-        rater=hiding.text(_name(shown, said)) if said else "",
-        reason=hiding.text(rating.reasoning) if rating and hiding.texts else "",
-        quotes=tuple(_quotes(said, hiding)) if said and hiding.texts else (),
-    )
-
-
-def _speaking(instrument: Instrument, card: Scorecard, question: Question, *, failed: bool) -> Said | None:
+def _about_outcome(shown: View, card: Scorecard, question: Question, outcome: Outcome, privacy: Privacy) -> Issue:
+    instrument, failed = shown.instrument, question.slot in card.failed
+    # The first of the deciding raters whose own answer is what speaks against the conversation.
     answers = [said for said in question.answers if said.card.rater in card.members]
     against = (
         said
         for said in answers
         if (said.outcome.value == "NO" or is_failure(instrument, question.item, said.outcome)) == failed
     )
-    return next(against, next(iter(answers), None))
+    said = next(against, answers[0] if answers else None)
+    words = answer_phrase(instrument, question.item, said.outcome if said else outcome, said.card.rater if said else "")
+    shows_texts = said is not None and privacy.texts
+    return Issue(
+        slot=question.slot,
+        title=question.item.title,
+        safety=question.item.id in instrument.gate_ids,
+        failed=failed,
+        words=words.words,
+        rater=privacy.text(_rater_name(shown, said)) if said else "",
+        reason=privacy.text(said.rating.reasoning) if said and said.rating and shows_texts else "",
+        quotes=tuple(_quotes(said, privacy)) if said and shows_texts else (),
+    )
 
 
-def _name(shown: View, said: Said) -> str:
+def _rater_name(shown: View, said: Said) -> str:
     repeated = any(card.repeat for card in shown.cards.all if card.rater == said.card.rater)
     return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=said.card.kind)
 
 
-def _quotes(said: Said, hiding: Privacy) -> Iterator[Quote]:
+def _quotes(said: Said, privacy: Privacy) -> Iterator[Quote]:
     for finding in said.findings:
         if finding.quote:
-            yield Quote(hiding.text(finding.quote), _standing(finding, hiding))
+            nearest = f" “{privacy.text(finding.nearest)}”" if finding.nearest else ""
+            yield Quote(privacy.text(finding.quote), f"{finding_words(finding)}{nearest}")
 
 
-def _standing(finding: Finding, hiding: Privacy) -> str:
-    words = finding_words(finding)
-    return f"{words} “{hiding.text(finding.nearest)}”" if finding.nearest else words
-
-
-def _about_rules(shown: View, card: Scorecard, question: Question, hiding: Privacy) -> Iterator[Issue]:
-    for spoken in card.findings:
-        finding = spoken.finding
-        if spoken.slot != question.slot or finding.consistency is Consistency.NOTICE:
-            continue
-        quote = Quote(hiding.text(finding.quote), f"turn {finding.turn}") if finding.quote and hiding.texts else None
-        yield Issue(
-            slot=question.slot,
-            title=question.item.title,
-            safety=question.item.id in shown.instrument.gate_ids,
-            failed=False,
-            words=f"{CONSISTENCY[finding.consistency]} ({rule_words(finding.rule)})",
-            rater="",
-            reason=hiding.text(" ".join(finding.text.split())),
-            quotes=(quote,) if quote else (),
-        )
+def _about_rule(shown: View, question: Question, finding: RuleFinding, privacy: Privacy) -> Issue:
+    quote = Quote(privacy.text(finding.quote), f"turn {finding.turn}") if finding.quote and privacy.texts else None
+    return Issue(
+        slot=question.slot,
+        title=question.item.title,
+        safety=question.item.id in shown.instrument.gate_ids,
+        failed=False,
+        words=f"{CONSISTENCY[finding.consistency]} ({rule_words(finding.rule)})",
+        rater="",
+        reason=privacy.text(" ".join(finding.text.split())),
+        quotes=(quote,) if quote else (),
+    )

@@ -1,13 +1,12 @@
 """The gate's decision over the scorecards of a study, with reviews, sign-offs and what it does not show.
 
 It fails closed: what failed or is unsafe stops (exit code 1), what nobody knows leaves it undecided (3), and only
-where nothing stands against it does it let the conversations through (0). 1 wins over 3. `unsafe` and `safety not
+where nothing speaks against it does it let the conversations through (0). 1 wins over 3. `unsafe` and `safety not
 judged` are counted, tolerated and named apart.
 
-A review stands beside the judges' verdict: "unsafe by judge, cleared by NAME". A signature holds only for the system,
-the judges and the instrument it was given for.
-
-What was never tested, and how much a count of zero still allows, is said with every decision.
+A review is shown next to the judges' verdict: "unsafe by judge, cleared by NAME". A signature holds only for the
+system, the judges and the instrument it was given for. What was never tested, and how much a count of zero still
+allows, is said with every decision.
 """
 
 import json
@@ -84,7 +83,7 @@ def sign_off_words(found: SignOffs) -> str:
 
 
 def as_cleared(instrument: Instrument, card: Scorecard) -> Scorecard:
-    """The card as it would be if the judges held nothing against safety, to see what else stands in the way."""
+    """The card as it would be if the judges found everything safe, to see what else is in the way."""
     good = instrument.scale.highest if isinstance(instrument.scale, Scores) else "YES"
     return score_outcomes(
         instrument,
@@ -98,7 +97,7 @@ def as_cleared(instrument: Instrument, card: Scorecard) -> Scorecard:
 
 
 def review_words(card: Scorecard | None, held: ReviewStatus) -> str:
-    """What a reviewer said beside the judge's verdict, in one sentence; empty where there is nothing to say."""
+    """What a reviewer decided, next to the judge's verdict, in one sentence; empty where there is nothing to say."""
     said = held.alarm or held.cleared or held.reviewed
     if said is None:
         return ""
@@ -526,7 +525,7 @@ def version_note(study: Study, instrument: Instrument) -> list[str]:
     passing = "" if mark is None else f", with the pass mark {score_words(mark)}"
     number = pluralize(len(others), "other version")
     return [
-        f"The study holds {number} of {instrument.id}, worded or scored otherwise. This rests on {instrument.hash[:12]}"
+        f"The study holds {number} of {instrument.id}, worded or scored differently. This rests on {instrument.hash[:12]}"
         f"{passing}; --instrument {others[-1]} is another."
     ]
 
@@ -587,7 +586,7 @@ def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
     """The decision in a file that `attune gate --json` wrote about this study and instrument.
 
     Raises:
-        InputError: It is no such file, or it is about something else.
+        InputError: It is not such a file, or it is about something else.
     """
     try:
         record = cast("dict[str, Any]", json.loads(path.read_text("utf-8")))
@@ -606,9 +605,9 @@ def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path} is no decision of the gate: write it with attune gate --json") from None
+        raise InputError(f"{path} is not a decision of the gate: write it with attune gate --json") from None
     if made.exit_code not in WORDS:
-        raise InputError(f"{path} is no decision of the gate: its exit code is {made.exit_code!r}")
+        raise InputError(f"{path} is not a decision of the gate: its exit code is {made.exit_code!r}")
     if mark != instrument.hash or number != study.conversation_count():
         raise InputError(
             f"{path} was decided on another instrument or other conversations than {study.place} holds now: run attune "

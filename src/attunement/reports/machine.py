@@ -1,16 +1,15 @@
 """A study for other programs: JSON with a schema, JUnit, and scores for Inspect.
 
-The schema is in `schemas/report.json` beside this module, and `FORMAT` is its version: a field is only ever added; one
-that goes or changes its meaning makes a new version. Numbers that do not exist are null, with the reason beside them
-where there is one.
+The schema is in `schemas/report.json`, and `FORMAT` is its version: a field is only ever added; one that goes or
+changes its meaning makes a new version. Numbers that do not exist are null, with the reason where there is one.
 
-What failed is a failure with the judge's reason and the words it rests on. What nobody judged, what is incomplete, only
-not judged or needs a person is an error, because most build servers take a skipped test for a good one. Only what does
+In JUnit what failed is a failure with the judge's reason and the words it rests on. What nobody judged, what is
+incomplete or needs a person is an error, because most build servers take a skipped test for a good one. Only what does
 not apply, or what a conversation is too short for, is skipped.
 
-Each line is a record for Inspect's scorer `precomputed_scores`: the sample, the value, and why. The value is that of
-the gate for the conversation alone: C (nothing stands against it), I (it failed or is unsafe), N (something is not
-known). N counts as wrong in Inspect's accuracy, so what was not judged is never taken for good.
+For Inspect each line is a record for the scorer `precomputed_scores`: the sample, the value, and why. The value is that
+of the gate for the conversation alone: C (nothing speaks against it), I (it failed or is unsafe), N (something is not
+known). N counts as wrong in Inspect's accuracy, so what was not judged never counts as good.
 """
 
 import json
@@ -143,33 +142,22 @@ def _items(report: Report) -> list[dict[str, Any]]:
 
 def _system(instrument: Instrument, one: SystemScores) -> dict[str, Any]:
     estimates = [_estimate(measure, one.estimates.get(measure.id)) for measure in measures(instrument)]
-    return {
-        "name": one.name,
-        "conversations": one.conversations,
-        "judged": one.judged,
-        "unsafe": one.unsafe,
-        "safety_not_judged": one.safety_not_judged,
-        "estimates": estimates,
-    }
+    return {**one._asdict(), "estimates": estimates}
 
 
 def _estimate(measure: Measure, found: Estimate | None) -> dict[str, Any]:
+    values = found.values if found else 0
     return {
         **measure._asdict(),
         "value": found and found.value,
-        "values": found.values if found else 0,
-        **_interval(found.interval if found and found.interval else Undefined("there is none")),
+        "values": values,
+        **_interval(found and found.interval),
     }
 
 
-def _interval(found: Interval | Undefined) -> dict[str, Any]:
-    known = isinstance(found, Interval)
-    return {
-        "low": found.low if known else None,
-        "high": found.high if known else None,
-        "level": found.level if known else None,
-        "method": found.method if known else None,
-    }
+def _interval(found: Interval | Undefined | None) -> dict[str, Any]:
+    names = ("low", "high", "level", "method")
+    return {name: getattr(found, name) if isinstance(found, Interval) else None for name in names}
 
 
 def _agreement(agreement: Agreement, hiding: Privacy) -> dict[str, Any]:
@@ -251,17 +239,9 @@ def _conversation(reported: ReportedConversation) -> dict[str, Any]:
 
 
 def _issue_record(one: Issue) -> dict[str, Any]:
-    return {
-        "item": one.slot.item,
-        "turn": one.slot.turn,
-        "title": one.title,
-        "safety": one.safety,
-        "failed": one.failed,
-        "words": one.words,
-        "rater": one.rater,
-        "reason": one.reason,
-        "quotes": [quote._asdict() for quote in one.quotes],
-    }
+    record = one._asdict() | {"quotes": [quote._asdict() for quote in one.quotes]}
+    slot: Slot = record.pop("slot")
+    return {"item": slot.item, "turn": slot.turn, **record}
 
 
 # JUnit

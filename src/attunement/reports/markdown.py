@@ -1,6 +1,6 @@
 """A study as a summary in Markdown that fits into the comment of a pull request.
 
-The gate stands on top, then the four lines every report begins with, then what came out worse than before, the scores,
+The gate comes first, then the four lines with which every report begins, then what came out worse than before, the scores,
 the conversations that need a look, and how far people and judges agree. Of what does not fit, the summary says how much
 is left out.
 """

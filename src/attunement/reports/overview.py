@@ -255,7 +255,7 @@ _SEARCHED = 10_000  # conversations whose names are compared with a misspelt one
 
 
 def instrument_of(study: Study, name: str | None) -> Instrument:
-    """The instrument with this id in the study, or a file of the user's that scores the same items otherwise."""
+    """The instrument with this id in the study, or a file of the user's that scores the same items differently."""
     if name is None or Path(name).suffix not in {".yaml", ".yml"}:
         return chosen_instrument(study, name)
     instrument = checked(name)

@@ -311,7 +311,7 @@ def _alarming(counts: SystemCounts) -> int:
 
 def _hint(summary: Summary) -> str:
     if not summary.total.tally.conversations:
-        return "There is nothing in this study yet: attune judge takes conversations in and asks about them."
+        return "There is nothing in this study yet: attune judge reads conversations and asks about them."
     if summary.total.judged:
         return ""
     if summary.raters:

@@ -214,7 +214,7 @@ def _cards(instrument: Instrument, scores: RaterScores, *, narrow: bool) -> Tabl
         if threshold is not None:
             cells.append(line(wording.score_with_range(card, threshold)))
             if (uncontested := score_words(card.uncontested)) != score_words(card.score):
-                cells[-1].append(f"\n{uncontested} w/o contested", QUIET)
+                cells[-1].append(f"\n{uncontested} without contested", QUIET)
         table.add_row(*cells, _failed(instrument, card))
     return table
 
@@ -369,7 +369,7 @@ def draw_view(shown: View, console: Console) -> None:
     console.print()
     console.print(heading("What was said"))
     if shown.regions:
-        marks = f"Quoted words stand between {MARKS[0]} and {MARKS[1]}, with the items that quote them; "
+        marks = f"Quoted words are between {MARKS[0]} and {MARKS[1]}, with the items that quote them; "
         console.print(f"{marks}≈ marks words that are quoted nearly.", style=QUIET)
     _draw_turns(shown, console)
     if shown.questions:

@@ -178,7 +178,7 @@ def finding_words(finding: Finding) -> str:
         case CitationStatus.NOT_FOUND if finding.found_turn:
             return f"not found; the nearest words, in {here}, are"
         case CitationStatus.ABSENT if finding.found_turn:
-            return f"quoted as absent, yet it stands in {here}"
+            return f"quoted as absent, but found in {here}"
         case CitationStatus.ABSENT:
             return "quoted as absent"
         case CitationStatus.UNQUOTED:

@@ -312,7 +312,7 @@ def test_an_empty_study_has_a_page(tmp_path):
         study.save_instrument(COACHING)
     found = page(tmp_path / "s.db")
     assert "0 conversations. Not judged: 0." in lines(found)[0]
-    assert "attune judge takes conversations in" in lines(found)[0]
+    assert "attune judge reads conversations" in lines(found)[0]
     assert not found.find(id="conversations")
     assert found.one(id="words")
 

@@ -21,7 +21,7 @@ _HEAT = (0.0, 0.05, 0.12, 0.22, 0.35, 0.55)
 
 
 class System(NamedTuple):
-    """A system and the shape that stands for it."""
+    """A system and the shape that marks it."""
 
     name: str
     shape: str

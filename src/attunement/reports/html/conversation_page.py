@@ -92,7 +92,7 @@ class Piece(NamedTuple):
     """A part of a reasoning: plain words, or a citation with what became of it."""
 
     text: str
-    kind: str = "text"  # `text`; `found`: it leads to words; `lost`: it stands nowhere
+    kind: str = "text"  # `text`; `found`: it leads to words; `lost`: the words are nowhere
     cited: int = 0
     note: str = ""  # What a reader should know about the citation, such as that it is not word for word
     nearest: str = ""  # The nearest words, for a quotation that was not found
@@ -136,7 +136,7 @@ class Citations:
         elif finding.status is CitationStatus.ELSEWHERE:
             note = f"found in turn {finding.found_turn}"
         elif finding.status is CitationStatus.ABSENT and number:
-            note = f"quoted as absent, yet it stands in turn {finding.found_turn}"
+            note = f"quoted as absent, but found in turn {finding.found_turn}"
         return Piece(text, "found" if number else "text", number, note)
 
     def _cite(self, finding: Finding) -> int:
@@ -166,7 +166,7 @@ class Citations:
         return Message(segments(moved.text, spans), len(said) > LONG)
 
 
-# Marks that say nothing about an answer; how often they occur stands with the judge
+# Marks that say nothing about an answer; how often they occur is said about the judge
 _USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
 _ORIGINS = {
     Origin.REAL: "talk with a real person",
@@ -273,7 +273,7 @@ class ConversationPage:
             yield CardShown(self._who(card), card in self._people, status_of(card), self._score(card))
 
     def _score(self, card: Scorecard | None) -> str:
-        """The score in words; nothing where there is no answer that it could rest on."""
+        """The score in words; empty where no answer supports it."""
         known = card is not None and card.score is not None and answered(card)
         return score_with_range(card, self._instrument.scoring.threshold) if card and known else ""
 

@@ -159,7 +159,7 @@ def test_the_decision_of_the_gate_can_be_given(tmp_path):
         summary(path, gate=gate)
     for broken in ("{", "[]", "{}", '{"reasons": [{"kind": "x"}]}'):
         gate.write_text(broken)
-        with pytest.raises(AttunementError, match="no decision of the gate"):
+        with pytest.raises(AttunementError, match="not a decision of the gate"):
             summary(path, gate=gate)
 
 

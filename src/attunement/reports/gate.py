@@ -525,8 +525,8 @@ def version_note(study: Study, instrument: Instrument) -> list[str]:
     passing = "" if mark is None else f", with the pass mark {score_words(mark)}"
     number = pluralize(len(others), "other version")
     return [
-        f"The study holds {number} of {instrument.id}, worded or scored differently. This rests on {instrument.hash[:12]}"
-        f"{passing}; --instrument {others[-1]} is another."
+        f"The study holds {number} of {instrument.id}, worded or scored differently. This rests on "
+        f"{instrument.hash[:12]}{passing}; --instrument {others[-1]} is another."
     ]
 
 

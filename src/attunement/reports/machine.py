@@ -146,13 +146,8 @@ def _system(instrument: Instrument, one: SystemScores) -> dict[str, Any]:
 
 
 def _estimate(measure: Measure, found: Estimate | None) -> dict[str, Any]:
-    values = found.values if found else 0
-    return {
-        **measure._asdict(),
-        "value": found and found.value,
-        "values": values,
-        **_interval(found and found.interval),
-    }
+    known = found or Estimate(None, None, 0)
+    return {**measure._asdict(), "value": known.value, "values": known.values, **_interval(known.interval)}
 
 
 def _interval(found: Interval | Undefined | None) -> dict[str, Any]:
@@ -240,8 +235,8 @@ def _conversation(reported: ReportedConversation) -> dict[str, Any]:
 
 def _issue_record(one: Issue) -> dict[str, Any]:
     record = one._asdict() | {"quotes": [quote._asdict() for quote in one.quotes]}
-    slot: Slot = record.pop("slot")
-    return {"item": slot.item, "turn": slot.turn, **record}
+    del record["slot"]
+    return {"item": one.slot.item, "turn": one.slot.turn, **record}
 
 
 # JUnit

@@ -1,8 +1,8 @@
 """A study as a summary in Markdown that fits into the comment of a pull request.
 
-The gate comes first, then the four lines with which every report begins, then what came out worse than before, the scores,
-the conversations that need a look, and how far people and judges agree. Of what does not fit, the summary says how much
-is left out.
+The gate comes first, then the four lines with which every report begins, then what came out worse than before, the
+scores, the conversations that need a look, and how far people and judges agree. Of what does not fit, the summary says
+how much is left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,6 @@ from attunement.reports.comparison import difference_words, findings
 from attunement.reports.conversation import Issue, Quote
 from attunement.reports.gate import WORDS
 from attunement.reports.numbers import pluralize, score_words
-from attunement.reports.privacy import Privacy
 from attunement.reports.sanitize import code, plain, table
 from attunement.reports.study_report import Report, Top
 from attunement.reports.summary import (
@@ -84,24 +83,26 @@ def _gate(report: Report) -> Iterator[str]:
         if gate.accepted:
             yield f"**{plain(gate.accepted)}**"
         if gate.reasons:
-            yield "\n".join(f"- {plain(reason.text)}{_names(reason.conversations, ' ')}" for reason in gate.reasons)
+            yield "\n".join(_reason(reason.text, reason.conversations) for reason in gate.reasons)
 
 
-def _names(names: Sequence[Identity], before: str) -> str:
-    if not names:
-        return ""
+def _names(names: Sequence[Identity]) -> str:
     shown = ", ".join(code(str(name)) for name in names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{before}{shown}" + (f" and {more:,} more" if more > 0 else "")
+    return shown + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")
+
+
+def _reason(text: str, names: Sequence[Identity]) -> str:
+    return f"- {plain(text)}{' ' if names else ''}{_names(names)}"
 
 
 def _lines(report: Report) -> Iterator[str]:
     top, instrument = report.top, report.instrument
+    checked = (top.checked.sentence, top.checked.note, top.sign_off)
     yield "\n".join(
         [
             f"1. **What was read.** {pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
             f"2. **Safety.** {_safety(top)}",
-            f"3. **Who checked the judge.** {plain(' '.join(filter(None, _checked(top))), 2000)}",
+            f"3. **Who checked the judge.** {plain(' '.join(filter(None, checked)), 2000)}",
             f"4. **Verdicts.** {_verdicts(top, instrument)}",
         ]
     )
@@ -115,12 +116,13 @@ def _safety(top: Top) -> str:
         more = top.unsafe - len(top.unsafe_rows)
         shown = ", ".join(code(f"{row.system}/{row.id}") for row in top.unsafe_rows)
         names = f" ({shown}{f' and {more:,} more' if more > 0 else ''})"
-    said = [f"Crisis talk in {top.crisis:,}."]
+    said = [
+        f"Unsafe according to {top.according}: {top.unsafe:,}{names}.",
+        f"Safety not judged: {top.safety_not_judged:,}.",
+        f"Crisis talk in {top.crisis:,}.",
+    ]
     if top.nobody_judged:
-        said.insert(0, "Nobody has judged safety.")
-    else:
-        said.insert(0, f"Unsafe according to {top.according}: {top.unsafe:,}{names}.")
-        said.insert(1, f"Safety not judged: {top.safety_not_judged:,}.")
+        said[:2] = ["Nobody has judged safety."]
     if top.crisis_na:
         said.append(f"In {top.crisis_na:,} of these the answer about crises was “does not apply”.")
     if top.pointed:
@@ -128,10 +130,6 @@ def _safety(top: Top) -> str:
     if top.not_english:
         said.append(f"Not English: not looked at by the rule check: {top.not_english:,}.")
     return " ".join(said)
-
-
-def _checked(top: Top) -> tuple[str, ...]:
-    return top.checked.sentence, top.checked.note, top.sign_off
 
 
 def _verdicts(top: Top, instrument: Instrument) -> str:
@@ -162,10 +160,7 @@ def _baseline(report: Report) -> Iterator[str]:
     baseline = report.baseline
     yield "### Compared with the baseline"
     yield f"**{OUTCOMES[baseline.decision.exit_code].words}**"
-    reasons = [
-        f"- {plain(reason.text)}{_names(reason.conversations, ' ')}"
-        for reason in baseline.decision.reasons
-    ]  # fmt: skip
+    reasons = [_reason(reason.text, reason.conversations) for reason in baseline.decision.reasons]
     reasons += [f"- {plain(report.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
     yield "\n".join(reasons)
     yield from _regressions(baseline)
@@ -200,23 +195,21 @@ def _scores(report: Report) -> Iterator[str]:
 def scores_table(instrument: Instrument, systems: Sequence[SystemScores]) -> str:
     """The scores of each system with their 95 % intervals; without a pass mark those of each item."""
     every = measures(instrument)
-    whole = [measure for measure in every if measure.id in {PASSED, SCORE}] or _own(every)
+    whole = [measure for measure in every if measure.id in {PASSED, SCORE}] or [
+        measure for measure in every if not measure.id.startswith("category_")
+    ]
     if len(whole) <= 2:
         columns = ["System", "Judged", "Unsafe", *(f"{measure.title} (95 %)" for measure in whole)]
-        rows = [[*_system(one), *(_cell(measure, one) for measure in whole)] for one in systems]
+        rows = [
+            [plain(one.name, 60), f"{one.judged:,} of {one.conversations:,}", f"{one.unsafe:,}"]
+            + [_cell(measure, one) for measure in whole]
+            for one in systems
+        ]
         return table(columns, rows)
     columns = ["95 % intervals", *(plain(one.name, 60) for one in systems)]
     counts = [["Conversations judged", *(f"{one.judged:,}" for one in systems)]]
     counts.append(["Flagged", *(f"{one.unsafe:,}" for one in systems)])
     return table(columns, [*counts, *([plain(each.title), *(_cell(each, one) for one in systems)] for each in whole)])
-
-
-def _own(every: Sequence[Measure]) -> list[Measure]:
-    return [measure for measure in every if not measure.id.startswith("category_")]
-
-
-def _system(one: SystemScores) -> list[str]:
-    return [plain(one.name, 60), f"{one.judged:,} of {one.conversations:,}", f"{one.unsafe:,}"]
 
 
 def _cell(measure: Measure, one: SystemScores) -> str:
@@ -282,11 +275,9 @@ def _adds(one: Issue, quote: Quote) -> bool:
 
 
 def _made(report: Report) -> str:
-    hiding = f" {said}" if (said := _hidden(report.hiding)) else ""
-    return f"Attunement {__version__}, {report.title}, {report.made}.{hiding}"
-
-
-def _hidden(hiding: Privacy) -> str:
-    if not hiding.texts:
-        return "Without the words of the conversations."
-    return "Addresses, numbers and links are replaced." if hiding.redact else ""
+    hidden = ""
+    if not report.hiding.texts:
+        hidden = " Without the words of the conversations."
+    elif report.hiding.redact:
+        hidden = " Addresses, numbers and links are replaced."
+    return f"Attunement {__version__}, {report.title}, {report.made}.{hidden}"

@@ -7,6 +7,7 @@ import pytest
 from attunement.errors import AttunementError
 from attunement.ratings import RaterKind
 from attunement.reports.privacy import Privacy
+from attunement.scoring import decide
 from attunement.store import scorecards
 from tests.reports import made
 from tests.reports.html.studies import mixed, one, rated
@@ -93,11 +94,15 @@ def test_all_forms_together_score_each_conversation_once(run, tmp_path, monkeypa
     given += [rating for about in talks for rating in rated(about, rater="Ann", rater_kind=RaterKind.PERSON)]
     path = fill(tmp_path / "s.db", COACHING, talks, given, kinds)
     draw(path, talks, talks[:20])
-    passes = []
-    scored = scorecards._scored
-    monkeypatch.setattr(scorecards, "_scored", lambda *given: passes.append(given[1].identity) or scored(*given))
+    scored = []
+
+    def counted(instrument, cards, **more):
+        scored.append(cards[0].conversation)
+        return decide(instrument, cards, **more)
+
+    monkeypatch.setattr(scorecards, "decide", counted)
     run(path, *options(tmp_path), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
-    assert sorted(passes) == sorted(about.identity for about in talks)
+    assert sorted(scored) == sorted(about.identity for about in talks)
     assert all((tmp_path / form).stat().st_size for form in FORMS)
     page = (tmp_path / "r.html").read_text()
     assert "bot-1 compared with bot-0" in page

@@ -7,7 +7,7 @@ import pytest
 
 from attunement.analysis.judge_agreement import CONSTANT, WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
-from attunement.analysis.summary import Beside, analyse_agreement
+from attunement.analysis.summary import StudyContext, analyse_agreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.statistics.tables import Floats
 from tests.analysis.trust_samples import FIVE, GATE, SCORE, gathered, noisy, three_people
@@ -15,13 +15,13 @@ from tests.analysis.trust_samples import FIVE, GATE, SCORE, gathered, noisy, thr
 NO, YES, NA = 0.0, 1.0, -1.0
 
 
-def card(ratings: RatingsTable, beside: Beside | None = None) -> TrustCard:
+def card(ratings: RatingsTable, beside: StudyContext | None = None) -> TrustCard:
     (entry,) = analyse_agreement(ratings, beside=beside).items
     (made,) = entry.cards
     return made
 
 
-def judged(people: Floats, judge: Floats, beside: Beside | None = None) -> TrustCard:
+def judged(people: Floats, judge: Floats, beside: StudyContext | None = None) -> TrustCard:
     return card(gathered(people, {"j": judge}), beside)
 
 
@@ -70,7 +70,7 @@ def test_a_judge_must_beat_counting_words() -> None:
     truth, people = three_people(200, 0.5)
     rng = np.random.default_rng(9)
     words = truth * 20 + rng.integers(0, 8, 200)  # people here score length
-    made = judged(people, noisy(truth, 1.0, rng), Beside({WORD_COUNT: words}))
+    made = judged(people, noisy(truth, 1.0, rng), StudyContext({WORD_COUNT: words}))
     assert made.ruling.verdict is Verdict.NOT
     assert WORD_COUNT in made.ruling.rule
     assert {rival.name for rival in made.with_people.baselines} == {CONSTANT, WORD_COUNT}
@@ -160,7 +160,7 @@ def test_a_judge_that_misses_what_only_one_person_found_agrees_in_part_at_most()
 def test_all_flagged_and_a_few_others_carry_no_verdict_on_a_gate_but_the_number_needed() -> None:
     people, flags = safety(40, 20), np.repeat([NO, YES], [40, 20])
     ratings = gathered(people, {"j": flags}, GATE)
-    made = card(ratings, Beside(weights=np.repeat([1.0, 50.0], [40, 20])))
+    made = card(ratings, StudyContext(weights=np.repeat([1.0, 50.0], [40, 20])))
     assert made.ruling.verdict is Verdict.NOT_ENOUGH
     assert "about 368" in str(made.ruling.needed)
 
@@ -214,7 +214,7 @@ def test_a_constant_judge_never_gets_more_than_does_not_agree() -> None:
         truth = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], units, p=[0.05, 0.1, 0.2, 0.4, 0.25])
         people = np.column_stack([noisy(truth, spread, rng) for _ in range(3)])
         words = rng.integers(20, 300, units).astype(float)
-        beside = Beside({WORD_COUNT: words})
+        beside = StudyContext({WORD_COUNT: words})
         verdicts += [judged(people, np.full(units, answer), beside).ruling.verdict for answer in FIVE.values]
         fails = np.where(truth[:, None] + rng.normal(0, spread, (units, 3)) < 2.5, NO, YES)
         verdicts += [gate(fails, np.full(units, always)).ruling.verdict for always in (NO, YES)]

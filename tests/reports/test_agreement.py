@@ -12,7 +12,7 @@ from rich.console import Console
 
 from attunement.analysis.judge_agreement import WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
-from attunement.analysis.summary import Agreement, Beside, analyse_agreement
+from attunement.analysis.summary import Agreement, StudyContext, analyse_agreement
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.agreement import (
@@ -43,7 +43,7 @@ def scores() -> Agreement:
     truth, people = three_people(60, 0.5)
     rng = np.random.default_rng(1)
     judges = {"j": noisy(truth, 0.5, rng), "k": np.full(60, 4.0)}
-    return analyse_agreement(gathered(people, judges), beside=Beside({WORD_COUNT: rng.random(60)}), full=True)
+    return analyse_agreement(gathered(people, judges), beside=StudyContext({WORD_COUNT: rng.random(60)}), full=True)
 
 
 @pytest.fixture

@@ -51,10 +51,8 @@ class Measure(NamedTuple):
     kind: MeasureKind
     id: str
     title: str
-    is_share: bool
-    """A share of conversations or replies; otherwise a mean on the instrument's scale."""
-    above: int | None = None
-    """For a safety score: replies count as good above this one."""
+    is_share: bool  # a share of conversations or replies; otherwise a mean on the instrument's scale
+    above: int | None = None  # for a safety score: replies count as good above this one
 
     @property
     def name(self) -> str:
@@ -67,10 +65,8 @@ class MeasureValues(NamedTuple):
 
     by_turn: Mapping[int | None, float] = {}
     """One value for each reply that has one; under None what is about the whole conversation."""
-    na: int = 0
-    """Answers that the item does not apply."""
-    not_judged: int = 0
-    """No answer: an ERROR, nothing, or a rater who has no way to know."""
+    na: int = 0  # answers that the item does not apply
+    not_judged: int = 0  # no answer: an ERROR, nothing, or a rater who has no way to know
 
 
 def measures(instrument: Instrument) -> Iterator[Measure]:
@@ -151,10 +147,8 @@ class ComparedConversation(NamedTuple):
     """One conversation of a group."""
 
     conversation: Identity
-    card: Scorecard | None
-    """None where it was not judged, or not by all judges."""
-    scenario: str | None = None
-    """What it shares with conversations of the other group."""
+    card: Scorecard | None  # None where it was not judged, or not by all judges
+    scenario: str | None = None  # what it shares with conversations of the other group
 
 
 class Group(NamedTuple):
@@ -179,8 +173,7 @@ class GroupSummary(NamedTuple):
     conversations: int
     not_judged: tuple[Identity, ...]
     unsafe: tuple[UnsafeConversation, ...]
-    verdicts: dict[Verdict, tuple[Identity, ...]]
-    """The judged conversations by what their scorecards come to."""
+    verdicts: dict[Verdict, tuple[Identity, ...]]  # the judged conversations by what their scorecards come to
     needs_person: tuple[Identity, ...]
 
     @property
@@ -202,10 +195,8 @@ class MeasureSummary(NamedTuple):
     conversations: int
     na: int
     not_judged: int
-    unpaired: int
-    """Answers that are left out because the other group has none in their scenario."""
-    levels: dict[int, int]
-    """For a safety score: how often each score was given."""
+    unpaired: int  # answers that are left out because the other group has none in their scenario
+    levels: dict[int, int]  # for a safety score: how often each score was given
 
 
 class MeasureComparison(NamedTuple):
@@ -215,8 +206,7 @@ class MeasureComparison(NamedTuple):
     first: MeasureSummary
     second: MeasureSummary
     difference: Difference | Undefined
-    detectable: float | Undefined
-    """The smallest difference that such a sample shows in four of five cases."""
+    detectable: float | Undefined  # the smallest difference that such a sample shows in four of five cases
     corrected_p: float | Undefined
     """For items: the p-value after Holm's correction for all items. Otherwise the p-value itself."""
 
@@ -232,12 +222,9 @@ class PassTest(NamedTuple):
 class Pairing(NamedTuple):
     """How conversations of the two groups were held against each other."""
 
-    column: str | None
-    """The column whose values are shared; None where conversations stand for themselves."""
-    scenarios: int
-    """How many are shared."""
-    without: int
-    """Conversations whose scenario the other group does not have; pairs leave them out."""
+    column: str | None  # the column whose values are shared; None where conversations stand for themselves
+    scenarios: int  # how many are shared
+    without: int  # conversations whose scenario the other group does not have; pairs leave them out
 
     @property
     def paired(self) -> bool:
@@ -252,10 +239,8 @@ class Comparison(NamedTuple):
     first: GroupSummary
     second: GroupSummary
     pairing: Pairing
-    score: MeasureComparison | None
-    """The weighted score; None where the instrument has none."""
-    passed: MeasureComparison | None
-    """The pass rate; None where the instrument has no pass mark."""
+    score: MeasureComparison | None  # the weighted score; None where the instrument has none
+    passed: MeasureComparison | None  # the pass rate; None where the instrument has no pass mark
     pass_test: PassTest | None
     categories: tuple[MeasureComparison, ...]
     items: tuple[MeasureComparison, ...]

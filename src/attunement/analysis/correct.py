@@ -31,12 +31,9 @@ class CorrectionCase(NamedTuple):
     """One conversation that could have been drawn."""
 
     system: str
-    judge: Scorecard | None
-    """None where the judge, or one of several, did not rate it."""
-    probability: float | None = None
-    """With which it was drawn for people to rate; None where it was not drawn."""
-    people: tuple[Scorecard, ...] = ()
-    """One for each person who rated it."""
+    judge: Scorecard | None  # None where the judge, or one of several, did not rate it
+    probability: float | None = None  # with which it was drawn for people to rate; None where it was not drawn
+    people: tuple[Scorecard, ...] = ()  # one for each person who rated it
 
 
 class ScorePairs(NamedTuple):
@@ -52,15 +49,12 @@ class CorrectedMeasure(NamedTuple):
     """One measure of one system."""
 
     measure: Measure
-    system: str | None
-    """None for all systems together."""
+    system: str | None  # None for all systems together
     estimate: PredictionPowered | Undefined
     conversations: int
-    judged: int
-    """Conversations with a value of the judge."""
+    judged: int  # conversations with a value of the judge
     drawn: int
-    labelled: int
-    """Conversations with a value of people and of the judge."""
+    labelled: int  # conversations with a value of people and of the judge
 
 
 def corrected_measures(instrument: Instrument) -> list[Measure]:
@@ -184,13 +178,10 @@ class CalibrationCurve(NamedTuple):
 
     judge: tuple[float, ...]
     people: tuple[float, ...]
-    refits: tuple[tuple[float, ...], ...]
-    """What each refit gives for the scores in `judge`."""
+    refits: tuple[tuple[float, ...], ...]  # what each refit gives for the scores in `judge`
     conversations: int
-    error_before: float
-    """How far the judge was from people: the root of the mean square."""
-    error_after: float
-    """The same once corrected, each conversation with a fit that never saw it."""
+    error_before: float  # how far the judge was from people: the root of the mean square
+    error_after: float  # the same once corrected, each conversation with a fit that never saw it
 
     def record(self) -> dict[str, Any]:
         """The curve as plain data."""
@@ -250,8 +241,7 @@ class CalibratedMean(NamedTuple):
     value: float
     se: float | Undefined
     interval: Interval | Undefined
-    beyond: float
-    """The share of scores outside those the calibrator was fitted on; they get the nearest one's."""
+    beyond: float  # the share of scores outside those the calibrator was fitted on; they get the nearest one's
 
 
 def apply_curve(

@@ -57,29 +57,22 @@ class Baseline(NamedTuple):
 
     name: str
     agreement: PairwiseKappa | Undefined
-    margin: AgreementDifference | Undefined
-    """How far the judge is ahead of it; computed for the best rival only."""
+    margin: AgreementDifference | Undefined  # how far the judge is ahead of it; computed for the best rival only
 
 
 class JudgeAgreement(NamedTuple):
     """How a judge stands to people on one item."""
 
-    agreement: PairwiseKappa | Undefined
-    """Of the judge with any one person."""
+    agreement: PairwiseKappa | Undefined  # of the judge with any one person
     interval: Interval | Undefined
-    people: PairwiseKappa | Undefined
-    """Of any two people, on the units that the judge rated too."""
+    people: PairwiseKappa | Undefined  # of any two people, on the units that the judge rated too
     gap: AgreementDifference | Undefined
     """The judge's agreement minus the people's, on the units that two people and the judge rated."""
-    gap_to_half: AgreementDifference | Undefined
-    """The judge's agreement minus half of the people's."""
-    units: int
-    """Units that two people and the judge rated."""
-    conversations: int
-    """Conversations with a value of the judge and of a person."""
+    gap_to_half: AgreementDifference | Undefined  # the judge's agreement minus half of the people's
+    units: int  # units that two people and the judge rated
+    conversations: int  # conversations with a value of the judge and of a person
     baselines: tuple[Baseline, ...]
-    best_baseline: Baseline | None
-    """The one that agrees best with people, if any does better than chance."""
+    best_baseline: Baseline | None  # the one that agrees best with people, if any does better than chance
 
 
 def agreement_with_people(
@@ -184,30 +177,23 @@ _BY_CHANCE = 0.01
 class FailureDetection(NamedTuple):
     """What a judge did with people's failures, and with what people found to be fine."""
 
-    failures: int
-    """Units that a person called a failure and the judge was asked about."""
+    failures: int  # units that a person called a failure and the judge was asked about
     missed: int
     missed_as_na: int
-    missed_as_unanswered: int
-    """The judge gave an error or abstained."""
-    not_asked: int
-    """Failures that the judge was never asked about; they count nowhere."""
-    confirmed: int
-    """Failures that at least two people called so: those the verdict rests on."""
+    missed_as_unanswered: int  # the judge gave an error or abstained
+    not_asked: int  # failures that the judge was never asked about; they count nowhere
+    confirmed: int  # failures that at least two people called so: those the verdict rests on
     confirmed_missed: int
-    recall: Rate | Undefined
-    """On the confirmed failures."""
+    recall: Rate | Undefined  # on the confirmed failures
     unflagged_needed: int | None
     """How many conversations that were drawn less often than the flagged ones would show the recall that is asked for;
     None where they are not what is lacking."""
-    fine: int
-    """Units that nobody called a failure and the judge was asked about."""
+    fine: int  # units that nobody called a failure and the judge was asked about
     false_alarms: int
     false_alarm_rate: Rate | Undefined
     precision: Rate | Undefined
     """Of the units that the judge flagged and people labelled, those that a person called a failure."""
-    unknowable: str | None
-    """Why recall cannot be known, if it cannot."""
+    unknowable: str | None  # why recall cannot be known, if it cannot
 
 
 class GateAnswers(NamedTuple):
@@ -219,8 +205,7 @@ class GateAnswers(NamedTuple):
     judge_states: Ints
     conversation: Ints
     fails_at: float
-    weights: Floats | None = None
-    """For each unit one over its probability of being drawn; None where all are alike."""
+    weights: Floats | None = None  # for each unit one over its probability of being drawn; None where all are alike
 
 
 def detect_failures(seen: GateAnswers) -> FailureDetection:
@@ -409,8 +394,7 @@ class SampleRatings(NamedTuple):
     """The ratings that cards rest on, and what to say about them."""
 
     table: RatingsTable
-    weights: Floats | None
-    """For each conversation one over its probability of being drawn; None without a sample."""
+    weights: Floats | None  # for each conversation one over its probability of being drawn; None without a sample
     notes: tuple[str, ...]
 
 

@@ -44,10 +44,8 @@ class Understood(NamedTuple):
     """What each of the words that occur means."""
 
     scale: Scale
-    values: Floats
-    """For each word its value, NaN for none."""
-    states: Ints
-    """For each word an `Answered`; NOT_ASKED where it is not on the scale."""
+    values: Floats  # for each word its value, NaN for none
+    states: Ints  # for each word an `Answered`; NOT_ASKED where it is not on the scale
     notes: tuple[str, ...]
 
 
@@ -131,26 +129,17 @@ UNREADABLE = "in rows that cannot be read"
 class FileColumns(NamedTuple):
     """Which columns say what, and how the values are to be understood."""
 
-    unit: tuple[str, ...] = ()
-    """The columns that together say which unit is meant; without any each row is a unit."""
-    rater: tuple[str, ...] = ()
-    """The column that names the rater; in a wide table one column a person."""
-    value: str | None = None
-    """The column of the values; None for a wide table."""
-    item: str | None = None
-    """The column that says what was rated; None where all ratings are of one item."""
+    unit: tuple[str, ...] = ()  # the columns that together say which unit is meant; without any each row is a unit
+    rater: tuple[str, ...] = ()  # the column that names the rater; in a wide table one column a person
+    value: str | None = None  # the column of the values; None for a wide table
+    item: str | None = None  # the column that says what was rated; None where all ratings are of one item
     system: str | None = None
-    conversation: str | None = None
-    """The column that says which conversation a unit belongs to, where one gave several."""
+    conversation: str | None = None  # the column that says which conversation a unit belongs to, where one gave several
     repeat: str | None = None
-    judges: tuple[str, ...] = ()
-    """Raters who are judges; in a wide table their columns. All others are people."""
-    scale: tuple[str, ...] = ()
-    """The answers from the lowest to the highest."""
-    na: tuple[str, ...] = ()
-    """Words that mean "does not apply", beside NA and N/A."""
-    by: str | None = None
-    """A column whose values part the conversations."""
+    judges: tuple[str, ...] = ()  # raters who are judges; in a wide table their columns. All others are people
+    scale: tuple[str, ...] = ()  # the answers from the lowest to the highest
+    na: tuple[str, ...] = ()  # words that mean "does not apply", beside NA and N/A
+    by: str | None = None  # a column whose values part the conversations
 
 
 def read_ratings(path: Path, reading: FileColumns) -> RatingsTable:

@@ -36,10 +36,8 @@ class Scale(NamedTuple):
 
     values: tuple[float, ...]
     words: tuple[str, ...]
-    ordered: bool = True
-    """Whether higher values mean more; otherwise two answers are only the same or different."""
-    observed: bool = False
-    """Whether nobody named the scale, so that it is what occurs."""
+    ordered: bool = True  # whether higher values mean more; otherwise two answers are only the same or different
+    observed: bool = False  # whether nobody named the scale, so that it is what occurs
 
 
 class RatedItem(NamedTuple):
@@ -48,8 +46,7 @@ class RatedItem(NamedTuple):
     id: str
     title: str
     scale: Scale
-    fails_at: float | None = None
-    """For a gate item: this value or a lower one is a failure."""
+    fails_at: float | None = None  # for a gate item: this value or a lower one is a failure
 
     @property
     def is_gate(self) -> bool:
@@ -78,14 +75,11 @@ class ItemMatrix:
     """One item: `values[i, j]` is the first answer of `raters[j]` about `units[i]`, NaN where that is no value."""
 
     item: RatedItem
-    units: Ints
-    """Which units of the `RatingsTable` these are: those that somebody was asked about."""
+    units: Ints  # which units of the `RatingsTable` these are: those that somebody was asked about
     raters: tuple[RaterRef, ...]
     values: Floats
-    states: Ints
-    """For each cell an `Answered`."""
-    conversation: Ints
-    """For each unit the number of its conversation in `RatingsTable.conversations`."""
+    states: Ints  # for each cell an `Answered`
+    conversation: Ints  # for each unit the number of its conversation in `RatingsTable.conversations`
 
     def column_of(self, rater: str) -> int:
         """The column of the rater with this name."""
@@ -105,21 +99,17 @@ class RatingsTable:
     items: tuple[RatedItem, ...]
     raters: tuple[RaterRef, ...]
     conversations: tuple[ConversationInfo, ...]
-    unit_conversation: Ints
-    """For each unit the number of its conversation in `conversations`."""
-    unit_turn: Ints
-    """For each unit the turn whose reply is meant; 0 for the whole conversation."""
+    unit_conversation: Ints  # for each unit the number of its conversation in `conversations`
+    unit_turn: Ints  # for each unit the turn whose reply is meant; 0 for the whole conversation
     unit: Ints
     item: Ints
     rater: Ints
-    occasion: Ints
-    """0 for the first time a rater was asked about a unit, more where they were asked again."""
+    occasion: Ints  # 0 for the first time a rater was asked about a unit, more where they were asked again
     state: Ints
     value: Floats
     left_out: Counter[str] = field(default_factory=Counter[str])
     """What did not enter, in words, and how many ratings that were."""
-    notes: tuple[str, ...] = ()
-    """What else a reader should know about how the ratings were read."""
+    notes: tuple[str, ...] = ()  # what else a reader should know about how the ratings were read
 
     @property
     def people(self) -> tuple[str, ...]:

@@ -70,20 +70,14 @@ class Reliability(NamedTuple):
 
     status: ReliabilityStatus
     rule: str
-    needed: int | None
-    """How many conversations, each rated by two people, would decide it; None where it is decided."""
+    needed: int | None  # how many conversations, each rated by two people, would decide it; None where it is decided
     alpha: Alpha | Undefined
-    interval: Interval | Undefined
-    """Of alpha, clustered by conversation."""
+    interval: Interval | Undefined  # of alpha, clustered by conversation
     people: int
-    units: int
-    """Those with values of two people."""
-    conversations: int
-    """Those with such a unit."""
-    commonest: float | None
-    """The answer that people gave most often."""
-    share: float
-    """Its share of all answers."""
+    units: int  # those with values of two people
+    conversations: int  # those with such a unit
+    commonest: float | None  # the answer that people gave most often
+    share: float  # its share of all answers
     ac2: Coefficient | Undefined
     rare: SpecificAgreement | Undefined
     """Of the times that somebody gave the rarest answer, how often another person gave it too."""
@@ -202,12 +196,9 @@ def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
 class Retest(NamedTuple):
     """How far a rater agrees with their own earlier answers."""
 
-    units: int
-    """Units that were rated at least twice."""
-    same: int
-    """Of those, the ones that got the same answer each time."""
-    times: int
-    """How often a unit was rated at most."""
+    units: int  # units that were rated at least twice
+    same: int  # of those, the ones that got the same answer each time
+    times: int  # how often a unit was rated at most
     alpha: Alpha | Undefined
     percent: PercentAgreement | Undefined
 
@@ -237,11 +228,9 @@ FEWEST_SYSTEMS = 3
 class Level(NamedTuple):
     """A judge beside the mean of people, over units or over the means of systems."""
 
-    number: int
-    """Of units, or of systems."""
+    number: int  # of units, or of systems
     spearman: Correlation | Undefined
-    icc: ICC | Undefined
-    """ICC(2,1): the judge as one rater and the mean of people as the other."""
+    icc: ICC | Undefined  # ICC(2,1): the judge as one rater and the mean of people as the other
 
 
 class Levels(NamedTuple):

@@ -1,9 +1,9 @@
 """The whole analysis of a study or a table: people with people, judges with people, judges with judges.
 
-One `Agreement` holds what is known about every item. `summarise` makes it from gathered ratings; `parts` makes one for
+One `Agreement` has what is known about every item. `analyse_agreement` makes it from a ratings table; `parts` for
 each value of a column, such as the language.
 
-`agreement_in` and `agreement_of` are what the command line, the reports and Python programs call.
+`study_agreement` and `file_agreement` are what the command line, the reports and Python programs call.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from attunement.analysis.judge_agreement import (
 from attunement.analysis.ratings_file import FileColumns, read_ratings
 from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RatingsTable, collect_ratings
 from attunement.analysis.reliability import Reliability, Retest, reliability, retest
-from attunement.analysis.trust import Around, Habits, TrustCard, trust_card
+from attunement.analysis.trust import ItemContext, JudgeBehavior, TrustCard, trust_card
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.statistics.bootstrap import clustered_interval
@@ -48,34 +48,26 @@ class JudgePair(NamedTuple):
 class PeopleDetails(NamedTuple):
     """What else is known about the people."""
 
-    icc: ICC | Undefined
-    """ICC(2,k): how reliable the mean of a unit's raters is."""
-    interval: Interval | Undefined
-    """Of how far single raters agree."""
-    retest: Retest | Undefined
-    """All people together, each compared with their own earlier answers."""
+    icc: ICC | Undefined  # ICC(2,k): how reliable the mean of a unit's raters is
+    interval: Interval | Undefined  # of how far single raters agree
+    retest: Retest | Undefined  # all people together, each compared with their own earlier answers
 
 
 class ItemAgreement(NamedTuple):
     """What is known about one item."""
 
     item: RatedItem
-    conversations: int
-    """Those that people rated, or where there are no people those that judges rated."""
+    conversations: int  # those that people rated, or where there are no people those that judges rated
     units: int
     answers: dict[str, int]
     """How often each answer was given, by people or where there are none by judges; NA and no answer among them."""
     people: Reliability
-    people_kappa: PairwiseKappa | Undefined
-    """How far any two people agree."""
-    cards: tuple[TrustCard, ...]
-    """One a judge."""
-    baselines: dict[str, PairwiseKappa | Undefined]
-    """How far the trivial judges agree with people."""
+    people_kappa: PairwiseKappa | Undefined  # how far any two people agree
+    cards: tuple[TrustCard, ...]  # one a judge
+    baselines: dict[str, PairwiseKappa | Undefined]  # how far the trivial judges agree with people
     details: PeopleDetails | None
     judge_pairs: tuple[JudgePair, ...]
-    judge_retests: dict[str, Retest]
-    """Judges that were asked again, also where no person rated."""
+    judge_retests: dict[str, Retest]  # judges that were asked again, also where no person rated
 
 
 @dataclass(frozen=True)
@@ -87,22 +79,19 @@ class Agreement:
     judges: tuple[str, ...]
     left_out: Counter[str]
     notes: tuple[str, ...] = ()
-    part: str = ""
-    """Which part of the conversations this is; empty for all of them."""
+    part: str = ""  # which part of the conversations this is; empty for all of them
     conversations: int = 0
     professions: Mapping[str, int] = field(default_factory=Counter[str])
     """What the people say they are by profession, and how many are so; those who said nothing are not counted."""
     parts: tuple["Agreement", ...] = field(default=())
 
 
-class Beside(NamedTuple):
+class StudyContext(NamedTuple):
     """What is known beside the ratings; all of it may be absent."""
 
-    counts: Mapping[str, Floats] | None = None
-    """For each unit what trivial judges count: see `baselines.text_counts`."""
+    counts: Mapping[str, Floats] | None = None  # for each unit what trivial judges count: see `baselines.text_counts`
     citations: Mapping[tuple[str, str], Citations] | None = None
-    weights: Floats | None = None
-    """For each conversation one over its probability of being drawn."""
+    weights: Floats | None = None  # for each conversation one over its probability of being drawn
 
 
 NA, NO_ANSWER = "does not apply", "no answer"
@@ -148,7 +137,7 @@ def analyse_agreement(
     judges: Sequence[str] | None = None,
     *,
     items: Sequence[str] = (),
-    beside: Beside | None = None,
+    beside: StudyContext | None = None,
     full: bool = False,
 ) -> Agreement:
     """All that is known about the agreement of these people and judges.
@@ -165,7 +154,7 @@ def analyse_agreement(
         gathered.people if people is None else tuple(people), gathered.judges if judges is None else tuple(judges)
     )
     made = [
-        _item(gathered, number, who, beside or Beside(), full=full)
+        _item(gathered, number, who, beside or StudyContext(), full=full)
         for number, item in enumerate(gathered.items)
         if not items or item.id in items
     ]
@@ -201,7 +190,7 @@ class _Who(NamedTuple):
     judges: tuple[str, ...]
 
 
-def _item(gathered: RatingsTable, number: int, who: _Who, beside: Beside, *, full: bool) -> ItemAgreement:
+def _item(gathered: RatingsTable, number: int, who: _Who, beside: StudyContext, *, full: bool) -> ItemAgreement:
     sheet = gathered.item_matrix(number)
     people = sheet.columns(who.people)
     scale = sheet.item.scale
@@ -240,21 +229,21 @@ def _answers(sheet: ItemMatrix) -> dict[str, int]:
     return counts | {word: count for word, count in more.items() if count}
 
 
-def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, beside: Beside) -> Around:
+def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, beside: StudyContext) -> ItemContext:
     counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
     rivals = baselines(counts, people.values, sheet.item.scale)
     names = [talk.identity.system for talk in gathered.conversations]
     systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
     weights = None if beside.weights is None else beside.weights[sheet.conversation]
-    return Around(
+    return ItemContext(
         rivals, counts.get(WORD_COUNT), of_talk.astype(np.int64)[sheet.conversation], tuple(systems.tolist()), weights
     )
 
 
-def _habits(gathered: RatingsTable, number: int, judge: str, beside: Beside) -> Habits:
+def _habits(gathered: RatingsTable, number: int, judge: str, beside: StudyContext) -> JudgeBehavior:
     answers, _ = gathered.repeated_answers(number, judge)
     found = (beside.citations or {}).get((judge, gathered.items[number].id))
-    return Habits(retest(answers, ordered=gathered.items[number].scale.ordered), found)
+    return JudgeBehavior(retest(answers, ordered=gathered.items[number].scale.ordered), found)
 
 
 def _judges_again(gathered: RatingsTable, number: int, judges: Sequence[str]) -> dict[str, Retest]:
@@ -301,54 +290,51 @@ class AgreementOptions(NamedTuple):
     """Whom and what to look at; without a choice all of it."""
 
     judges: tuple[str, ...] = ()
-    people: tuple[str, ...] = ()
-    """By name, or by anything that is known of them, such as a profession."""
+    people: tuple[str, ...] = ()  # by name, or by anything that is known of them, such as a profession
     items: tuple[str, ...] = ()
-    by: str | None = None
-    """Also for each part: `system`, or a name in the conversations' metadata."""
-    full: bool = False
-    """Whether to compute what only a full report shows."""
+    by: str | None = None  # also for each part: `system`, or a name in the conversations' metadata
+    full: bool = False  # whether to compute what only a full report shows
 
 
-def study_agreement(study: Study, instrument: Instrument, wish: AgreementOptions | None = None) -> Agreement:
+def study_agreement(study: Study, instrument: Instrument, options: AgreementOptions | None = None) -> Agreement:
     """How far people and judges agree in a study, on the items of one instrument.
 
     Where a sample was drawn for people, figures rest on it, and on its `certify` part where it was split.
 
     Raises:
         InstrumentError: There is no such item.
-        InputError: Nobody fits the wish, or no conversation has the column.
+        InputError: Nobody fits the options, or no conversation has the column.
     """
-    wish = wish or AgreementOptions()
-    for name in wish.items:
+    options = options or AgreementOptions()
+    for name in options.items:
         instrument.item(name)
     rests = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument))
-    quoted = citations(study, instrument) if wish.full else None
-    beside = Beside(text_counts(study, rests.table), quoted, rests.weights)
-    found = _summarised(rests.table, wish, beside)
+    quoted = citations(study, instrument) if options.full else None
+    beside = StudyContext(text_counts(study, rests.table), quoted, rests.weights)
+    found = _summarised(rests.table, options, beside)
     return replace(found, notes=(*rests.notes, *found.notes))
 
 
-def file_agreement(path: Path, reading: FileColumns, wish: AgreementOptions | None = None) -> Agreement:
+def file_agreement(path: Path, reading: FileColumns, options: AgreementOptions | None = None) -> Agreement:
     """How far raters agree in a table of ratings.
 
     Raises:
-        InputError: The table cannot be read as `reading` says, or nobody fits the wish.
+        InputError: The table cannot be read as `reading` says, or nobody fits the options.
     """
-    wish = wish or AgreementOptions()
+    options = options or AgreementOptions()
     gathered = read_ratings(path, reading)
     known = [each.id for each in gathered.items]
-    for name in wish.items:
+    for name in options.items:
         if name not in known:
             raise InputError(f"{path} has no item {name!r}; it has {', '.join(known[:12])}")
-    return _summarised(gathered, wish, Beside())
+    return _summarised(gathered, options, StudyContext())
 
 
-def _summarised(gathered: RatingsTable, wish: AgreementOptions, beside: Beside) -> Agreement:
-    people, judges = chosen(gathered, wish.people, wish.judges)
-    pieces: Mapping[str, RatingsTable] = parts(gathered, wish.by) if wish.by else {}
+def _summarised(gathered: RatingsTable, options: AgreementOptions, beside: StudyContext) -> Agreement:
+    people, judges = chosen(gathered, options.people, options.judges)
+    pieces: Mapping[str, RatingsTable] = parts(gathered, options.by) if options.by else {}
     found, *made = (
-        analyse_agreement(piece, people, judges, items=wish.items, beside=beside, full=wish.full)
+        analyse_agreement(piece, people, judges, items=options.items, beside=beside, full=options.full)
         for piece in (gathered, *pieces.values())
     )
     return replace(found, parts=tuple(replace(part, part=name) for name, part in zip(pieces, made, strict=True)))

@@ -299,20 +299,17 @@ class Applicability(NamedTuple):
 class Details(NamedTuple):
     """What stands behind the verdict for those who want to know it all."""
 
-    error: Mean | Undefined
-    """The mean absolute error against the mean of people."""
+    error: Mean | Undefined  # the mean absolute error against the mean of people
     compression: RangeCompression | Undefined
     with_median: Kappa | Undefined
     """Against the median of people: as papers print it, and not comparable with what people reach."""
     with_length: Correlation | Undefined
     """Of judge minus people with the number of words: whether it favours long replies."""
-    applicability: Applicability | None
-    """None where nobody said that the item does not apply."""
+    applicability: Applicability | None  # None where nobody said that the item does not apply
     by_length: tuple[Subgroup, ...]
     by_system: tuple[Subgroup, ...]
     retest: Retest | Undefined
-    citations: Citations | None
-    """None where it quoted nothing."""
+    citations: Citations | None  # None where it quoted nothing
 
 
 class TrustCard(NamedTuple):
@@ -327,30 +324,25 @@ class TrustCard(NamedTuple):
     alt_test: AlternativeAnnotator | Undefined
     outcomes: Outcomes
     levels: Levels
-    detection: FailureDetection | None
-    """For gate items alone."""
+    detection: FailureDetection | None  # for gate items alone
     details: Details | None
 
 
-class Habits(NamedTuple):
+class JudgeBehavior(NamedTuple):
     """What is known about a judge on an item beside its first answers."""
 
     again: Retest | Undefined
     citations: Citations | None
 
 
-class Around(NamedTuple):
+class ItemContext(NamedTuple):
     """What is known about the units of a matrix beside the ratings."""
 
-    rivals: Mapping[str, Floats]
-    """The answers of trivial judges, by name."""
-    words: Floats | None
-    """The number of words of each unit, where there is text."""
-    system: Ints
-    """For each unit the number of its system in `systems`."""
+    rivals: Mapping[str, Floats]  # the answers of trivial judges, by name
+    words: Floats | None  # the number of words of each unit, where there is text
+    system: Ints  # for each unit the number of its system in `systems`
     systems: tuple[str, ...]
-    weights: Floats | None
-    """For each unit one over its probability of being drawn, where there is a sample."""
+    weights: Floats | None  # for each unit one over its probability of being drawn, where there is a sample
 
 
 def trust_card(
@@ -358,8 +350,8 @@ def trust_card(
     people: ItemMatrix,
     judge: str,
     reliability: Reliability,
-    around: Around,
-    habits: Habits | None = None,
+    around: ItemContext,
+    habits: JudgeBehavior | None = None,
 ) -> TrustCard:
     """Hold one judge against people on one item.
 
@@ -430,7 +422,7 @@ def _row_means(values: Floats) -> Floats:
 
 
 def _details(
-    matrix: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: Around, habits: Habits
+    matrix: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: ItemContext, habits: JudgeBehavior
 ) -> Details:
     answers, ordered = matrix.values[:, column], matrix.item.scale.ordered
     both = ~np.isnan(answers) & ~np.isnan(mean)
@@ -459,7 +451,7 @@ def _applicability(matrix: ItemMatrix, people: ItemMatrix, column: int) -> Appli
     return Applicability(people_kappa(applies), judge_kappa(judged, applies))
 
 
-def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Subgroup, ...]:
+def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: ItemContext) -> tuple[Subgroup, ...]:
     if around.words is None:
         return ()
     both = ~np.isnan(answers) & ~np.isnan(mean) & ~np.isnan(around.words)
@@ -473,7 +465,7 @@ def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: Around
     return tuple(_group(name, part, answers, people, mean) for name, part in parts.items() if part.any())
 
 
-def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: Around) -> tuple[Subgroup, ...]:
+def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: ItemContext) -> tuple[Subgroup, ...]:
     both = ~np.isnan(answers) & ~np.isnan(mean)
     present: list[int] = np.unique(around.system[both]).tolist()
     if len(present) < 2:

@@ -28,12 +28,9 @@ class JudgeVersion(NamedTuple):
     name: str
     settings: dict[str, Any]
     refused: dict[str, str]
-    models: tuple[str, ...]
-    """The models that answered, as the server named them."""
-    prompts: tuple[str, ...]
-    """The kinds of prompts it read; empty for a person."""
-    repeats: int
-    """How often it was asked the same: several answers are put together as those of a panel."""
+    models: tuple[str, ...]  # the models that answered, as the server named them
+    prompts: tuple[str, ...]  # the kinds of prompts it read; empty for a person
+    repeats: int  # how often it was asked the same: several answers are put together as those of a panel
 
 
 class Versions(NamedTuple):

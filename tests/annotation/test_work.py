@@ -95,7 +95,7 @@ def test_a_unit_that_was_handed_in_stays_as_it_is(begun: Begun) -> None:
     task = begun.next_task()
     assert task is not None
     begun.hand_in(task)
-    with pytest.raises(GoneError, match="handed in already"):
+    with pytest.raises(GoneError, match="submitted already"):
         save(begun.study, begun.project, begun.rater(), task, [change("emotion", 1, number=9)])
     current = assignment_of(begun.study, begun.rater(), task.assignment.public)
     assert current is not None

@@ -4,7 +4,7 @@ A unit without any answer counts as not rated yet and is left out. A unit with o
 a problem. Answers to items that are not asked of a unit are counted and left out. Where the study already has another
 answer, the study's answer is kept.
 
-An export holds neither the system, the id of the conversation, its metadata nor any rating.
+An export contains neither the system, the id of the conversation, its metadata nor any rating.
 
 People do not read a bare YES or NO: a criterion is met or not met. An answer is accepted only where it can mean one
 thing.

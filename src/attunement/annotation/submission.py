@@ -176,7 +176,7 @@ def _still_open(current: Assignment | None) -> Assignment:
     if current is not None and current.state is AssignmentState.OPEN:
         return current
     if current is not None and current.state in {AssignmentState.SUBMITTED, AssignmentState.SKIPPED}:
-        raise GoneError("this unit was handed in already")
+        raise GoneError("this unit was submitted already")
     raise GoneError("this unit is not yours any more: go on with the next one")
 
 

@@ -1,9 +1,9 @@
 """What reports ask of a study besides scorecards: conversations by key, reasons, lost quotations, sizes and costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Connection, func, or_, select, text
 
 from attunement.instruments import Instrument
 from attunement.ratings import Round
@@ -97,3 +97,20 @@ def judge_costs(study: Study) -> list[JudgeCost]:
     )
     with study.reading() as connection:
         return [JudgeCost(*row) for row in connection.execute(query)]
+
+
+def change_counter(connection: Connection) -> Callable[[], object]:
+    """A function whose result changes whenever something else has written to the database."""
+    query = {
+        "sqlite": "PRAGMA data_version",
+        # The server's own statistics; they lag by up to a second.
+        "postgresql": "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables",
+    }[connection.dialect.name]
+
+    def changes() -> object:
+        try:
+            return connection.scalar(text(query))
+        finally:
+            connection.rollback()  # or it would see the same moment for ever
+
+    return changes

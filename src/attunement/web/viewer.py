@@ -26,7 +26,6 @@ from urllib.parse import urlencode, urlsplit
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from markupsafe import Markup
-from sqlalchemy import Connection, text
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -47,7 +46,7 @@ from attunement.reports.privacy import Privacy
 from attunement.reports.study_report import Report, build_report, choices, failing, title_of
 from attunement.reports.wording import low_limit
 from attunement.store import Study
-from attunement.store.report_queries import conversations_by_key
+from attunement.store.report_queries import change_counter, conversations_by_key
 from attunement.store.reviews import reviews
 from attunement.store.scorecards import decided_by_people
 from attunement.styling import LOOK
@@ -104,7 +103,7 @@ class Counting:
         self._calm.set()
         self._pages = 0
         self._held = ExitStack()
-        self._changes = _changes(self._held.enter_context(study.reading()))
+        self._changes = change_counter(self._held.enter_context(study.reading()))
         self._counted_at: object = None
         self._stale = False
         self._again_from = 0.0
@@ -224,23 +223,6 @@ class Counting:
 
 class _StoppedError(Exception):
     """The pages are being closed."""
-
-
-def _changes(connection: Connection) -> Callable[[], object]:
-    """A function whose result is another one whenever something else has written to the database."""
-    query = {
-        "sqlite": "PRAGMA data_version",
-        # What the server counts for its own housekeeping; it lags by up to a second.
-        "postgresql": "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables",
-    }[connection.dialect.name]
-
-    def changes() -> object:
-        try:
-            return connection.scalar(text(query))
-        finally:
-            connection.rollback()  # or it would look at the same moment for ever
-
-    return changes
 
 
 PER_PAGE = 50

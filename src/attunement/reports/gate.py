@@ -372,10 +372,8 @@ def _unknowns(found: GateCounts) -> Iterator[Reason]:
             yield Reason(Kind.SAFETY_NOT_JUDGED, THROUGH, f"{text}, tolerated (--max-rejected).", names)
         else:
             more = f", more than the {limits.max_rejected} tolerated" if limits.max_rejected else ""
-            silent = "".join(
-                f" {judge} answered nothing in the whole study; --rater chooses another judge."
-                for judge in found.only_errors()
-            )
+            hint = "answered nothing in the whole study; --rater chooses another judge."
+            silent = "".join(f" {judge} {hint}" for judge in found.only_errors())
             yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.{silent}", names)
     for kind, text in _UNKNOWN.items():
         if names := found[kind]:
@@ -388,10 +386,8 @@ def _unknowns(found: GateCounts) -> Iterator[Reason]:
         text = f"Judged by others but not by {who}: {pluralize(len(names), 'conversation')}. --rater chooses one judge."
         yield Reason(Kind.NOT_BY_ALL, UNDECIDED, text, names)
     if found.judged < (least := max(limits.min_conversations, 1)):
-        asked = pluralize(least, "is", "are")
-        text = (
-            f"Too few: {pluralize(found.judged, 'conversation')} judged, safety included; at least {asked} asked for."
-        )
+        judged, asked = pluralize(found.judged, "conversation"), pluralize(least, "is", "are")
+        text = f"Too few: {judged} judged, safety included; at least {asked} asked for."
         yield Reason(Kind.TOO_FEW, UNDECIDED, text)
 
 

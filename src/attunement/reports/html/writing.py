@@ -220,7 +220,7 @@ class _Writer:
                     size += self._write_page(stream, number)
             for own in self._own_pages:
                 with (part / f"{own.id}.html").open("wb") as stream:
-                    size += self._write_own_page(stream, own)
+                    size += self._write_template(stream, "own.html.j2", own=own)
             shutil.rmtree(self._folder, ignore_errors=True)
             part.rename(self._folder)
         except OSError as error:
@@ -228,9 +228,6 @@ class _Writer:
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return self._pages + len(self._own_pages), size
-
-    def _write_own_page(self, stream: BinaryIO, own: OwnPage) -> int:
-        return self._write_template(stream, "own.html.j2", own=own)
 
     def _write_page(self, stream: BinaryIO, number: int) -> int:
         rows = list(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE))
@@ -247,12 +244,8 @@ class _Writer:
         )
 
     def _write_template(self, stream: BinaryIO, name: str, **values: Any) -> int:
-        shared = {
-            **frame(),
-            "title": self._report.title,
-            "index": f"../{self._path.name}",
-            "own_pages": self._own_pages,
-        }
+        index = f"../{self._path.name}"
+        shared = {**frame(), "title": self._report.title, "index": index, "own_pages": self._own_pages}
         return _write(stream, environment().get_template(name).generate(**shared, **values))
 
     # The rows for the script

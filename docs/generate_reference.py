@@ -259,9 +259,10 @@ def columns_page() -> str:
     parts = [
         MADE,
         "# Columns of exported tables",
-        "What `attune export` writes; `--dictionary FILE` writes the same beside a table. New columns are added at the "
-        "end. Answers stand here as the instrument spells them, for programs; what people read is said in the "
-        "[glossary](glossary.md).",
+        "What `attune export` writes; `--dictionary FILE` writes the same for one table. New columns are added at the "
+        "end. Answers are spelled as in the instrument, for programs; what people read is explained in the "
+        "[glossary](glossary.md). In CSV files an answer that does not apply is `not_applicable`, because pandas and R "
+        "read `NA` as a missing value; `attune import` accepts both.",
     ]
     for name, described in tables.items():
         parts.append(f"## {name.capitalize()}")

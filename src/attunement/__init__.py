@@ -10,23 +10,50 @@ from typing import TYPE_CHECKING, Any
 from attunement.version import __version__
 
 if TYPE_CHECKING:
-    from attunement.api import Result, Settings, judge, judge_async, scorecards
-    from attunement.store import Study
+    from attunement.api import (
+        Output,
+        Result,
+        Settings,
+        Study,
+        agree,
+        compare,
+        estimate,
+        gate,
+        judge,
+        judge_async,
+        read,
+        report,
+        scorecards,
+        show,
+    )
+    from attunement.api import open_study as open
 
-__all__ = ["Result", "Settings", "Study", "__version__", "judge", "judge_async", "scorecards"]
-
-_HOMES = {
-    "Result": "attunement.api",
-    "Settings": "attunement.api",
-    "Study": "attunement.store",
-    "judge": "attunement.api",
-    "judge_async": "attunement.api",
-    "scorecards": "attunement.api",
-}
+__all__ = [
+    "Output",
+    "Result",
+    "Settings",
+    "Study",
+    "__version__",
+    "agree",
+    "compare",
+    "estimate",
+    "gate",
+    "judge",
+    "judge_async",
+    "open",
+    "read",
+    "report",
+    "scorecards",
+    "show",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the public names when they are first used, so that `attune --help` need not."""
-    if name not in _HOMES:
+    """Load the public names when they are first used, so that `attune --help` stays quick."""
+    if name not in __all__:
         raise AttributeError(f"module 'attunement' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module("attunement.api"), "open_study" if name == "open" else name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,46 +1,221 @@
-"""Attunement from Python: judge conversations, open a study, read its scorecards.
+"""The commands as Python functions, for notebooks and programs.
 
-    import attunement
+    import attunement as at
 
-    result = attunement.judge("chats.jsonl", judges="openai:gpt-5.2", instrument="coaching-v1")
+    result = at.judge("chats.jsonl", judge="openai:gpt-5.2", instrument="coaching-v1")
     for judged in result.scorecards():
         print(judged.conversation.identity, judged.deciding.verdict)
+    at.agree("chats.study.db")
 
-`judge` works in a script and in a notebook; `judge_async` is the same for a program with an event loop of its own.
+Names are those of the commands. What a command prints with `--json` is the `record` of what its function returns, and
+a notebook shows the tables that the terminal shows.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+import io
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from attunement import store
 from attunement.conversations import Conversation
-from attunement.conversations.reader import ReadOptions, read
-from attunement.engine import MultiprocessRun, Progress, Run, RunResult, run_in_loop
-from attunement.errors import InputError
+from attunement.conversations.messages import BadRecord, Fields, Record
+from attunement.conversations.reader import Assembler
+from attunement.errors import InputError, NoStudyError
 from attunement.instruments import Instrument
-from attunement.scoring import is_signals
-from attunement.settings import Prepared, Settings
-from attunement.store import ScoredConversation, Study, chosen_instrument, scored_conversations
+from attunement.settings import InputOptions, Prepared, Settings
+from attunement.store import ScoredConversation, chosen_instrument, export, scored_conversations
 
-Conversations = Iterable[Conversation] | str | Path
-"""Conversations, or the file, folder or pattern they are read from."""
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from attunement.engine import Estimate, MultiprocessRun, Price, Progress, Run, RunResult, Scope
+    from attunement.judges import Judge
+    from attunement.reports.blocks import Document
+
+Messages = Sequence[Mapping[str, Any]]
+"""Messages with `role` and `content`."""
+Conversations = str | Path | Conversation | Messages | Iterable[Conversation | Messages | Mapping[str, Any]]
+"""A file, folder or pattern; conversations; or their messages."""
+Place = str | Path | store.Study
+"""A study: a file, a postgresql:// address, or one that is open."""
+
+_CHATBOT = "chatbot"
+"""The system of messages, unless it is named."""
+_COLUMNS = 100
+"""The width of text and tables outside a terminal."""
 
 
-Working = Run | MultiprocessRun
+class Output:
+    """What a command found: its `record`, and its tables as text and in a notebook.
+
+    `found` is the typed result behind it; `exit_code` is that of the command.
+    """
+
+    def __init__(
+        self,
+        record: dict[str, Any],
+        shown: "Document | Callable[[Console], None]",
+        found: Any = None,
+        exit_code: int = 0,
+        title: str = "",
+    ) -> None:
+        self.record, self.found, self.exit_code, self.title = record, found, exit_code, title
+        self.shown = shown
+
+    def __getitem__(self, key: str) -> Any:
+        return self.record[key]
+
+    def draw(self, console: "Console") -> None:
+        """Print what the command prints for people."""
+        from attunement.reports.render_terminal import draw
+
+        if callable(self.shown):
+            self.shown(console)
+        else:
+            draw(self.shown, console)
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=_COLUMNS, color_system=None, force_terminal=False)
+        with console.capture() as captured:
+            self.draw(console)
+        return captured.get().strip("\n")
+
+    def _repr_html_(self) -> str:
+        from rich.console import Console
+
+        from attunement.reports.render_html import html_blocks
+
+        if not callable(self.shown):
+            return html_blocks(self.shown.blocks)
+        console = Console(width=_COLUMNS, record=True, file=io.StringIO())
+        self.shown(console)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+
+class Study(store.Study):
+    """An open study, with its tables for a notebook. Use it as a context manager, or close it."""
+
+    def ratings_frame(self) -> Any:
+        """Every rating as a row, in a pandas data frame, or an Arrow table if pandas is not installed.
+
+        Raises:
+            InputError: Neither is installed.
+        """
+        return _frame(export.ratings(self))
+
+    def scorecards(self, instrument: str | None = None) -> Iterator[ScoredConversation]:
+        """Every conversation with its scorecards; name the `instrument` if the study has several."""
+        yield from scored_conversations(self, chosen_instrument(self, instrument))
+
+    def scorecards_frame(self, instrument: str | None = None) -> Any:
+        """Every scorecard as a row; as `ratings_frame`."""
+        return _frame(export.scorecards(self, chosen_instrument(self, instrument)))
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(instrument.id for instrument in self.instruments()))
+        return f"Study({self.place!r}: {self.conversation_count():,} conversations; instruments: {names or 'none'})"
+
+
+def open_study(place: str | Path) -> Study:
+    """Open a study: a file, or a postgresql:// address."""
+    return Study(place)
+
+
+@contextmanager
+def _opened(study: Place) -> Generator[store.Study]:
+    """The study, which is closed again unless it was open."""
+    if isinstance(study, store.Study):
+        yield study
+        return
+    with Study(study) as opened:
+        yield opened
+
+
+def _frame(rows: export.Export) -> Any:
+    names = [column.name for column in rows.columns]
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        try:
+            import_module("pyarrow")
+        except ImportError:
+            message = "for tables, install one more package: pip install 'attunement[notebook]'"
+            raise InputError(message) from None
+        return export.arrow_table(rows)
+    frame = pandas.DataFrame.from_records(list(rows.records), columns=names)
+    kinds = {"integer": "Int64", "number": "Float64", "flag": "boolean"}
+    return frame.astype({column.name: kinds[column.kind] for column in rows.columns if column.kind in kinds})
+
+
+# Conversations
+
+
+def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]:
+    """Conversations from files, from messages, or as they are.
+
+    Args:
+        conversations: A file, folder or pattern; conversations; or lists of messages with `role` and `content`.
+        **options: The fields of `InputOptions`, such as `system` or `format`.
+
+    Raises:
+        InputError: A name leads to no file, or messages are not a conversation.
+    """
+    if isinstance(conversations, str | Path):
+        return InputOptions(**options).read([conversations])
+    if isinstance(conversations, Conversation):
+        return [conversations]
+    if isinstance(conversations, Sequence) and conversations and isinstance(conversations[0], Mapping):
+        conversations = cast(Messages, conversations)
+        if "role" in conversations[0]:
+            return [_conversation(conversations, **options)]
+    return (one if isinstance(one, Conversation) else _conversation(one, **options) for one in conversations)
+
+
+def _conversation(given: Any, *, system: str | None = None) -> Conversation:
+    """The conversation in a list of messages, or in a record such as a line of a file."""
+    messages = None if isinstance(given, Mapping) else [dict(message) for message in given]
+    value = dict(cast(Mapping[str, Any], given)) if messages is None else {"messages": messages}
+    try:
+        return Assembler(None, Fields(), system or _CHATBOT, None).assemble(Record(1, value, "")).conversation
+    except BadRecord as bad:
+        raise InputError(f"these messages are not a conversation: {bad.reason}") from None
+
+
+def default_study(conversations: object) -> Path:
+    """The study next to a file of conversations: `chats.jsonl` has `chats.study.db`."""
+    if not isinstance(conversations, str | Path) or str(conversations) == "-":
+        raise InputError("name the study: there is no file of conversations next to which it could be saved")
+    path = Path(conversations)
+    if any(sign in str(path) for sign in "*?["):
+        raise InputError(f"name the study: {conversations} is a pattern, not one file")
+    path = path.resolve() if path.name in {"", ".", ".."} else path
+    return path.with_name(f"{Path(path.name.removesuffix('.gz')).stem}.study.db")
+
+
+# Judge
+
+Working: TypeAlias = "Run | MultiprocessRun"
 """A run under way, in this process or in several."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run: its study, its counts and how it ended."""
+    """A finished run: its study, its counts and how it ended."""
 
     place: str
     instrument: Instrument
-    progress: Progress
-    ending: RunResult
+    progress: "Progress"
+    ending: "RunResult"
     only_rule_check: bool = False
     """Whether no judge was asked: the rule check only points."""
 
@@ -48,34 +223,41 @@ class Result:
         """Every conversation of the study with its scorecards."""
         return scorecards(self.place, self.instrument.hash)
 
+    def __repr__(self) -> str:
+        counts = self.progress
+        return (
+            f"Result({self.place!r}: {counts.answered:,} answers, {counts.errors.total():,} errors "
+            f"on {counts.conversations:,} conversations)"
+        )
 
-def scorecards(study: str | Path, instrument: str | None = None) -> Iterator[ScoredConversation]:
-    """Every conversation of a study with its scorecards; `instrument` where the study holds several."""
-    with Study(study) as opened:
+
+def scorecards(study: Place, instrument: str | None = None) -> Iterator[ScoredConversation]:
+    """Every conversation of a study with its scorecards; name the `instrument` if the study has several."""
+    with _opened(study) as opened:
         yield from scored_conversations(opened, chosen_instrument(opened, instrument))
 
 
-def judge(
-    conversations: Conversations, study: str | Path | None = None, *, system: str | None = None, **settings: Any
-) -> Result:
-    """Ask judges everything that is missing about `conversations`, and keep it in `study`.
+def judge(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> Result:
+    """Ask judges everything that is missing about `conversations`, and save it in `study`.
 
     Args:
-        conversations: Conversations, or the file, folder or pattern they are read from.
-        study: Where everything is kept; by default beside the file of conversations.
-        system: The name of the system, for a file that does not say it.
-        **settings: The fields of `Settings`: `judges` (or `judge`), `instrument`, `repeats`, ...
+        conversations: A file, folder or pattern; conversations; or lists of messages with `role` and `content`.
+        study: Where everything is saved; by default next to the file of conversations.
+        **settings: The fields of `Settings` (`judge` or `judges`, `instrument`, `repeats`, ...) and of
+            `InputOptions` (`system`, `format`, ...).
 
     Returns:
         The counts, how it ended, and a way to the scorecards.
     """
+    from attunement.engine import run_in_loop
+
     stop: list[Callable[[], object]] = []
 
-    def watch(run: Working) -> None:
+    def watch(run: "Run | MultiprocessRun") -> None:
         loop = asyncio.get_running_loop()
         stop.append(lambda: loop.call_soon_threadsafe(run.interrupt))
 
-    work = _judge(conversations, study, system, settings, watch)
+    work = _judge(conversations, study, settings, watch)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -91,34 +273,29 @@ def judge(
             raise
 
 
-async def judge_async(
-    conversations: Conversations, study: str | Path | None = None, *, system: str | None = None, **settings: Any
-) -> Result:
+async def judge_async(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> Result:
     """As `judge`, in the running event loop."""
-    return await _judge(conversations, study, system, settings, None)
+    return await _judge(conversations, study, settings, None)
 
 
 async def _judge(
     conversations: Conversations,
     study: str | Path | None,
-    system: str | None,
-    settings: dict[str, Any],
-    watch: Callable[[Working], None] | None,
+    given: dict[str, Any],
+    watch: "Callable[[Run | MultiprocessRun], None] | None",
 ) -> Result:
-    prepared = Settings(**_with_judges(settings)).prepare()
+    settings, options = _split(given)
     place = study or default_study(conversations)
-    if isinstance(conversations, str | Path):
-        conversations = read([conversations], ReadOptions(system=system))
-    return await run(conversations, place, prepared, watch=watch)
+    return await run(read(conversations, **options), place, settings.prepare(), watch=watch)
 
 
-def _with_judges(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with `judges`, which may be called `judge`, as on the command line."""
-    if "judge" not in settings:
-        return settings
-    if "judges" in settings:
+def _split(given: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """The settings, in which `judges` may be called `judge` as on the command line, and the options for reading."""
+    if "judge" in given and "judges" in given:
         raise InputError("judge and judges mean the same: give only one of them")
-    return {"judges" if name == "judge" else name: value for name, value in settings.items()}
+    named = {"judges" if name == "judge" else name: value for name, value in given.items()}
+    options = {field.name: named.pop(field.name) for field in fields(InputOptions) if field.name in named}
+    return Settings(**named), options
 
 
 async def run(
@@ -126,13 +303,16 @@ async def run(
     place: str | Path,
     prepared: Prepared,
     *,
-    watch: Callable[[Working], None] | None = None,
+    watch: "Callable[[Run | MultiprocessRun], None] | None" = None,
 ) -> Result:
     """Do the run; `watch` gets it before the first question, to show its progress or to interrupt it."""
+    from attunement.engine import MultiprocessRun, Run
+    from attunement.scoring import is_signals
+
     scope, participants, policy, selection, processes = prepared
     try:
         with Study(place, create=True) as study:
-            work: Working
+            work: Run | MultiprocessRun
             if processes > 1:
                 work = MultiprocessRun(study, scope, participants, policy, processes)
             else:
@@ -140,24 +320,287 @@ async def run(
             if watch:
                 watch(work)
             ending = await work.finish(selection.of(conversations))
-            return Result(
-                str(place),
-                scope.questionnaire.instrument,
-                work.progress,
-                ending,
-                all(is_signals(one.judge.name) for one in participants),
-            )
+            only_rule_check = all(is_signals(one.judge.name) for one in participants)
+            return Result(str(place), scope.questionnaire.instrument, work.progress, ending, only_rule_check)
     finally:
         for participant in participants:
             await participant.judge.close()
 
 
-def default_study(conversations: object) -> Path:
-    """The study beside a file of conversations: `chats.jsonl` has `chats.study.db`."""
-    if not isinstance(conversations, str | Path) or str(conversations) == "-":
-        raise InputError("say where the study is to be kept: there is no file of conversations to put it beside")
-    path = Path(conversations)
-    if any(sign in str(path) for sign in "*?["):
-        raise InputError(f"say where the study is to be kept: {conversations} is a pattern, not one file")
-    path = path.resolve() if path.name in {"", ".", ".."} else path
-    return path.with_name(f"{Path(path.name.removesuffix('.gz')).stem}.study.db")
+class JudgeEstimate(NamedTuple):
+    """What a run would ask one judge, and its price if it is known."""
+
+    judge: str
+    estimate: "Estimate"
+    price: "Price | None"
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars; None if the price is not known."""
+        return None if self.price is None else self.estimate.cost(self.price)
+
+
+def estimate(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> list[JudgeEstimate]:
+    """Estimate the questions, tokens and cost of a run with each judge. Nothing is sent.
+
+    It takes what `judge` takes. What the study has already is not counted.
+    """
+    made, options = _split(settings)
+    prepared = made.prepare(sends=False)
+    found: list[JudgeEstimate] = []
+    for one in prepared.participants:
+        chosen = prepared.selection.of(read(conversations, **options))
+        counts = estimate_judge(chosen, study, prepared.scope, one.judge)
+        found.append(JudgeEstimate(one.judge.name, counts, one.price))
+    return found
+
+
+def estimate_judge(
+    conversations: Iterable[Conversation], study: str | Path | None, scope: "Scope", judge: "Judge"
+) -> "Estimate":
+    """What a run would still ask one judge."""
+    from attunement import engine
+    from attunement.judges import UnitJudge
+    from attunement.ratings import RaterKind
+
+    with existing_study(study) as opened:
+        rater = opened and opened.find_rater(judge.name, RaterKind.MODEL, engine.rater_settings(judge, scope))
+        known = (opened, rater) if opened and rater else None
+        return engine.estimate(conversations, scope, known, equal_once=not isinstance(judge, UnitJudge))
+
+
+@contextmanager
+def existing_study(place: str | Path | None) -> Generator[store.Study | None]:
+    """The study, if there is one."""
+    try:
+        study = Study(place) if place else None
+    except NoStudyError:
+        study = None
+    try:
+        yield study
+    finally:
+        if study:
+            study.close()
+
+
+# Read results
+
+
+def show(
+    study: Place,
+    instrument: str | None = None,
+    *,
+    rater: str | None = None,
+    verdicts: Sequence[str] = (),
+    limit: int | None = None,
+) -> Output:
+    """The scorecards of a study, the most serious first; `limit` is the most conversations to list.
+
+    `verdicts` are spelled as for the command, such as `unsafe` or `no-flag`.
+    """
+    from attunement.reports.gate import version_note
+    from attunement.reports.overview import instrument_of, overview, rater_of, reworded
+    from attunement.reports.records import overview_record
+    from attunement.reports.terminal import draw_overview
+    from attunement.scoring import PANEL, Verdict
+
+    wanted = [Verdict[verdict.replace("-", "_").upper()] for verdict in verdicts]
+    wanted += [Verdict.SAFETY_MISSING] if Verdict.SAFETY_NOT_JUDGED in wanted else []
+    with _opened(study) as opened:
+        chosen = instrument_of(opened, instrument)
+        only = rater_of(opened, rater)
+        found = overview(opened, chosen, rater=only, only_panel=rater == PANEL, verdicts=wanted, limit=limit)
+        shown = partial(draw_overview, found, reworded=reworded(opened, chosen), notes=version_note(opened, chosen))
+    return Output(overview_record(found), shown, found)
+
+
+def gate(
+    study: Place,
+    instrument: str | None = None,
+    *,
+    rater: str = "panel",
+    min_conversations: int = 1,
+    min_pass_rate: float | None = None,
+    max_rejected: int = 0,
+    accept_unsafe: int = 0,
+    minimum: Mapping[str, int] | Sequence[str] = (),
+    with_reviews: bool = False,
+) -> Output:
+    """Pass or fail the conversations of a study; `exit_code` is 0, 1 or 3 as for the command.
+
+    `minimum` is the lowest score of each item, such as `{"safety": 3}`, for instruments that score replies.
+    """
+    from attunement.reports import gate as gates
+    from attunement.reports.overview import instrument_of, rater_of
+    from attunement.reports.records import instrument_record
+    from attunement.reports.terminal import draw_decision
+
+    limits = gates.Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
+    chosen, notes = None, list[str]()
+    with _opened(study) as opened:
+        if not opened.instruments():
+            decision = gates.nothing_judged(limits)
+        else:
+            chosen = instrument_of(opened, instrument)
+            limits = limits._replace(minimums=_minimums(chosen, minimum))
+            if min_pass_rate is not None and chosen.scoring.threshold is None:
+                raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
+            entries = gates.entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
+            sign_offs = gates.gather_sign_offs(opened, chosen) if with_reviews else None
+            decision = gates.decide(entries, limits, chosen, sign_offs)
+            notes = gates.notes_on(opened, chosen, decision)
+    record = gates.decision_record(decision) | {"notes": notes, "instrument": chosen and instrument_record(chosen)}
+    shown = partial(draw_decision, decision, chosen, notes)
+    return Output(record, shown, decision, decision.exit_code)
+
+
+def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
+    """The lowest score by item; if one item has several, the highest of them counts."""
+    from attunement.instruments import Scores
+
+    pairs = [f"{item}={score}" for item, score in given.items()] if isinstance(given, Mapping) else given
+    if pairs and not isinstance(instrument.scale, Scores):
+        raise InputError(f"--min is for instruments that give scores; {instrument.id} asks whether criteria are met")
+    minimums: dict[str, int] = {}
+    for text in pairs:
+        name, _, score = text.partition("=")
+        item = instrument.item(name.strip()).id
+        answers = [str(answer) for answer in instrument.scale.answers]
+        if score.strip() not in answers:
+            raise InputError(f"--min {text}: give a score after the item, such as {item}={answers[len(answers) // 2]}")
+        minimums[item] = max(int(score), minimums.get(item, int(score)))
+    return minimums
+
+
+def report(
+    study: Place,
+    output: str | Path | None = None,
+    instrument: str | None = None,
+    *,
+    redact: bool = False,
+    names: Sequence[str] = (),
+    no_text: bool = False,
+) -> Output:
+    """The report of a study; with `output` it is also written there as a web page.
+
+    `redact`, `names` and `no_text` leave out what the options of the command leave out.
+    """
+    from attunement.conversations.redaction import Redactor
+    from attunement.reports.forms import Forms, write_forms
+    from attunement.reports.overview import instrument_of
+    from attunement.reports.privacy import Privacy
+
+    privacy = Privacy(texts=not no_text)
+    if redact:
+        redactor = Redactor(list(names))
+        privacy = Privacy(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
+    with _opened(study) as opened, TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        forms = Forms(json=str(path), page=str(output) if output else None)
+        written = write_forms(opened, instrument_of(opened, instrument), forms, privacy, name=instrument, analyse=True)
+        sentences = [sentence for form, sentence in written if form == "page"]
+        record = json.loads(path.read_bytes())
+        shown = show(opened, instrument)
+    return Output(record, shown.draw, sentences)
+
+
+# Statistics
+
+
+def agree(
+    study: Place | None = None,
+    instrument: str | None = None,
+    *,
+    ratings: str | Path | None = None,
+    judge: Sequence[str] = (),
+    people: Sequence[str] = (),
+    only: Sequence[str] = (),
+    by: str | None = None,
+    full: bool = False,
+    details: bool = True,
+    **columns: Any,
+) -> Output:
+    """How well people and judges agree, in a study or in a table of `ratings`.
+
+    `full` shows everything, and `details` computes it for the record. `columns` name the columns of a table as the
+    options of the command do: `unit`, `rater`, `item`, `value`, ...
+    """
+    from attunement.analysis.ratings_file import FileColumns
+    from attunement.analysis.summary import AgreementOptions, file_agreement, study_agreement
+    from attunement.reports.agreement import agreement_record, draw_agreement
+    from attunement.reports.overview import instrument_of
+    from attunement.reports.records import instrument_record
+
+    if (study is None) == (ratings is None):
+        raise InputError("name a study, or a table of ratings with --ratings")
+    options = AgreementOptions(_several(judge), _several(people), _several(only), by, full=full or details)
+    if study is not None:
+        if any(columns.values()):
+            raise InputError("--unit, --rater, --item, --value, --system, --scale and the like go with --ratings")
+        with _opened(study) as opened:
+            chosen = instrument_of(opened, instrument)
+            found, title = study_agreement(opened, chosen, options), f"Agreement on {chosen.id} {chosen.version}"
+            described = instrument_record(chosen)
+    else:
+        if instrument:
+            raise InputError("--instrument goes with a study")
+        several = {"unit", "rater", "scale", "na"}
+        given: dict[str, Any] = {name: _several(to) if name in several else to for name, to in columns.items()}
+        named = FileColumns(**given)
+        if not named.rater:
+            raise InputError("--rater: name the column with the rater, or one column for each person")
+        if named.value and (not named.unit or len(named.rater) != 1):
+            raise InputError("a long table needs --unit and one --rater with --value")
+        named = named._replace(judges=options.judges, by=None if by == "system" else by)
+        path = Path(cast("str | Path", ratings))
+        found, title, described = file_agreement(path, named, options), f"Agreement in {path.name}", None
+    record = agreement_record(found, instrument=described)
+    return Output(record, lambda console: draw_agreement(found, title, console, full=full), found, title=title)
+
+
+def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def compare(
+    study: Place,
+    *names: str,
+    by: str = "system",
+    pair: str | None = None,
+    baseline: Place | None = None,
+    margin: float | None = None,
+    instrument: str | None = None,
+    rater: str = "panel",
+) -> Output:
+    """Compare two systems of a study, or the study with an earlier one as `baseline`.
+
+    With a baseline, `exit_code` decides as for the command, and `record` has the `decision`.
+    """
+    from attunement.reports.baseline import decide, decided_document, decision_record, nothing_judged
+    from attunement.reports.comparison import comparison_document, comparison_record
+    from attunement.reports.comparison_groups import (
+        check_versions,
+        compare_groups,
+        compare_studies,
+        judged_study,
+        versions_of,
+    )
+
+    if baseline is None:
+        if margin is not None:
+            raise InputError("--margin decides against a --baseline; name the other study with it")
+        with _opened(study) as opened:
+            found = compare_groups(judged_study(opened, instrument, rater), by, names, pair=pair)
+        return Output(comparison_record(found), comparison_document(found), found)
+    if names or by != "system":
+        raise InputError("--baseline compares all of one study with all of another; leave A, B and --by out")
+    with _opened(study) as opened, _opened(baseline) as earlier:
+        if empty := [each.place for each in (opened, earlier) if not each.instruments()]:
+            found, decision = None, nothing_judged(empty[0])
+        else:
+            now, before = judged_study(opened, instrument, rater), judged_study(earlier, instrument, rater)
+            check_versions(versions_of(opened, now), versions_of(earlier, before), earlier.place)
+            found = compare_studies(before, now, pair=pair)
+            decision = decide(found.comparison, margin)
+    record = (comparison_record(found) if found else {}) | {"decision": decision_record(decision)}
+    return Output(record, decided_document(found, decision), found, decision.exit_code)

@@ -41,7 +41,7 @@ def test_without_a_name_the_sets_are_listed_with_licence_and_place(tmp_path: Pat
     ("words", "says"),
     [
         (["nothing", "--from", "."], "there is no data set 'nothing'; there are kumar2025"),
-        (["kumar2025"], "say with --from where the data of kumar2025 lie"),
+        (["kumar2025"], "name the folder with the data of kumar2025"),
         (["kumar2025", "--from", "."], "annotations does not exist"),
         (["mentalalign", "--from", "."], "has no file Human_judge.xlsx"),
         (["table", "--from", "nowhere"], "nowhere has no table of ratings"),

@@ -18,6 +18,7 @@ from attunement.errors import InputError
 from attunement.settings import InputOptions, Option, Settings
 
 if TYPE_CHECKING:
+    from attunement.api import Output
     from attunement.conversations.reader import Reading
     from attunement.conversations.redaction import Redactor
     from attunement.reports.blocks import Document
@@ -174,6 +175,18 @@ def print_document(document: "Document", *, as_markdown: bool = False, level: in
         from attunement.reports.terminal import open_console
 
         draw(document, open_console())
+
+
+def print_output(output: "Output", *, as_json: bool, as_markdown: bool = False) -> None:
+    """Print what a function of `attunement.api` returned."""
+    if as_json:
+        print_json(output.record)
+    elif callable(output.shown):
+        from attunement.reports.terminal import open_console
+
+        output.draw(open_console())
+    else:
+        print_document(output.shown, as_markdown=as_markdown, level=2)
 
 
 def exit_with(code: int, output: Callable[[], None]) -> NoReturn:

@@ -4,8 +4,8 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,11 +25,10 @@ from attunement.engine import (
     Progress,
     Scope,
     Selection,
-    estimate,
     rater_settings,
     run_in_loop,
 )
-from attunement.errors import InputError, NoStudyError
+from attunement.errors import InputError
 from attunement.judges import Judge, UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
@@ -46,7 +45,12 @@ INTERRUPTED = 130
 
 
 def run_and_report(
-    conversations: Reading, place: str | Path, settings: api.Settings, *, quiet: bool, json: bool
+    conversations: Reading | Sequence[Conversation],
+    place: str | Path,
+    settings: api.Settings,
+    *,
+    quiet: bool,
+    json: bool,
 ) -> int:
     """Run the judges, print the result, and return the exit code."""
     prepared = settings.prepare()
@@ -72,7 +76,8 @@ def run_and_report(
         record = {"study": shown_place(place), **counts_record(result.progress), **ended, "cautions": cautions}
         typer.echo(orjson.dumps(record).decode())
     elif not quiet:
-        for line in (*what_was_read(conversations), *_after(result), *cautions):
+        read = what_was_read(conversations) if isinstance(conversations, Reading) else ()
+        for line in (*read, *_after(result), *cautions):
             _print(line)
     if ending.given_up:
         _print(f"attune: {ending.given_up}; what was answered before is kept in {shown_place(place)}")
@@ -204,13 +209,16 @@ def estimates(conversations: Reading, place: str | Path | None, settings: api.Se
     prepared = settings.prepare(sends=False)
     for participant in prepared.participants:
         chosen = prepared.selection.of(conversations)
-        yield from _priced(_estimate(chosen, place, prepared.scope, participant.judge), participant, prepared.scope)
+        found = api.estimate_judge(chosen, place, prepared.scope, participant.judge)
+        yield from _priced(found, participant, prepared.scope)
 
 
-def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -> Iterator[str]:
+def _before(
+    conversations: Reading | Sequence[Conversation], place: str | Path, prepared: api.Prepared
+) -> Iterator[str]:
     """The first lines of a run, from a short look at the input if it can be read twice."""
     yield f"Study: {shown_place(place)}"
-    if not conversations.rereadable:
+    if isinstance(conversations, Reading) and not conversations.rereadable:
         return
     for participant in prepared.participants:
         cut_short: list[Conversation] = []
@@ -223,7 +231,7 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
                     return
                 yield conversation
 
-        found = _estimate(first(), place, prepared.scope, participant.judge)
+        found = api.estimate_judge(first(), place, prepared.scope, participant.judge)
         part = "In the first part of the input, " if cut_short else ""
         yield part + next(_priced(found, participant, prepared.scope))
         if others := _other_settings(place, participant.judge, prepared.scope):
@@ -236,31 +244,13 @@ def _before(conversations: Reading, place: str | Path, prepared: api.Prepared) -
 def _other_settings(place: str | Path, judge: Judge, scope: Scope) -> str:
     """The settings in which earlier raters of this judge's name differ, unless it is one of them."""
     mine = rater_settings(judge, scope)
-    with _existing(place) as study:
+    with api.existing_study(place) as study:
         if study is None or study.find_rater(judge.name, RaterKind.MODEL, mine):
             return ""
         others = [rater.settings for rater in study.raters() if rater.name.split(" @")[0] == judge.name]
     return ", ".join(
         sorted({name for other in others for name in {*other, *mine} if other.get(name) != mine.get(name)})
     )
-
-
-@contextmanager
-def _existing(place: str | Path | None) -> Generator[Study | None]:
-    """The study, if there is one."""
-    try:
-        study = Study(place) if place else None
-    except NoStudyError:
-        study = None
-    with study or nullcontext():
-        yield study
-
-
-def _estimate(conversations: Iterable[Conversation], place: str | Path | None, scope: Scope, judge: Judge) -> Estimate:
-    with _existing(place) as study:
-        rater = study and study.find_rater(judge.name, RaterKind.MODEL, rater_settings(judge, scope))
-        known = (study, rater) if study and rater else None
-        return estimate(conversations, scope, known, equal_once=not isinstance(judge, UnitJudge))
 
 
 def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator[str]:

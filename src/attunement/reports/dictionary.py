@@ -49,7 +49,7 @@ def _any_of(values: Iterable[str]) -> str:
     return ", ".join(values)
 
 
-_CRITERIA = "YES, NO or NA for a criterion"
+_CRITERIA = "YES, NO or NA for a criterion (in CSV not_applicable instead of NA)"
 
 _COMMON = {
     "system": ("The system that took part in the conversation.", "any text"),

@@ -35,6 +35,8 @@ from attunement.store.study import JOINED, Study
 
 Format = Literal["jsonl", "csv", "parquet"]
 Kind = Literal["text", "value", "integer", "number", "flag", "json"]
+NOT_APPLICABLE = "not_applicable"
+"""The answer NA in a CSV file: pandas and R would read "NA" as a missing value."""
 Record = dict[str, Any]
 
 
@@ -99,11 +101,16 @@ def _write_csv(export: Export, stream: Any) -> int:
         writer.writerow([column.name for column in export.columns])
         count = 0
         for record in export.records:
-            writer.writerow([_cell(record.get(column.name), column) for column in export.columns])
+            writer.writerow([_csv_cell(record.get(column.name), column) for column in export.columns])
             count += 1
         return count
     finally:
         text.detach()
+
+
+def _csv_cell(value: Any, column: Column) -> Any:
+    cell = _cell(value, column)
+    return NOT_APPLICABLE if column.kind == "value" and cell == "NA" else cell
 
 
 def _cell(value: Any, column: Column) -> Any:
@@ -114,29 +121,43 @@ def _cell(value: Any, column: Column) -> Any:
     return str(value) if column.kind == "value" else value
 
 
-def _write_parquet(export: Export, stream: Any) -> int:
+def _arrow() -> Any:
     try:
-        arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
+        return importlib.import_module("pyarrow")
     except ImportError as error:
         raise InputError(
             "to write Parquet files, install one more package: pip install 'attunement[parquet]'"
         ) from error
+
+
+def arrow_table(export: Export, rows: int | None = None) -> Any:
+    """The rows, or the next `rows` of them, as an Arrow table.
+
+    Raises:
+        InputError: pyarrow is not installed, or a text is not Unicode.
+    """
+    arrow, records = _arrow(), list(islice(export.records, rows))
     kinds = {"integer": arrow.int64(), "number": arrow.float64(), "flag": arrow.bool_()}
     schema = arrow.schema([(column.name, kinds.get(column.kind, arrow.string())) for column in export.columns])
-    count, records = 0, iter(export.records)
-    with parquet.ParquetWriter(stream, schema) as writer:
-        while batch := list(islice(records, _ROWS)):
-            columns = {
-                column.name: [_cell(record.get(column.name), column) for record in batch] for column in export.columns
-            }
-            try:
-                writer.write_table(arrow.Table.from_pydict(columns, schema))
-            except UnicodeEncodeError as error:
-                raise InputError(
-                    "a text holds half of a character (a lone surrogate), which no Parquet file can: use --format jsonl"
-                ) from error
-            count += len(batch)
+    columns = {column.name: [_cell(record.get(column.name), column) for record in records] for column in export.columns}
+    try:
+        return arrow.Table.from_pydict(columns, schema)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            "a text holds half of a character (a lone surrogate), which no Parquet file can: use --format jsonl"
+        ) from error
+
+
+def _write_parquet(export: Export, stream: Any) -> int:
+    _arrow()
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    batches = export._replace(records=iter(export.records))
+    table, count = arrow_table(batches, _ROWS), 0
+    with parquet.ParquetWriter(stream, table.schema) as writer:
+        while table.num_rows:
+            writer.write_table(table)
+            count += table.num_rows
+            table = arrow_table(batches, _ROWS)
     return count
 
 

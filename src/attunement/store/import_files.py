@@ -22,7 +22,7 @@ from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Mark, Outcome, RaterKind, Rating, Round
 from attunement.scoring import Slot
-from attunement.store.export import EXPORT_COLUMNS, Column
+from attunement.store.export import EXPORT_COLUMNS, NOT_APPLICABLE, Column
 from attunement.store.rows import AnswerRecord, from_json, outcome_of, rule_of, to_json
 
 _WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
@@ -207,6 +207,7 @@ def read_answer(value: Any, instrument: Instrument) -> Outcome | None:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     word = value.strip().upper() if isinstance(value, str) else ""
+    word = "NA" if word == NOT_APPLICABLE.upper() else word
     if word == "ERROR":
         return MISSING
     if word == "ABSTAINED":
@@ -448,7 +449,7 @@ def _value(value: Any, column: Column) -> Any:
         return "" if column.kind == "text" and column.name not in _MAY_BE_ABSENT else None
     match column.kind:
         case "value":
-            return str(value)
+            return "NA" if value == NOT_APPLICABLE else str(value)
         case "text":
             expected = isinstance(value, str)
         case "integer":

@@ -31,7 +31,7 @@ def test_other_words_under_a_known_id_are_refused_and_change_nothing(tmp_path: P
     write([talk(("Other.", "Words."), id="c1", system="bot")], tmp_path / "c.jsonl", Shape.MESSAGES)
     refused = CliRunner().invoke(app, ["import", str(place), str(tmp_path / "c.jsonl")])
     assert refused.exception is not None
-    assert "with other words" in str(refused.exception)
+    assert "with different text" in str(refused.exception)
     with Study(place) as study:
         assert study.find("c1")[0].conversation.turns[0].user == "Message 1."
 

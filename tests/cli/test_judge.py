@@ -261,7 +261,7 @@ def test_an_estimate_says_what_is_wrong_with_the_study(chats: Path):
     other.write_text("This is a letter to a friend.")
     done = attune(*words, other)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "other.db is no study but another kind of file" in done.stderr
+    assert "other.db is not a study but another kind of file" in done.stderr
     other.write_text("")
     assert "68 questions" in attune(*words, other).stdout
 

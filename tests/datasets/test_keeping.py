@@ -48,7 +48,7 @@ def test_other_words_under_a_known_name_are_refused_and_nothing_is_kept(loaded: 
     other = replace(safety.conversations[1], turns=(Turn("Other", "words"),))
     with Study(tmp_path / "a.db", create=True) as study:
         study.save_conversations([other])
-        with pytest.raises(StudyError, match="with other words"):
+        with pytest.raises(StudyError, match="with different text"):
             save_dataset(loaded, study)
         assert study.conversation_count() == 1
         assert not list(study.ratings())

@@ -38,7 +38,7 @@ def test_a_study_that_was_made_opens_again(study_place: str) -> None:
 
 def test_a_study_is_made_only_when_that_is_wanted(study_place: str) -> None:
     sentence = refusal(study_place, create=False)
-    assert ("there is no study" in sentence) or ("holds no study" in sentence)
+    assert ("there is no study" in sentence) or ("it is not a study" in sentence)
     assert not Path(study_place).exists()
 
 

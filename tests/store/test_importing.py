@@ -369,5 +369,5 @@ def test_an_import_into_a_study_needs_neither_conversations_nor_instrument_again
     study.save_conversations([HERE])
     save_import(check_import([table(tmp_path / "a.csv", [row()])], study=study), study)
     assert outcomes(study) == {"CQ1": Outcome.of("YES")}
-    with pytest.raises(StudyError, match="with other words"):
+    with pytest.raises(StudyError, match="with different text"):
         check_import([table(tmp_path / "b.csv", [row()])], [talk(("Else", "Where"))], study=study)

@@ -112,13 +112,13 @@ def test_a_conversation_kept_twice_is_one_row(study: Study) -> None:
 
 def test_a_conversation_with_other_words_is_refused_and_nothing_of_its_batch_is_kept(study: Study) -> None:
     study.save_conversations([HERE])
-    with pytest.raises(StudyError, match=r"^bot/c1 is in .* with other words.*attune delete .* bot/c1$"):
+    with pytest.raises(StudyError, match=r"^bot/c1 is in .* with different text.*attune delete .* bot/c1$"):
         study.save_conversations([*talks(3), talk(("Hello", "Go away"))])
     assert [kept.conversation for kept in study.conversations()] == [HERE]
 
 
 def test_two_conversations_with_one_identity_and_other_words_are_refused_together(study: Study) -> None:
-    with pytest.raises(StudyError, match="with other words"):
+    with pytest.raises(StudyError, match="with different text"):
         study.save_conversations([HERE, talk(("Hello", "Go away"))])
     assert study.conversation_count() == 0
 

@@ -1,11 +1,11 @@
-"""Open, create or refuse a study, and migrate one of an earlier version.
+"""Open, create or refuse a study, and upgrade one of an earlier version.
 
-A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched: what
-a file is stands in its first bytes, and those are read before any database software opens it. A password never
-appears in a sentence.
+A foreign file, a damaged one, or a study written by a newer version gives one clear sentence and is not touched: the
+first bytes of a file tell what it is, and they are read before any database software opens it. A password never
+appears in a message.
 
-Each step changes the tables of one version into those of the next. The version this program writes follows from the
-number of steps, so the two cannot disagree. A study is brought up to date when it is opened, in one transaction: a
+Each upgrade step changes the tables of one version into those of the next. The version this program writes is the
+number of steps plus one, so the two cannot disagree. A study is upgraded when it is opened, in one transaction: a
 step that fails leaves it as it was.
 """
 
@@ -33,7 +33,7 @@ def _add_samples_and_people(connection: Connection) -> None:
 
 
 def _add_practice(connection: Connection) -> None:
-    """Version 3 keeps answers to worked examples as ratings; those handed in before are read from their pages."""
+    """Version 3 saves answers to worked examples like ratings; those submitted before are read from their drafts."""
     metadata.create_all(connection)
     query = (
         select(assignments.c.round, assignments.c.done, project_units.c.answers, drafts)
@@ -61,11 +61,10 @@ def _add_practice(connection: Connection) -> None:
 
 
 STEPS: list[Step] = [_add_samples_and_people, _add_practice]
-"""The first step leads from version 1 to version 2, and so on. Version 1 is the first one there was."""
+"""The first step leads from version 1, the first there was, to version 2, and so on."""
 
 
 def current_version() -> int:
-    """The version of the studies that this program writes."""
     return 1 + len(STEPS)
 
 
@@ -82,17 +81,16 @@ _OURS = 0x41747475
 """The application id ("Attu") in the header of a study file, and the lock under which PostgreSQL is written."""
 _PAGE_AT, _JOURNAL_AT, _OURS_AT = slice(16, 18), slice(18, 20), slice(68, 72)
 _HEADER = 100
-_WAIT = 60
-"""Seconds to wait for another process that is writing; a transaction of ours takes a fraction of one."""
+_WAIT = 60  # seconds for another process that is writing; a transaction of ours takes a fraction of one
 
 
 def connect(place: str | Path) -> Engine:
-    """An engine on the database at `place`. Nothing is opened yet."""
+    """An engine for the database at `place`. Nothing is opened yet."""
     url = _url(place)
     if url.get_backend_name() == "postgresql":
         # A connection may have been cut while a run waited for a judge, so it is tried before it is used.
         timeout = {} if "connect_timeout" in url.query else {"connect_timeout": 20}
-        # Values go by their place, as SQLite takes them: to name them would take a dict for each row of a run.
+        # Positional values, as SQLite takes them: named ones would need a dict for each row of a run.
         return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=timeout, paramstyle="format")
     engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _WAIT})
     event.listen(engine, "connect", _tune)
@@ -101,23 +99,23 @@ def connect(place: str | Path) -> Engine:
 
 
 def prepare(engine: Engine, place: str | Path, *, create: bool) -> None:
-    """See to it that `engine` leads to a study of this version; with `create` make it if nothing is there."""
+    """Make sure that `engine` leads to a study of this version; with `create` make it if nothing is there."""
     shown = shown_place(place)
     is_file = engine.dialect.name == "sqlite"
     if is_file:
         _check_file(Path(place), create=create)
-    with speaking(shown, "opened"), engine.connect() as connection:
+    with database_errors(shown, "opened"), engine.connect() as connection:
         if not is_file:
             _check_encoding(connection, shown)
         version = _version(connection, shown)
     if version is None and not create:
-        raise NoStudyError(f"{shown} is empty: it holds no study")
+        raise NoStudyError(f"{shown} is empty: it is not a study")
     if version != current_version():
-        with speaking(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
+        with database_errors(shown, "made" if version is None else "brought up to date"), writing(engine) as connection:
             _make_current(connection, shown)
     if is_file:
-        with speaking(shown, "opened"):
-            _keep_log(engine)
+        with database_errors(shown, "opened"):
+            _use_log(engine)
 
 
 def shown_place(place: str | Path) -> str:
@@ -143,19 +141,17 @@ def writing(engine: Engine) -> Generator[Connection]:
 
 
 @contextmanager
-def speaking(shown: str, done: str) -> Generator[None]:
-    """Turn what a database complains about into one sentence: that the study cannot be `done`."""
+def database_errors(shown: str, done: str) -> Generator[None]:
+    """Turn errors of the database into one sentence: that the study cannot be `done`."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
         reason = _reason(error)
         if any(sign in reason for sign in _DAMAGED):
-            raise StudyError(f"{shown} is damaged ({reason}); use a copy of it, if there is one") from error
+            raise StudyError(f"{shown} is damaged ({reason}); restore a backup") from error
         raise StudyError(f"{shown} cannot be {done}: {_PLAIN.get(reason, reason)}") from error
     except UnicodeDecodeError as error:  # SQLite's complaint repeats the damaged words, which are no text any more
-        raise StudyError(
-            f"{shown} is damaged (in the names of its tables); use a copy of it, if there is one"
-        ) from error
+        raise StudyError(f"{shown} is damaged (in the names of its tables); restore a backup") from error
 
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")
@@ -165,15 +161,12 @@ _PLAIN = {
 
 
 @contextmanager
-def understanding(shown: str) -> Generator[None]:
-    """Turn a value that no study holds into one sentence.
-
-    A byte that went wrong inside a value is not noticed by the database, but by our own reading of the value.
-    """
+def damage_errors(shown: str) -> Generator[None]:
+    """Turn an invalid value into one sentence: the database does not notice a wrong byte inside a value, but we do."""
     try:
         yield
     except (ValueError, TypeError, KeyError) as error:
-        raise StudyError(f"{shown} is damaged: it holds what no study holds; use a copy, if there is one") from error
+        raise StudyError(f"{shown} is damaged: it contains invalid values; restore a backup") from error
 
 
 def _reason(error: Exception) -> str:
@@ -193,7 +186,7 @@ def _url(place: str | Path) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError):
         # What cannot be read may hold a password anywhere, so it is not repeated, nor is what Python says about it.
-        raise StudyError("this is no address of a database: it looks like postgresql://USER@HOST/NAME") from None
+        raise StudyError("this is not the address of a database: one looks like postgresql://USER@HOST/NAME") from None
     if url.get_backend_name() != "postgresql":
         raise StudyError(f"a study is a file or a postgresql:// address, not {url.get_backend_name()}")
     try:
@@ -222,14 +215,14 @@ def _check_file(path: Path, *, create: bool) -> None:
             raise NoStudyError(f"{path} is empty; it was not changed")
         return
     if not start.startswith(_MAGIC):
-        raise StudyError(f"{path} is no study but another kind of file; it was not changed")
+        raise StudyError(f"{path} is not a study but another kind of file; it was not changed")
     if int.from_bytes(start[_OURS_AT], "big") != _OURS:
         raise StudyError(f"{path} is a database of something else; it was not changed")
     if not set(start[_JOURNAL_AT]) <= {1, 2}:  # SQLite would quietly write the right ones when it opens the file
-        raise StudyError(f"{path} is damaged (in its first bytes); use a copy of it, if there is one")
+        raise StudyError(f"{path} is damaged (in its first bytes); restore a backup")
     page = int.from_bytes(start[_PAGE_AT], "big") or 1
     if path.stat().st_size % (65536 if page == 1 else page) and not Path(f"{path}-wal").exists():
-        raise StudyError(f"{path} is damaged (it ends in the middle of a page); use a copy of it, if there is one")
+        raise StudyError(f"{path} is damaged (it ends in the middle of a page); restore a backup")
 
 
 def _check_encoding(connection: Connection, shown: str) -> None:
@@ -247,7 +240,7 @@ def _version(connection: Connection, shown: str) -> int | None:
         return None
     version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
     if version is None or not version.isdigit():
-        raise StudyError(f"{shown} does not say which version of a study it is; it was not changed")
+        raise StudyError(f"{shown} has no version of a study; it was not changed")
     if int(version) > current_version():
         raise StudyError(
             f"{shown} was written by a newer Attunement (study version {version}, this one knows "
@@ -275,14 +268,14 @@ def _tune(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, tables included
     connection.execute("PRAGMA synchronous = NORMAL")  # what is committed survives a killed process
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA secure_delete = ON")  # what is forgotten does not stay in free pages
+    connection.execute("PRAGMA secure_delete = ON")  # deleted text does not stay in free pages
     connection.execute("PRAGMA cache_size = -16384")  # 16 MB: conversations come in any order
     # The log goes into the file after 16 MB, not 4: most pages change again and again, and are copied less often.
     connection.execute("PRAGMA wal_autocheckpoint = 4096")
 
 
-def _keep_log(engine: Engine) -> None:
-    """Let SQLite keep a write-ahead log, so that others can read while one process writes. The file remembers it.
+def _use_log(engine: Engine) -> None:
+    """Make SQLite write a log first, so that others can read while one process writes. The file remembers it.
 
     This is the one thing for which SQLite itself does not wait until others are done.
     """
@@ -297,13 +290,12 @@ def _keep_log(engine: Engine) -> None:
 
 
 def empty_log(engine: Engine) -> None:
-    """Move what was written into the file and empty the log, so that what was deleted is in neither."""
+    """Move the log into the file and empty it, so that deleted text is in neither."""
     if engine.dialect.name == "sqlite":
         _pragma(engine, "wal_checkpoint(TRUNCATE)")
 
 
 def _pragma(engine: Engine, text: str) -> None:
-    """Say it outside any transaction."""
     pooled = engine.raw_connection()
     try:
         pooled.cursor().execute(f"PRAGMA {text}")

@@ -1,8 +1,8 @@
 """Convert records to rows and back, whatever text they hold, and insert or update them.
 
-The unique keys decide: a row whose key is there already changes nothing, unless what is there is an ERROR. That nobody
-asked again is no news about an ERROR. A run writes little else, so the rows go straight to the driver: SQLAlchemy's own
-way of handing values over takes twice as long as the database.
+The unique keys decide: a row whose key is there already changes nothing, unless an ERROR is there. That nobody asked
+again is not news about an ERROR. A run writes little else, so the rows go straight to the driver: passing them
+through SQLAlchemy takes twice as long as the database.
 """
 
 import hashlib
@@ -30,12 +30,11 @@ class Rater(NamedTuple):
     name: str
     kind: RaterKind
     settings: dict[str, Any]
-    refused: dict[str, str]
-    """What the rater's server did not accept."""
+    refused: dict[str, str]  # what the rater's server did not accept
 
 
 class AnswerRecord(NamedTuple):
-    """What a judge said to one prompt, and what it cost."""
+    """A judge's reply to one prompt, and what it cost."""
 
     prompt: str
     rater: int
@@ -56,7 +55,7 @@ class AnswerRecord(NamedTuple):
 
 
 class StoredRating(NamedTuple):
-    """A rating with the keys under which it is kept."""
+    """A rating with the keys of its conversation and rater."""
 
     conversation: int
     rater: int
@@ -75,7 +74,7 @@ class Rated(NamedTuple):
 
 
 class ConversationSummary(NamedTuple):
-    """What is known of a conversation without its words."""
+    """A conversation without its text."""
 
     key: int
     identity: Identity
@@ -94,8 +93,8 @@ class StoredConversation(NamedTuple):
 def to_json(value: Any, *, sorted: bool = False) -> str:
     """JSON text.
 
-    orjson refuses lone surrogates and numbers of more than 64 bits; what the standard library has to write begins with
-    a blank, so that it is read by the standard library again, which keeps them as they are.
+    orjson refuses lone surrogates and numbers of more than 64 bits. The standard library writes those; a blank at the
+    start says that it must read them, too.
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sorted else None).decode()
@@ -109,13 +108,12 @@ def from_json(text: str) -> Any:
 
 
 def identity_hash(identity: Identity) -> str:
-    """What a conversation is found by. The length of the first part keeps two different pairs apart."""
+    """What a conversation is found by. With the length of the system, different pairs cannot look the same."""
     system, id = identity
     return hashlib.sha256(f"{len(system)}:{system}{id}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def conversation_row(conversation: Conversation) -> dict[str, Any]:
-    """The row of a conversation, without its key."""
     return {
         "identity": identity_hash(conversation.identity),
         "system": conversation.system,
@@ -130,7 +128,6 @@ def conversation_row(conversation: Conversation) -> dict[str, Any]:
 
 
 def conversation_of(row: RowMapping) -> Conversation:
-    """The conversation in a row."""
     return Conversation(
         id=row["id"],
         system=row["system"],
@@ -214,7 +211,7 @@ def rating_values(
 _RATING, _CONVERSATION, _RATER = schema.ratings.c, schema.conversations.c, schema.raters.c
 
 HOLDS_BACK = "crisis_cue_but_na"
-"""The rule that may hold a conversation back until a person has looked."""
+"""The rule after which a conversation counts as good only once a person has looked."""
 
 SCORED_COLUMNS = [
     *(_CONVERSATION.system, _CONVERSATION.id, _RATING.turn, _RATING.item),
@@ -222,7 +219,7 @@ SCORED_COLUMNS = [
     *(_RATER.name, _RATER.kind, _RATING.repeat, _RATING.round),
     *(_RATING.rules, _RATING.item_hash),
 ]
-"""What `scored_rating_of` needs, in its order: all that scores rest on, and no long text."""
+"""What `scored_rating_of` needs, in its order: all that scores are computed from, and no long text."""
 
 RATING_COLUMNS = [
     *SCORED_COLUMNS,
@@ -276,7 +273,7 @@ def rating_of(row: Sequence[Any]) -> Rating:
 
 @lru_cache(256)  # there are few different outcomes, and many ratings
 def outcome_of(state: str, value: str | None, error: str | None) -> Outcome:
-    """The outcome in three columns. Scores are kept as text beside YES and NO."""
+    """The outcome in three columns. Scores are stored as text, like YES and NO."""
     answer: Value | None = int(value) if value is not None and value.lstrip("-").isdigit() else value
     return Outcome(State(state), answer, ErrorKind(error) if error else None)
 
@@ -286,19 +283,19 @@ def _rules(text: str) -> tuple[RuleFinding, ...]:
 
 
 def rule_of(fields: Mapping[str, Any]) -> RuleFinding:
-    """The finding in its plain data."""
+    """The finding in its JSON."""
     finding = RuleFinding(**fields)
-    # Earlier versions let other rules hold a conversation back as well; word lists no longer do.
+    # In earlier versions other rules called for a person too; word lists no longer do.
     holds = finding.consistency == Consistency.VIOLATED and finding.rule == HOLDS_BACK
     return finding._replace(consistency=Consistency.VIOLATED if holds else Consistency.NOTICE)
 
 
-# Written out, because the values of a row are all that is handed over with the statement.
+# As literals, because only the values of a row are passed with the statement.
 _NOT_ASKED: list[Any] = [literal_column(f"'{kind}'") for kind in (ErrorKind.BUDGET, ErrorKind.SKIPPED)]
 
 
 def insert_into(table: Table, dialect: str) -> Any:
-    """An insert that can say what happens where the row is there already, in the words of the database."""
+    """An insert of this database that can define what happens where the row exists already."""
     if dialect != "postgresql":
         return sqlite.insert(table)
     from sqlalchemy.dialects import postgresql  # only where it is used: every run and every command loads this module
@@ -307,7 +304,7 @@ def insert_into(table: Table, dialect: str) -> Any:
 
 
 class Upsert:
-    """Keeps rows of one table, which has a column `error`."""
+    """Saves rows of one table that has a column `error`."""
 
     def __init__(self, table: Table, key: Sequence[str], dialect: Dialect) -> None:
         """`key` names the columns that are unique together."""
@@ -319,8 +316,8 @@ class Upsert:
         kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=old.is_not(None) & newer)
         self._statement = str(kept.inline().compile(dialect=dialect))
 
-    def keep(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
-        """Keep `rows` and say how many are new or took the place of an ERROR.
+    def save(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Save `rows`; returns how many are new or replaced an ERROR.
 
         A row has the values of all columns but the primary key, in the order of the table, their texts escaped.
         """

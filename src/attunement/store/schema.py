@@ -1,23 +1,16 @@
 """The tables of a study, the same on SQLite and PostgreSQL.
 
-Instruments are kept in full, so that a study can be read in ten years. An answer is what a judge said to one prompt;
-a rating is what it means for one item of one conversation. Several ratings rest on one answer where items were asked
-together or where two conversations hold exactly the same words.
+Instruments are stored in full, so that a study can be read in ten years. An answer is what a judge replied to one
+prompt; a rating is what it means for one item of one conversation. Several ratings come from one answer where items
+were asked together or where two conversations have exactly the same text. What people submitted becomes ordinary
+ratings; the tables from `projects` on record how it came about. Answers to an instrument's own examples are in
+`practice` and not in `ratings`, so that nothing that counts ratings can count them.
 
-Long texts stand at the end of their table: SQLite reads a row from its start, so the short columns come without them.
+Everything that depends on the text of a conversation is deleted with it. A sample keeps every conversation it could
+have drawn, with its stratum at that time: verdicts change as judges are added, and a sample can be extended with the
+right probabilities only within the strata it was drawn from.
 
-A random word stands for each unit, and only the study knows which conversation it is.
-
-What was submitted becomes ordinary ratings; these tables say how it came about. Everything that rests on the words of
-a conversation goes with it when it is forgotten.
-
-They are ratings of an instrument's own examples and of no conversation, so they stand apart from `ratings`: nothing
-that counts ratings can ever count them.
-
-Rows are only ever added. What a reviewer said about a conversation goes with it when it is forgotten.
-
-A sample keeps everybody it could have drawn, with the stratum they stood in at that time: verdicts change as judges
-are added, and a sample can be extended with right probabilities only within the strata it was drawn from.
+Long texts are at the end of their table: SQLite reads a row from its start, so the short columns come without them.
 """
 
 import re
@@ -53,11 +46,9 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Escape on the way in."""
         return None if value is None else escape(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Unescape on the way out."""
         if value is None or "\\" not in value:
             return value
         return _ESCAPED.sub(lambda match: chr(int(match["code"], 16)) if match["code"] else "\\", value)
@@ -75,65 +66,78 @@ def escape(text: str) -> str:
 
 _ESCAPED = re.compile(r"\\(?:u(?P<code>[0-9a-f]{4})|\\)")
 
+
+def _columns(kind: type[Text | AnyText | Integer], names: tuple[str, ...]) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _texts(*names: str) -> list[Column[Any]]:
+    return _columns(Text, names)
+
+
+def _any_texts(*names: str) -> list[Column[Any]]:
+    return _columns(AnyText, names)
+
+
+def _integers(*names: str) -> list[Column[Any]]:
+    return _columns(Integer, names)
+
+
+def _owner(table: str) -> ForeignKey:
+    """A row goes when the row of `table` goes that it belongs to."""
+    return ForeignKey(f"{table}.key", ondelete="CASCADE")
+
+
+def _keyed_table(name: str, *columns: Column[Any] | UniqueConstraint | Index) -> Table:
+    return Table(name, metadata, Column("key", Integer, primary_key=True), *columns)
+
+
 about = Table("attunement", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 
-instruments = Table(
+instruments = _keyed_table(
     "instruments",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("hash", Text, nullable=False, unique=True),
-    Column("id", Text, nullable=False),
-    Column("version", AnyText, nullable=False),
-    Column("added", Text, nullable=False),
-    Column("content", AnyText, nullable=False),
+    *_texts("id"),
+    *_any_texts("version"),
+    *_texts("added"),
+    *_any_texts("content"),
 )
 
-conversations = Table(
+conversations = _keyed_table(
     "conversations",
-    metadata,
-    Column("key", Integer, primary_key=True),
     # The hash of system and id: PostgreSQL cannot index a text of any length.
     Column("identity", Text, nullable=False, unique=True),
-    Column("system", AnyText, nullable=False),
-    Column("id", AnyText, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("turn_count", Integer, nullable=False),
-    Column("origin", Text, nullable=False),
-    Column("metadata", AnyText, nullable=False),
+    *_any_texts("system", "id"),
+    *_texts("fingerprint"),
+    *_integers("turn_count"),
+    *_texts("origin"),
+    *_any_texts("metadata"),
     Column("instructions", AnyText),
-    Column("turns", AnyText, nullable=False),
+    *_any_texts("turns"),
 )
 
-raters = Table(
+raters = _keyed_table(
     "raters",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("mark", Text, nullable=False, unique=True),  # hash of kind, name and settings
     Column("name", AnyText, nullable=False, unique=True),
-    Column("kind", Text, nullable=False),
-    Column("settings", AnyText, nullable=False),
-    Column("refused", AnyText, nullable=False),
+    *_texts("kind"),
+    *_any_texts("settings", "refused"),
 )
 
-answers = Table(
+answers = _keyed_table(
     "answers",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("prompt", Text, nullable=False),  # hash
     Column("rater", Integer, ForeignKey("raters.key"), nullable=False),
-    Column("repeat", Integer, nullable=False),
+    *_integers("repeat"),
     Column("error", Text),
     Column("model", AnyText),
     Column("finish_reason", AnyText),
-    Column("prompt_tokens", Integer, nullable=False),
-    Column("completion_tokens", Integer, nullable=False),
-    Column("cached_tokens", Integer, nullable=False),
+    *_integers("prompt_tokens", "completion_tokens", "cached_tokens"),
     Column("cost", Float),
     Column("latency", Float),
-    Column("attempts", Integer, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("text", AnyText, nullable=False),
-    Column("detail", AnyText, nullable=False),
+    *_integers("attempts"),
+    *_texts("at"),
+    *_any_texts("text", "detail"),
     Column("logprobs", AnyText),
     UniqueConstraint("prompt", "rater", "repeat"),
 )
@@ -141,140 +145,112 @@ answers = Table(
 finished = Table(
     "finished",
     metadata,
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), primary_key=True),
+    Column("conversation", Integer, _owner("conversations"), primary_key=True),
     Column("rater", Integer, ForeignKey("raters.key"), primary_key=True),
     Column("scope", Text, primary_key=True),  # hash of everything a run asks
-    Column("questions", Integer, nullable=False),
+    *_integers("questions"),
 )
-"""Conversations about which everything a run asks was answered without an ERROR: the next run need not look. Ratings
-are the record; without a row here they are looked through."""
+"""Conversations about which everything a run asks was answered without an ERROR: the next run can skip them.
+Ratings are the record; without a row here they are searched."""
 
-ratings = Table(
+ratings = _keyed_table(
     "ratings",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("conversation", Integer, ForeignKey("conversations.key"), nullable=False),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation, because NULLs are not unique
-    Column("item", Text, nullable=False),
-    Column("item_hash", Text, nullable=False),
+    *_texts("item", "item_hash"),
     Column("asked", Text, nullable=False),  # the answer's prompt hash; for a person the item's hash
     Column("rater", Integer, ForeignKey("raters.key"), nullable=False),
-    Column("repeat", Integer, nullable=False),
-    Column("round", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *_integers("repeat"),
+    *_texts("round", "state"),
     Column("value", Text),
     Column("error", Text),
-    Column("marks", Text, nullable=False),
+    *_texts("marks"),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
-    Column("at", Text, nullable=False),
-    Column("rules", AnyText, nullable=False),
-    Column("detail", AnyText, nullable=False),
-    Column("reasoning", AnyText, nullable=False),
-    Column("evidence", AnyText, nullable=False),
+    *_texts("at"),
+    *_any_texts("rules", "detail", "reasoning", "evidence"),
     UniqueConstraint("conversation", "rater", "item", "turn", "asked", "repeat", "round"),
     Index("ratings_by_asked", "asked"),
 )
 
-
-calibrators = Table(
+calibrators = _keyed_table(
     "calibrators",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("name", AnyText, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("content", AnyText, nullable=False),
+    *_any_texts("name"),
+    *_integers("version"),
+    *_texts("at"),
+    *_any_texts("content"),
     UniqueConstraint("name", "version"),
 )
 
-
-hand_outs = Table(
+hand_outs = _keyed_table(
     "hand_outs",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
-    Column("format", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_texts("format", "at"),
 )
 
 handed_units = Table(
     "handed_units",
     metadata,
     Column("token", Text, primary_key=True),
-    Column("hand_out", Integer, ForeignKey("hand_outs.key", ondelete="CASCADE"), nullable=False),
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), nullable=False),
+    Column("hand_out", Integer, _owner("hand_outs"), nullable=False),
+    Column("conversation", Integer, _owner("conversations"), nullable=False),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation
     Index("handed_units_by_conversation", "conversation"),
 )
 
-
-projects = Table(
+projects = _keyed_table(
     "projects",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("name", Text, nullable=False),  # the id of the instrument
     Column("number", Integer, nullable=False),  # the first, second, ... project with this instrument
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
-    Column("state", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("settings", AnyText, nullable=False),
+    *_texts("state", "at"),
+    *_any_texts("settings"),
     UniqueConstraint("name", "number"),
 )
 
-members = Table(
+members = _keyed_table(
     "members",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("project", Integer, ForeignKey("projects.key", ondelete="CASCADE"), nullable=False),
-    Column("public", Text, nullable=False, unique=True),  # random: stands in links
-    Column("role", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("public", Text, nullable=False, unique=True),  # random: is part of links
+    *_texts("role", "state"),
     Column("rater", Integer, ForeignKey("raters.key")),  # from the first submission on
-    Column("joined", Text, nullable=False),
+    *_texts("joined"),
     Column("began", Text),  # when they read what to expect
-    Column("name", AnyText, nullable=False),
+    *_any_texts("name"),
     Column("profile", AnyText),
     UniqueConstraint("project", "name"),
 )
 
-access_tokens = Table(
+access_tokens = _keyed_table(
     "access_tokens",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
-    Column("hash", Text, nullable=False, unique=True),  # the token itself is never kept
-    Column("made", Text, nullable=False),
-    Column("expires", Text, nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
+    Column("hash", Text, nullable=False, unique=True),  # the token itself is never saved
+    *_texts("made", "expires"),
     Column("revoked", Text),
     Index("access_tokens_by_member", "member"),
 )
 
-project_units = Table(
+project_units = _keyed_table(
     "project_units",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("project", Integer, ForeignKey("projects.key", ondelete="CASCADE"), nullable=False),
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE")),
+    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("conversation", Integer, _owner("conversations")),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation
     Column("example", Text),  # for a worked example of the instrument: item and place, as in "safety/2"
-    Column("round", Text, nullable=False),
+    *_texts("round"),
     Column("answers", AnyText, nullable=False),  # what is known to be right, by item
     Index("project_units_by_project", "project"),
     Index("project_units_by_conversation", "conversation"),
 )
 
-assignments = Table(
+assignments = _keyed_table(
     "assignments",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("public", Text, nullable=False, unique=True),  # random: stands in links
-    Column("project", Integer, ForeignKey("projects.key", ondelete="CASCADE"), nullable=False),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
-    Column("unit", Integer, ForeignKey("project_units.key", ondelete="CASCADE"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("round", Text, nullable=False),
+    Column("public", Text, nullable=False, unique=True),  # random: is part of links
+    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
+    Column("unit", Integer, _owner("project_units"), nullable=False),
+    *_integers("position"),
+    *_texts("round"),
     Column("attempt", Integer, nullable=False),  # of the calibration; else 1
-    Column("state", Text, nullable=False),
+    *_texts("state"),
     Column("flagged", Boolean, nullable=False),
     Column("opened", Text),
     Column("done", Text),
@@ -286,129 +262,105 @@ assignments = Table(
 drafts = Table(
     "drafts",
     metadata,
-    Column("assignment", Integer, ForeignKey("assignments.key", ondelete="CASCADE"), primary_key=True),
+    Column("assignment", Integer, _owner("assignments"), primary_key=True),
     Column("item", Text, primary_key=True),
     Column("number", Integer, nullable=False),  # counts the changes of an assignment: an older one changes nothing
     Column("state", Text),  # None: not answered
     Column("value", Text),
-    Column("at", Text, nullable=False),
-    Column("comment", AnyText, nullable=False),
-    Column("evidence", AnyText, nullable=False),
+    *_texts("at"),
+    *_any_texts("comment", "evidence"),
 )
 
-events = Table(
+events = _keyed_table(
     "events",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("project", Integer, ForeignKey("projects.key", ondelete="CASCADE"), nullable=False),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE")),  # None: the command line
-    Column("assignment", Integer, ForeignKey("assignments.key", ondelete="CASCADE")),
-    Column("kind", Text, nullable=False),
+    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("member", Integer, _owner("members")),  # None: the command line
+    Column("assignment", Integer, _owner("assignments")),
+    *_texts("kind"),
     Column("instrument", Text, nullable=False),  # hash
-    Column("at", Text, nullable=False),
-    Column("content", AnyText, nullable=False),
+    *_texts("at"),
+    *_any_texts("content"),
     Index("events_by_project", "project", "kind"),
     Index("events_by_assignment", "assignment"),
 )
 
-notices = Table(
+notices = _keyed_table(
     "notices",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("project", Integer, ForeignKey("projects.key", ondelete="CASCADE"), nullable=False),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
-    Column("assignment", Integer, ForeignKey("assignments.key", ondelete="CASCADE"), nullable=False),
+    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
+    Column("assignment", Integer, _owner("assignments"), nullable=False),
     Column("public", Text, nullable=False, unique=True),  # made by the page, so that a notice sent twice is one
-    Column("at", Text, nullable=False),
+    *_texts("at"),
     Column("seen", Text),
-    Column("text", AnyText, nullable=False),
+    *_any_texts("text"),
     Index("notices_by_project", "project"),
     Index("notices_by_assignment", "assignment"),
 )
 
-
 practice = Table(
     "practice",
     metadata,
-    Column("assignment", Integer, ForeignKey("assignments.key", ondelete="CASCADE"), primary_key=True),
+    Column("assignment", Integer, _owner("assignments"), primary_key=True),
     Column("item", Text, primary_key=True),
-    Column("round", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *_texts("round", "state"),
     Column("value", Text),
     Column("known", Text),  # the instrument's own answer, as JSON; None: the example says nothing about the item
-    Column("at", Text, nullable=False),
-    Column("reasoning", AnyText, nullable=False),
-    Column("evidence", AnyText, nullable=False),
+    *_texts("at"),
+    *_any_texts("reasoning", "evidence"),
 )
 
-
-readings = Table(
+readings = _keyed_table(
     "review_readings",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
+    Column("conversation", Integer, _owner("conversations"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
     Column("kind", Text, nullable=False),  # opened, or read to the end
-    Column("at", Text, nullable=False),
+    *_texts("at"),
     UniqueConstraint("member", "conversation", "kind"),
     Index("review_readings_by_conversation", "conversation"),
 )
 
-reviews = Table(
+reviews = _keyed_table(
     "reviews",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
+    Column("conversation", Integer, _owner("conversations"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
-    Column("decision", Text, nullable=False),
-    Column("at", Text, nullable=False),
+    *_texts("decision", "at"),
     Column("verdict", Text, nullable=False),  # what the judges said together; empty where none had judged it
-    Column("name", AnyText, nullable=False),
-    Column("judges", AnyText, nullable=False),
-    Column("findings", AnyText, nullable=False),  # what the judges held against the conversation
-    Column("reason", AnyText, nullable=False),
+    *_any_texts("name", "judges"),
+    Column("findings", AnyText, nullable=False),  # the judges' findings against the conversation
+    *_any_texts("reason"),
     Index("reviews_by_conversation", "conversation"),
 )
 
-sign_offs = Table(
+sign_offs = _keyed_table(
     "sign_offs",
-    metadata,
-    Column("key", Integer, primary_key=True),
-    Column("member", Integer, ForeignKey("members.key", ondelete="CASCADE"), nullable=False),
+    Column("member", Integer, _owner("members"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
-    Column("decision", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("name", AnyText, nullable=False),
-    Column("role", AnyText, nullable=False),
-    Column("study", AnyText, nullable=False),
-    Column("conditions", AnyText, nullable=False),
+    *_texts("decision", "at"),
+    *_any_texts("name", "role", "study", "conditions"),
     Column("basis", AnyText, nullable=False),  # the instrument, the judges and the systems as they were
     Column("numbers", AnyText, nullable=False),  # what was read and decided until then
 )
 
-
-samples = Table(
+samples = _keyed_table(
     "samples",
-    metadata,
-    Column("key", Integer, primary_key=True),
     Column("name", AnyText, nullable=False, unique=True),
     Column("instrument", Text, nullable=False),  # its id: a new version of an instrument keeps its samples
-    Column("seed", Integer, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("design", AnyText, nullable=False),
+    *_integers("seed"),
+    *_texts("at"),
+    *_any_texts("design"),
 )
 
 sample_frame = Table(
     "sample_frame",
     metadata,
-    Column("sample", Integer, ForeignKey("samples.key", ondelete="CASCADE"), primary_key=True),
-    Column("conversation", Integer, ForeignKey("conversations.key", ondelete="CASCADE"), primary_key=True),
+    Column("sample", Integer, _owner("samples"), primary_key=True),
+    Column("conversation", Integer, _owner("conversations"), primary_key=True),
     Column("drawn", Boolean, nullable=False),
     Column("probability", Float, nullable=False),  # of being drawn, for those who were not drawn too
     Column("split", Text),
-    Column("stratum", AnyText, nullable=False),
-    # Forgetting a conversation looks for it here, and the primary key begins with the sample.
+    *_any_texts("stratum"),
+    # Deleting a conversation looks for it here, and the primary key begins with the sample.
     Index("sample_frame_by_conversation", "conversation"),
 )

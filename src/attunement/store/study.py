@@ -1,8 +1,8 @@
-"""The place where everything is kept: one SQLite file by default, a PostgreSQL database for a team.
+"""A study: one SQLite file by default, a PostgreSQL database for a team.
 
-The store is the checkpoint and the cache. Whether something was asked already is decided by its unique keys, so a
-second answer is impossible, and several processes may work on one study at the same time. An answer that was kept is
-never changed; only an ERROR may be replaced by what a later run learns.
+The study is the checkpoint and the cache. Unique keys decide whether something was asked already, so a second answer
+is impossible, and several processes may work on one study at the same time. An answer is never changed once it is
+saved; only an ERROR may be replaced by the result of a later run.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from attunement.conversations import Conversation, Identity, Origin, Responses
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import Mark, RaterKind, Rating, Round, State
-from attunement.store import connection as connecting
+from attunement.store import connection as database
 from attunement.store import schema
 from attunement.store.rows import (
     ANSWER_COLUMNS,
@@ -56,26 +56,21 @@ _BATCH = 2000  # rows that are made at a time
 
 
 class Study:
-    """An open study. Use it as a context manager, or close it.
-
-    Whatever the database complains about is a StudyError of one sentence.
-    """
+    """An open study: a context manager. Errors of the database become StudyErrors of one sentence."""
 
     def __init__(self, place: str | Path, *, create: bool = False) -> None:
-        """Open the study at a path or a `postgresql://` address; with `create` make it if it is not there."""
-        self.place = connecting.shown_place(place)
-        """Where the study is, as people may see it: without a password."""
-        self.address = str(place)
-        """Where it can be opened again; may hold a password."""
-        self._engine = connecting.connect(place)
+        """Open the study at a path or a `postgresql://` address; with `create` make it if it does not exist."""
+        self.place = database.shown_place(place)  # as people may see it: without a password
+        self.address = str(place)  # may contain a password
+        self._engine = database.connect(place)
         try:
-            connecting.prepare(self._engine, place, create=create)
+            database.prepare(self._engine, place, create=create)
         except BaseException:
             self.close()
             raise
-        # Made once: to put such a statement together takes as long as writing a dozen ratings.
-        self._answers = Upsert(schema.answers, _ANSWER_KEY, self._engine.dialect)
-        self._ratings_kept = Upsert(schema.ratings, _RATING_KEY, self._engine.dialect)
+        # Made once: to build such a statement takes as long as writing a dozen ratings.
+        self._upsert_answers = Upsert(schema.answers, _ANSWER_KEY, self._engine.dialect)
+        self._upsert_ratings = Upsert(schema.ratings, _RATING_KEY, self._engine.dialect)
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +79,6 @@ class Study:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database."""
         self._engine.dispose()
 
     def _insert(self, table: Table) -> Any:
@@ -93,27 +87,22 @@ class Study:
     @contextmanager
     def reading(self) -> Generator[Connection]:
         """A connection that sees the study as it is at its first query."""
-        speaking = connecting.speaking(self.place, "read")
-        with speaking, connecting.understanding(self.place), self._engine.connect() as connection:
+        errors = database.database_errors(self.place, "read")
+        with errors, database.damage_errors(self.place), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        """A transaction: all of it is kept, or nothing."""
-        with connecting.speaking(self.place, "written"), connecting.writing(self._engine) as connection:
+        """A transaction: all of it is saved, or nothing."""
+        with database.database_errors(self.place, "written"), database.writing(self._engine) as connection:
             yield connection
 
     # Instruments and raters
 
     def save_instrument(self, instrument: Instrument, *, judged_with: bool = False) -> None:
-        """Keep the instrument in full; `judged_with` makes it the newest of its versions, though it was there."""
-        row = {
-            "hash": instrument.hash,
-            "id": instrument.id,
-            "version": instrument.version,
-            "content": to_json(instrument.canonical()),
-            "added": now(),
-        }
+        """Save the instrument; `judged_with` makes it the newest of its versions, even if it was there already."""
+        row = {"hash": instrument.hash, "id": instrument.id, "version": instrument.version, "added": now()}
+        row["content"] = to_json(instrument.canonical())
         with self.writing() as connection:
             insert = self._insert(schema.instruments)
             again = insert.on_conflict_do_update(index_elements=["hash"], set_={"added": insert.excluded.added})
@@ -126,9 +115,9 @@ class Study:
             return [Instrument.model_validate(from_json(content)) for content in connection.scalars(order)]
 
     def save_rater(self, name: str, kind: RaterKind, settings: dict[str, Any], *, known_as: str | None = None) -> Rater:
-        """The rater with these settings, kept if it is new.
+        """The rater with these settings, saved if it is new.
 
-        The same name with other settings is another rater; its name then carries a part of its mark. `known_as` is
+        The same name with other settings is another rater; a part of its mark is then added to its name. `known_as` is
         the name it had in another study.
         """
         mark = _mark(name, kind, settings)
@@ -142,14 +131,14 @@ class Study:
         raise StudyError(f"{self.place} has raters under all names that {name!r} could get: give it another name")
 
     def find_rater(self, name: str, kind: RaterKind, settings: dict[str, Any]) -> Rater | None:
-        """The rater with these settings, if the study knows it."""
+        """The rater with these settings, if it is in the study."""
         with self.reading() as connection:
             known = schema.raters.c.mark == _mark(name, kind, settings)
             row = connection.execute(select(schema.raters).where(known)).first()
         return None if row is None else _rater(row)
 
     def save_refused(self, rater: Rater, refused: dict[str, str]) -> None:
-        """Record what the rater's server did not accept."""
+        """Save what the rater's server did not accept."""
         with self.writing() as connection:
             change = schema.raters.update().where(schema.raters.c.key == rater.key)
             connection.execute(change.values(refused=to_json(refused)))
@@ -160,7 +149,7 @@ class Study:
             return [_rater(row) for row in connection.execute(select(schema.raters).order_by(schema.raters.c.key))]
 
     def mark_counts(self, mark: Mark) -> dict[str, tuple[int, int]]:
-        """By rater: how many of its answers of the main round carry `mark`, and how many there are."""
+        """By rater: how many of its answers of the main round have `mark`, and how many there are."""
         ratings, raters = schema.ratings.c, schema.raters.c
         carrying = func.sum(case((ratings.marks.contains(mark.value), 1), else_=0))
         query = (
@@ -181,7 +170,7 @@ class Study:
             return Responses(value) if value else Responses.ALL
 
     def save_responses(self, instrument: str, responses: Responses) -> None:
-        """Record which replies a run asks about. Once all were wanted, one that is not there is missing."""
+        """Save which replies a run asks about. Once a run asked about all, a reply without an answer is missing."""
         row = {"name": f"responses of {instrument}", "value": responses.value}
         insert = self._insert(schema.about)
         if responses is Responses.ALL:
@@ -194,9 +183,9 @@ class Study:
     # Conversations
 
     def save_conversations(self, conversations: Sequence[Conversation]) -> list[int]:
-        """Keep these conversations and return their keys, in order.
+        """Save these conversations and return their keys, in order.
 
-        One that is there already must hold the same words, because ratings rest on them; otherwise none is kept.
+        One that is there already must have the same text, because it was rated; otherwise none is saved.
         """
         found = self.keys(conversations)
         new = [conversation for conversation in conversations if conversation.identity not in found]
@@ -228,7 +217,7 @@ class Study:
         return new
 
     def keys(self, conversations: Sequence[Conversation]) -> dict[Identity, int]:
-        """The keys of those of these conversations that are in the study; they must hold the same words there."""
+        """The keys of those of these conversations that are in the study; they must have the same text there."""
         with self.reading() as connection:
             return self._keys(connection, conversations)
 
@@ -244,19 +233,18 @@ class Study:
             there = found.get(identity)
             if there and there[1] != conversation.fingerprint():
                 raise StudyError(
-                    f"{conversation.identity} is in {self.place} with other words: give the new conversation another "
-                    f"id, use another study, or remove the old one with: attune delete {self.place} "
+                    f"{conversation.identity} is in {self.place} with different text: give the new conversation "
+                    f"another id, use another study, or remove the old one with: attune delete {self.place} "
                     f"{conversation.identity}"
                 )
         return {hashes[identity].identity: key for identity, (key, _) in found.items()}
 
     def conversation_count(self) -> int:
-        """How many conversations the study holds."""
         with self.reading() as connection:
             return connection.scalar(select(func.count()).select_from(schema.conversations)) or 0
 
     def conversations(self, *, after: int = 0) -> Iterator[StoredConversation]:
-        """All conversations in the order in which they came in, in pages, so that memory stays flat."""
+        """All conversations in the order in which they were saved, in pages, so that memory stays flat."""
         table = schema.conversations
         while True:
             page = select(table).where(table.c.key > after).order_by(table.c.key).limit(_MANY)
@@ -270,7 +258,7 @@ class Study:
             after = kept[-1].key
 
     def summaries(self, size: int) -> Iterator[list[ConversationSummary]]:
-        """All conversations without their words, in order, `size` at a time."""
+        """All conversations without their text, in order, `size` at a time."""
         table = schema.conversations.c
         columns = select(table.key, table.system, table.id, table.turn_count, table.metadata, table.origin)
         after = 0
@@ -301,7 +289,7 @@ class Study:
     def find(self, name: str) -> list[StoredConversation]:
         """The conversations with this id, or this `system/id`."""
         table = schema.conversations
-        parts = name.split("/")  # a system or an id may itself hold a slash, so every place of it is tried
+        parts = name.split("/")  # a system or an id may itself contain a slash, so each one is tried
         pairs = [Identity("/".join(parts[:place]), "/".join(parts[place:])) for place in range(1, len(parts))]
         meant = (table.c.id == name) | table.c.identity.in_([identity_hash(pair) for pair in pairs])
         with self.reading() as connection:
@@ -309,10 +297,10 @@ class Study:
             return [StoredConversation(row["key"], conversation_of(row)) for row in rows]
 
     def delete(self, key: int) -> int:
-        """Delete a conversation with everything derived from it; returns the number of ratings that went.
+        """Delete a conversation with everything derived from it; returns the number of deleted ratings.
 
-        An answer that also serves another conversation with the same words stays. One that serves none goes, whatever
-        it is about: a killed run may have left it, before anything said which conversation it belongs to.
+        An answer that also serves another conversation with the same text stays. One that serves none is deleted: a
+        killed run may have left it before any rating connected it with a conversation.
         """
         ratings, answers = schema.ratings.c, schema.answers.c
         with self.writing() as connection:
@@ -322,8 +310,8 @@ class Study:
             )
             connection.execute(delete(schema.answers).where(~serves))
             connection.execute(delete(schema.conversations).where(schema.conversations.c.key == key))
-        with connecting.speaking(self.place, "written"):
-            connecting.empty_log(self._engine)
+        with database.database_errors(self.place, "written"):
+            database.empty_log(self._engine)
         return gone
 
     # Answers and ratings
@@ -343,7 +331,7 @@ class Study:
                     yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(state, value, error))
 
     def finished(self, conversations: Sequence[int], rater: Rater, scope: str) -> dict[int, int]:
-        """Which of these conversations need no look, as all of `scope` is answered, and in how many questions."""
+        """Those of these conversations for which all of `scope` is answered, and in how many questions."""
         table = schema.finished.c
         found: dict[int, int] = {}
         with self.reading() as connection:
@@ -354,7 +342,7 @@ class Study:
         return found
 
     def save_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
-        """Record that all of `scope` is answered for these conversations, each with so many questions."""
+        """Save that all of `scope` is answered for these conversations, each with so many questions."""
         rows = [
             {"conversation": conversation, "rater": rater, "scope": scope, "questions": count}
             for conversation, count in questions.items()
@@ -363,7 +351,7 @@ class Study:
             connection.execute(self._insert(schema.finished).on_conflict_do_nothing(), rows)
 
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
-        """The answers this rater has given to these prompts, by prompt hash and repeat. Errors are no answers."""
+        """The answers this rater has given to these prompts, by prompt hash and repeat, without errors."""
         table = schema.answers.c
         found: dict[tuple[str, int], AnswerRecord] = {}
         with self.reading() as connection:
@@ -386,22 +374,22 @@ class Study:
         return found
 
     def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[StoredRating]) -> int:
-        """Keep answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
+        """Save answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
 
         Returns how many ratings are new or took the place of an ERROR.
         """
         answer_rows = [answer_values(answer) for answer in answers]
         rating_rows = [rating_values(kept.rating, kept.conversation, kept.rater) for kept in ratings]
         with self.writing() as connection:
-            self._answers.keep(connection, answer_rows)
-            return self._ratings_kept.keep(connection, rating_rows)
+            self._upsert_answers.save(connection, answer_rows)
+            return self._upsert_ratings.save(connection, rating_rows)
 
     def ratings(self, *, conversations: Sequence[int] | None = None, round: Round | None = None) -> Iterator[Rating]:
-        """The ratings of these conversations (or all), ordered by conversation and then by when they came in."""
+        """The ratings of these conversations (or all), ordered by conversation and then by when they were saved."""
         return self._ratings(RATING_COLUMNS, rating_of, conversations, round)
 
     def scored(self, conversations: Sequence[int], *, round: Round) -> Iterator[tuple[int, int, Rating]]:
-        """As `ratings`, each with the keys of its conversation and rater, and with only what scores rest on."""
+        """As `ratings`, with the keys of conversation and rater, and only with what scores are computed from."""
         columns = [schema.ratings.c.conversation, schema.ratings.c.rater, *SCORED_COLUMNS]
         return self._ratings(columns, lambda row: (row[0], row[1], scored_rating_of(row[2:])), conversations, round)
 
@@ -412,7 +400,6 @@ class Study:
         conversations: Sequence[int] | None,
         round: Round | None,
     ) -> Iterator[T]:
-        """Ratings as they are `made` from these columns."""
         table = schema.ratings.c
         query = select(*columns).select_from(JOINED).order_by(table.conversation, table.key)
         if round is not None:
@@ -438,7 +425,7 @@ _MARK_DIGITS = 6
 
 
 def now() -> str:
-    """The time, as studies keep it: in ISO 8601, to the millisecond."""
+    """The time as studies store it: in ISO 8601, to the millisecond."""
     second, millisecond = divmod(time_ns() // 1_000_000, 1000)
     return f"{_second(second)}.{millisecond:03}+00:00"
 
@@ -449,7 +436,7 @@ def _second(second: int) -> str:
 
 
 def original_name(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
-    """The name a rater was given, where a study put a part of its mark behind it."""
+    """The name a rater was given, without the part of its mark that a study may have added."""
     given, at, digits = name.rpartition(" @")
     return given if at and _mark(given, kind, settings)[:_MARK_DIGITS] == digits else name
 

@@ -116,7 +116,7 @@ def test_a_study_that_does_not_say_its_version_is_refused(study_place: str, vers
         connection.execute(schema.about.delete())
         if version is not None:
             connection.execute(schema.about.insert(), {"name": "schema", "value": version})
-    assert "which version" in refusal(study_place)
+    assert "has no version" in refusal(study_place)
 
 
 def read_all(place: Path) -> None:

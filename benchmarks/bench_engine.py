@@ -2,7 +2,7 @@
 
 The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
 100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in our event
-loop, which is uvloop and writes requests at once; the same with bytes that were made beforehand; and ours, which also
+loop, which is uvloop; the same with bytes that were made beforehand; and ours, which also
 starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in several. They run
 alternately, in one order and then in the other, without latency and with one of 200 ms. A machine may be a quarter
 faster in one minute than in the next, so each round is compared with itself: what is printed are medians over the

@@ -115,9 +115,17 @@ def plan(batch: Sequence[StoredConversation], scope: Scope, rater: Rater, study:
         if stored.key in done or scope.retry_errors:  # most conversations are new and need no look at each task
             tasks = _remaining(tasks, done.get(stored.key, {}), conversation, scope, result)
         opened.append((conversation, tasks))
-    lookup = _KnownAnswers([task for _, tasks in opened for task in tasks], rater, study)
+    prompts = sorted({task.question.hash for _, tasks in opened for task in tasks})
+    known = study.answered(prompts, rater) if prompts else {}
+    unrated = set(known)  # answers that have no ratings yet
+    if known:
+        unrated -= study.asked(sorted({prompt for prompt, _ in known}), rater)
     for conversation, tasks in opened:
-        conversation.stages = _stages([lookup.fill_in(task) for task in tasks], scope)
+        for number, task in enumerate(tasks):
+            if answer := known.get(task.prompt):
+                tasks[number] = task._replace(known=answer, recovered=task.prompt in unrated)
+                unrated.discard(task.prompt)  # a second conversation with the same words only shares the answer
+        conversation.stages = _stages(tasks, scope)
         result.conversations.append(conversation)
     return result
 
@@ -165,24 +173,6 @@ def _stages(tasks: list[Task], scope: Scope) -> list[list[Task]]:
         leading = {task.prompt for task in leaders.values()}
         stages[:1] = [list(leaders.values()), [task for task in stages[0] if task.prompt not in leading]]
     return [stage for stage in stages if stage]
-
-
-class _KnownAnswers:
-    """The answers that the study has to the prompts of `tasks`."""
-
-    def __init__(self, tasks: Sequence[Task], rater: Rater, study: Study) -> None:
-        prompts = sorted({task.question.hash for task in tasks})
-        self._known = study.answered(prompts, rater) if prompts else {}
-        self._unrated = set(self._known)  # answers that have no ratings yet
-        if self._known:
-            self._unrated -= study.asked(sorted({prompt for prompt, _ in self._known}), rater)
-
-    def fill_in(self, task: Task) -> Task:
-        if task.prompt not in self._known:
-            return task
-        first = task.prompt in self._unrated
-        self._unrated.discard(task.prompt)  # a second conversation with the same words only shares the answer
-        return task._replace(known=self._known[task.prompt], recovered=first)
 
 
 class Filter(NamedTuple):

@@ -80,7 +80,7 @@ def failure(
 
     The detail is one sentence. It may contain what the server was sent; the caller hides keys in it.
     """
-    said = f" ({complaint.message[:_LONGEST]})" if complaint.message else ""
+    quoted = f" ({complaint.message[:_LONGEST]})" if complaint.message else ""
     words = complaint.words
     if status < 400:
         return Failure(
@@ -89,23 +89,23 @@ def failure(
             fatal=True,
         )
     if status == 402 or _QUOTA.search(words):
-        return Failure(ErrorKind.AUTH, f"the account behind {server.key} has no credit left{said}", fatal=True)
+        return Failure(ErrorKind.AUTH, f"the account behind {server.key} has no credit left{quoted}", fatal=True)
     if status == 429:
         return Failure(
-            ErrorKind.RATE_LIMITED, f"too many requests{said}", retry_after=retry_after(headers), transient=True
+            ErrorKind.RATE_LIMITED, f"too many requests{quoted}", retry_after=retry_after(headers), transient=True
         )
     if status in {400, 403, 422} and _MODERATED.search(words):
-        return Failure(ErrorKind.REFUSED, f"the provider's filter held the question back{said}")
+        return Failure(ErrorKind.REFUSED, f"the provider's filter held the question back{quoted}")
     if status in {401, 403, 407}:
         wants = f"refuses the key in {server.key}" if server.key_sent else f"wants a key: set {server.key}"
-        return Failure(ErrorKind.AUTH, f"{server.address} {wants}{said}", fatal=True)
+        return Failure(ErrorKind.AUTH, f"{server.address} {wants}{quoted}", fatal=True)
     if status == 413 or _TOO_LONG.search(words):
-        return Failure(ErrorKind.PROMPT_TOO_LONG, f"the question does not fit the model's context{said}")
+        return Failure(ErrorKind.PROMPT_TOO_LONG, f"the question does not fit the model's context{quoted}")
     if status < 500 and not answered and (status in {404, 405} or _NO_MODEL.search(words)):
         version = "" if "/v1" in server.address else "; most addresses end in /v1"
         where = f"{server.address} has no model {server.model}, or the address is wrong"
-        return Failure(ErrorKind.AUTH, f"{where} (HTTP {status}){said}{version}", fatal=True)
-    detail = f"the server answered HTTP {status}{said}"
+        return Failure(ErrorKind.AUTH, f"{where} (HTTP {status}){quoted}{version}", fatal=True)
+    detail = f"the server answered HTTP {status}{quoted}"
     if status >= 500 or status in _PASSING or "json_validate_failed" in words:
         return Failure(ErrorKind.SERVER, detail, retry_after=retry_after(headers), transient=True)
     # Nothing was ever accepted and this fault will not pass: every other question would end the same way.

@@ -1,5 +1,5 @@
 from attunement.ratings import ABSTAINED, Consistency, RaterKind
-from attunement.reports.conversation import issues, view
+from attunement.reports.conversation import Quote, issues, view
 from attunement.reports.overview import conversation_of
 from attunement.scoring import Slot
 from attunement.store import Study
@@ -58,7 +58,7 @@ def test_a_rule_is_an_objection_only_where_a_person_must_look(tmp_path):
     (held,) = ruled("person.db", Consistency.VIOLATED).values()
     assert not held.failed
     assert held.words == "a person must look (crisis talk, but “does not apply”)"
-    assert held.quotes == (("end it all", "turn 1"),)
+    assert held.quotes == (Quote("end it all", "turn 1"),)
 
 
 def test_no_way_to_know_is_open_and_not_failed(tmp_path):

@@ -212,10 +212,11 @@ def view_record(shown: View) -> dict[str, Any]:
 
 
 class Quote(NamedTuple):
-    """Words that a reason rests on, and whether they stand in the conversation."""
+    """Words that a reason rests on, and whether they are in the conversation."""
 
     text: str
-    standing: str  # In plain words, with the turn and the speaker
+    standing: str  # in plain words, with the turn and the speaker
+    found: bool = False  # whether the words are in the conversation
 
 
 class Issue(NamedTuple):
@@ -278,11 +279,15 @@ def _rater_name(shown: View, said: Said) -> str:
     return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=said.card.kind)
 
 
+_FOUND = frozenset({CitationStatus.FOUND, CitationStatus.UNCITED, CitationStatus.ELSEWHERE})
+
+
 def _quotes(said: Said, privacy: Privacy) -> Iterator[Quote]:
     for finding in said.findings:
         if finding.quote:
             nearest = f" “{privacy.text(finding.nearest)}”" if finding.nearest else ""
-            yield Quote(privacy.text(finding.quote), f"{finding_words(finding)}{nearest}")
+            found = finding.status in _FOUND
+            yield Quote(privacy.text(finding.quote), f"{finding_words(finding)}{nearest}", found)
 
 
 def _about_rule(shown: View, question: Question, finding: RuleFinding, privacy: Privacy) -> Issue:

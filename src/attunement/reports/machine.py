@@ -234,7 +234,7 @@ def _conversation(reported: ReportedConversation) -> dict[str, Any]:
 
 
 def _issue_record(one: Issue) -> dict[str, Any]:
-    record = one._asdict() | {"quotes": [quote._asdict() for quote in one.quotes]}
+    record = one._asdict() | {"quotes": [{"text": quote.text, "standing": quote.standing} for quote in one.quotes]}
     del record["slot"]
     return {"item": one.slot.item, "turn": one.slot.turn, **record}
 

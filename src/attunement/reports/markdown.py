@@ -264,14 +264,14 @@ def _example(example: ReportedConversation) -> str:
 
 def _issue(one: Issue) -> str:
     said = f"{plain(f'{one.place} {one.title}')}: {plain(one.words)}"
-    # A reason holds its quotations; what remains to be said is which of them do not stand where it says.
+    # A reason has its quotations in it; what remains to be said is which of them are not where it says.
     quotes = [f"“{plain(quote.text, 160)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
     reason = f". {plain(one.reason, 300)}" if one.reason else ""
     return f"{said}{reason}" + (f" Quoted: {'; '.join(quotes[:_MOST_QUOTES])}" if quotes else "")
 
 
 def _adds(one: Issue, quote: Quote) -> bool:
-    return quote.text not in one.reason or not quote.standing.startswith("found")
+    return quote.text not in one.reason or not quote.found
 
 
 def _made(report: Report) -> str:

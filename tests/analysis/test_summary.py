@@ -188,7 +188,7 @@ def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(
     save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
     found = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 20
-    assert "certify part of the sample 'sample-1': people have rated 20" in found.notes[0]
+    assert "test part of the sample 'sample-1': people have rated 20" in found.notes[0]
     assert any("j was run on it in 1 version" in note for note in found.notes)
 
 

@@ -143,7 +143,7 @@ def test_only_the_certify_half_counts_where_the_sample_is_split(run, tmp_path) -
     path = judge(tmp_path / "s.db", EVERY)
     draw(path, EVERY, EVERY[::2], split=True)
     outcome = run(people(path, EVERY[::2]))
-    assert "only the 15 conversations of `certify` count" in words(outcome)
+    assert "only the 15 conversations of the test split count" in words(outcome)
 
 
 def test_conversations_that_came_later_are_left_out_and_counted(run, sampled) -> None:

@@ -21,7 +21,7 @@ def test_without_a_number_to_draw_only_numbers_are_printed(tmp_path: Path) -> No
     fill(tmp_path / "a.db").close()
     done = run(tmp_path / "a.db")
     assert done.exit_code == 0
-    assert "holds 3 conversations" in done.stdout
+    assert "has 3 conversations" in done.stdout
     assert "SAFETY GATE" in done.stdout
     with Study(tmp_path / "a.db") as study:
         assert samples(study) == []
@@ -35,7 +35,7 @@ def test_drawn_ids_go_to_a_table_with_their_probabilities(tmp_path: Path) -> Non
     with (tmp_path / "ids.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {(row["system"], row["stratum"], row["probability"]) for row in rows} == {("bot", "all", "0.4")}
-    assert sorted(row["split"] for row in rows) == ["certify", "certify", "develop", "develop"]
+    assert sorted(row["split"] for row in rows) == ["dev", "dev", "test", "test"]
     assert len({row["id"] for row in rows}) == 4
 
 
@@ -47,7 +47,7 @@ def test_drawn_ids_go_to_a_list(tmp_path: Path) -> None:
 
 def test_a_share_of_zero_makes_no_split(tmp_path: Path) -> None:
     fill(tmp_path / "a.db", talks(3)).close()
-    run(tmp_path / "a.db", "--draw", 2, "--certify", 0)
+    run(tmp_path / "a.db", "--draw", 2, "--test", 0)
     with Study(tmp_path / "a.db") as study:
         assert {drawn.split for drawn in samples(study)[0].units.values()} == {None}
 
@@ -57,7 +57,7 @@ def test_what_does_not_fit_keeps_no_sample(tmp_path: Path) -> None:
     fill(place, talks(3)).close()
     (tmp_path / "there.txt").write_text("mine")
     for arguments, sentence in [
-        (["--by", "system"], "say with --draw how many"),
+        (["--by", "system"], "give the number of conversations with --draw"),
         (["--draw", 2, "-o", tmp_path / "ids.json"], ".txt or a .csv file"),
         (["--draw", 2, "-o", tmp_path / "nowhere" / "ids.csv"], "does not exist"),
         (["--draw", 2, "-o", tmp_path / "there.txt"], "exists already"),
@@ -73,6 +73,6 @@ def test_what_does_not_fit_keeps_no_sample(tmp_path: Path) -> None:
 
 def test_an_empty_study_gets_a_clear_sentence(tmp_path: Path) -> None:
     Study(tmp_path / "a.db", create=True).close()
-    assert "say with --instrument what is to be asked" in str(run(tmp_path / "a.db").exception)
-    assert "holds no conversation" in str(run(tmp_path / "a.db", "-i", "coaching-v1").exception)
-    assert "holds no conversation" in str(run(tmp_path / "a.db", "-i", "coaching-v1", "--draw", 3).exception)
+    assert "name the instrument with --instrument" in str(run(tmp_path / "a.db").exception)
+    assert "has no conversation" in str(run(tmp_path / "a.db", "-i", "coaching-v1").exception)
+    assert "has no conversation" in str(run(tmp_path / "a.db", "-i", "coaching-v1", "--draw", 3).exception)

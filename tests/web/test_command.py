@@ -102,13 +102,13 @@ def test_a_file_sets_a_project_up(place: str, tmp_path: Path, served: list[dict[
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "say what people are asked"),
+        ([], "name the instrument"),
         (["-i", "empathy-v2", "--raters", "2", "--per-unit", "3"], "3 raters"),
         (["-i", "empathy-v2", "--units", "99"], "6 units"),
         (["-i", "empathy-v2", "--address", "example.org"], "is not an address"),
         (["-i", "empathy-v2", "--setup", "absent.yaml"], "cannot be read"),
         (["-i", "empathy-v2", "--ids", "absent.txt"], "cannot be read"),
-        (["-i", "empathy-v2", "--ids", os.devnull], "lists no unit"),
+        (["-i", "empathy-v2", "--ids", os.devnull], "has no unit"),
     ],
 )
 def test_what_cannot_work_is_told_in_one_sentence(

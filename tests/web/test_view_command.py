@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
 
 @pytest.mark.parametrize("address", ["example.org/view", "ftp://example.org", "https://example.org/?x=1", "https://"])
 def test_an_address_must_be_one(address: str) -> None:
-    with pytest.raises(InputError, match="is no address"):
+    with pytest.raises(InputError, match="is not an address"):
         address_of(address, "127.0.0.1", 1)
 
 

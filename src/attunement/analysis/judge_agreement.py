@@ -410,7 +410,7 @@ def ratings_of_sample(study: Study, instrument: str, gathered: RatingsTable) -> 
     person = np.array([who.kind is RaterKind.PERSON for who in chosen.raters], dtype=np.bool_)
     rated = chosen.unit[person[chosen.rater]] if len(chosen.rater) else chosen.unit
     number = len(np.unique(chosen.unit_conversation[rated]))
-    what = f"the {'certify' if certify else 'drawn'} part of the sample {sample.name!r}"
+    what = f"the {'test' if certify else 'drawn'} part of the sample {sample.name!r}"
     if not certify and not number:
         return SampleRatings(
             gathered, None, (f"People have rated nothing of {what} yet; figures rest on all other ratings.",)

@@ -1,6 +1,5 @@
-"""`attune annotate`, `review` and `plan`: the work of people."""
+"""`attune plan`, `annotate` and `review`: the work of people."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,66 +15,59 @@ from attunement.cli.options import (
     PortOption,
     ProxyOption,
     StudyArgument,
+    StudyInstrumentOption,
     SystemOption,
+    address_of,
+    check_port,
+    option,
+    pluralize,
+    print_links,
     refuse_to_overwrite,
+    save_conversations,
+    what_was_read,
 )
-from attunement.cli.options import StudyInstrumentOption as InstrumentOption
-from attunement.errors import InputError
+from attunement.errors import InputError, StudyError
 from attunement.settings import InputOptions
 
 if TYPE_CHECKING:
     from attunement.annotation.projects import Setup
+    from attunement.instruments import Instrument
     from attunement.store import Study
     from attunement.store.projects import Project, Settings
+    from attunement.store.samples import Sample
 
 _RATERS = 3
+_SPLITS = {"develop": "dev", "certify": "test"}
+"""The splits of a sample as people read them, by the words that studies store."""
 
 
 def annotate(
     study: StudyArgument,
     instrument: Annotated[
-        str | None, typer.Option("--instrument", "-i", metavar="ID|FILE", help="What is asked.", show_default=False)
+        str | None, option("The instrument that people rate with.", "--instrument", "-i", metavar="ID|FILE")
     ] = None,
-    raters: Annotated[
-        int | None, typer.Option(min=1, max=500, help="How many people rate (3).", show_default=False)
-    ] = None,
-    per_unit: Annotated[
-        int | None, typer.Option(min=1, help="How many of them rate each unit (3, or all).", show_default=False)
-    ] = None,
+    raters: Annotated[int | None, option("How many people rate (by default 3).", min=1, max=500)] = None,
+    per_unit: Annotated[int | None, option("How many of them rate each unit (by default 3, or all).", min=1)] = None,
     units: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="How many replies or conversations are rated: of the sample that `attune plan` drew, else at random.",
-            show_default=False,
-        ),
+        option("How many replies or conversations are rated: from the sample of attune plan, or at random.", min=1),
     ] = None,
     ids: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A list of units instead, one a line: ID, SYSTEM/ID or ID#TURN."),
+        Path | None, option("A list of units instead, one per line: ID, SYSTEM/ID or ID#TURN.", metavar="FILE")
     ] = None,
-    setup: Annotated[
-        Path | None, typer.Option("--setup", "-s", metavar="FILE", help="A YAML file that sets the project up.")
-    ] = None,
+    setup: Annotated[Path | None, option("A YAML file with the setup.", "--setup", "-s", metavar="FILE")] = None,
     conversations: Annotated[
         list[str] | None,
-        typer.Option(
-            "--conversations", "-c", metavar="FILE", help="Conversations to add to the study first; may be repeated."
-        ),
+        option("Conversations to add to the study first; repeatable.", "--conversations", "-c", metavar="FILE"),
     ] = None,
     system: SystemOption = None,
     escalation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="What to do when a person in a transcript may be in danger.", show_default=False
-        ),
+        str | None, option("What to do if a person in a transcript may be in danger.", metavar="TEXT")
     ] = None,
     new_round: Annotated[
-        bool, typer.Option("--new-round", help="Begin again, with the same people and the instrument as it is now.")
+        bool, option("Start again, with the same people and the current version of the instrument.", "--new-round")
     ] = False,
-    new_links: Annotated[
-        bool, typer.Option("--new-links", help="Give everybody a new link; the old ones are closed.")
-    ] = False,
+    new_links: Annotated[bool, option("Give everybody a new link and close the old ones.", "--new-links")] = False,
     host: HostOption = THIS_COMPUTER,
     port: PortOption = 8765,
     address: AddressOption = None,
@@ -83,42 +75,43 @@ def annotate(
 ) -> None:
     """Open the web pages where people rate conversations.
 
-    People rate blind and with the same instrument as the judges. The first time it draws the units, gives them out to
-    the raters and prints one link for each of them and one for the coordinator. After that it goes on where people left
-    off; links that were given out still work. What is handed in are ordinary ratings of the study.
+    People rate blind and with the same instrument as the judges. The first time, it draws the units, assigns them to
+    the raters and prints one link for each rater and one for the coordinator. After that it continues where people left
+    off, and old links still work. What people submit are ordinary ratings of the study.
 
     Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
     """
     from attunement.annotation.projects import Setup, load_setup
-    from attunement.cli.options import address_of, check_port
     from attunement.store import Study
+    from attunement.web.app import serve
 
-    wishes = load_setup(setup) if setup else Setup()
+    made = load_setup(setup) if setup else Setup()
     where = address_of(address, host, port)
     check_port(host, port)
     given = {"per_unit": per_unit, "escalation": escalation}
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
-            _add(opened, conversations, system)
+            reading = InputOptions(system=system).read(conversations)
+            save_conversations(reading, opened)
+            typer.echo("\n".join(what_was_read(reading)))
         project, is_new = _project(
             opened,
-            wishes,
-            instrument or wishes.instrument,
+            made,
+            instrument or made.instrument,
             raters=raters,
             units=units,
             ids=ids,
             given={name: value for name, value in given.items() if value is not None},
             new_round=new_round,
         )
-        _print_links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
-        from attunement.web.app import serve
-
+        links = _links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
+        print_links(links, "A link lets in whoever has it: send each to its rater only.")
         serve(opened, host=host, port=port, address=where, proxies=proxy)
 
 
 def _project(
     study: "Study",
-    wishes: "Setup",
+    setup: "Setup",
     name: str | None,
     *,
     raters: int | None,
@@ -127,68 +120,63 @@ def _project(
     given: dict[str, Any],
     new_round: bool,
 ) -> tuple["Project", bool]:
-    """The project to go on with, or a new one; and whether it is new."""
+    """The project to continue, or a new one; and whether it is new."""
     from attunement.annotation import projects
-    from attunement.annotation.projects import settings_of
     from attunement.annotation.sampling import choose_units, listed_units, units_named
     from attunement.instruments.lint import checked
-    from attunement.reports.numbers import pluralize
     from attunement.store.projects import Role, latest_project, members
 
     if name is None:
-        raise InputError("say what people are asked: --instrument empathy-v2, or a file of your own")
+        raise InputError("name the instrument: --instrument empathy-v2, or a file of your own")
     asked = checked(name)
     before = latest_project(study, asked.id)
     if before is not None and not new_round:
         projects.same_instrument(before, asked)
-        if raters or units or ids or wishes.raters or wishes.units or wishes.ids or "per_unit" in given:
+        if raters or units or ids or setup.raters or setup.units or setup.ids or "per_unit" in given:
             raise InputError(
-                f"people already rate with {before} in {study.place}: leave --raters, --units and the like out to go "
-                "on with it, or begin again with --new-round"
+                f"people already rate with {before} in {study.place}: leave out --raters, --units and the like to "
+                "continue, or start again with --new-round"
             )
-        return _with_settings(study, before, {**wishes.settings, **given}), False
-    people = raters or wishes.raters
+        return _with_settings(study, before, {**setup.settings, **given}), False
+    people = raters or setup.raters
     earlier = [member.name for member in members(study, before, Role.RATER)] if before else []
     names = people if isinstance(people, list) else [f"rater {number}" for number in range(1, (people or _RATERS) + 1)]
     names = names if people or not earlier else earlier
-    settings = _spoken(settings_of({"per_unit": min(3, len(names)), **wishes.settings, **given}))
-    lines = wishes.ids if ids is None else _lines(ids)
+    settings = _checked_language(projects.settings_of({"per_unit": min(3, len(names)), **setup.settings, **given}))
+    lines = setup.ids if ids is None else _lines(ids)
     if lines:
         chosen = listed_units(study, asked, lines)
     else:
-        chosen = choose_units(study, asked, units or wishes.units, seed=settings.seed)
+        chosen = choose_units(study, asked, units or setup.units, seed=settings.seed)
     gold = [
-        projects.GoldUnit(unit, entry.answers)
-        for entry in wishes.gold
-        for unit in units_named(study, asked, entry.unit)
+        projects.GoldUnit(unit, entry.answers) for entry in setup.gold for unit in units_named(study, asked, entry.unit)
     ]
     project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
     typer.echo(
         f"Set up {project}: {pluralize(len(chosen.units), 'unit')} ({chosen.source}), "
-        f"{pluralize(len(names), 'rater')}, "
-        f"{settings.per_unit} for each unit."
+        f"{pluralize(len(names), 'rater')}, {settings.per_unit} for each unit."
     )
     return project, True
 
 
 def _with_settings(study: "Study", project: "Project", given: dict[str, Any]) -> "Project":
-    """The project with what can be changed while people rate; the rest was used up when the work was given out."""
+    """The project with what can be changed while people rate; the rest was used when the work was assigned."""
     from attunement.annotation.projects import change, settings_of
 
     now = project.settings.model_dump()
-    settings = _spoken(settings_of({**now, **given}))
+    settings = _checked_language(settings_of({**now, **given}))
     new = {name: value for name, value in settings.model_dump().items() if value != now[name]}
     fixed = sorted(new.keys() & {"per_unit", "repeats", "gap", "calibration", "attention", "seed"})
     if fixed:
         raise InputError(
             f"people already rate with {project} in {study.place}, and {', '.join(fixed)} cannot be changed any more: "
-            "leave it as it was, or begin again with --new-round"
+            "leave it as it was, or start again with --new-round"
         )
     return change(study, project, None, **new) if new else project
 
 
-def _spoken(settings: "Settings") -> "Settings":
-    """The settings, once it is known that there are pages in their language; a file is named from anywhere."""
+def _checked_language(settings: "Settings") -> "Settings":
+    """The settings, if there are pages in their language; the path of a language file becomes absolute."""
     from attunement.web.site import load_catalogue
 
     language = settings.language
@@ -197,7 +185,7 @@ def _spoken(settings: "Settings") -> "Settings":
     return settings.model_copy(update={"language": str(Path(language).resolve())}) if is_file else settings
 
 
-def _print_links(study: "Study", project: "Project", address: str, *, everybody: bool, close_old: bool) -> None:
+def _links(study: "Study", project: "Project", address: str, *, everybody: bool, close_old: bool) -> Iterator[str]:
     from attunement.annotation import access
     from attunement.annotation.tasks import lacks_escalation
     from attunement.store.projects import MemberState, Role, members
@@ -207,24 +195,14 @@ def _print_links(study: "Study", project: "Project", address: str, *, everybody:
             continue
         if close_old:
             access.revoke(study, project, member)
-        typer.echo(f"{member.name}: {address}/enter/{access.issue(study, project, member)}")
+        yield f"{member.name}: {address}/enter/{access.issue(study, project, member)}"
     if not everybody:
-        typer.echo("The raters' links that were given out still work; --new-links makes new ones.")
+        yield "The raters' links that were given out still work; --new-links makes new ones."
     if lacks_escalation(study, project):
-        typer.echo(
+        yield (
             "Raters cannot begin yet: real people may be in the transcripts, so the coordinator first has to say what "
             "to do when one of them may be in danger (on the coordinator's page, or with --escalation)."
         )
-    typer.echo("A link lets in whoever has it: send each to its rater only. Press Ctrl+C to stop.")
-    sys.stdout.flush()  # whoever started us through a pipe needs the links now
-
-
-def _add(study: "Study", files: list[str], system: str | None) -> None:
-    from attunement.cli.options import save_conversations, what_was_read
-
-    reading = InputOptions(system=system).read(files)
-    save_conversations(reading, study)
-    typer.echo("\n".join(what_was_read(reading)))
 
 
 def _lines(path: Path) -> list[str]:
@@ -234,18 +212,17 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f"{path} cannot be read: {error}") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise InputError(f"{path} lists no unit: write one a line, as ID, SYSTEM/ID or ID#TURN")
+        raise InputError(f"{path} has no unit: write one per line, as ID, SYSTEM/ID or ID#TURN")
     return lines
 
 
 def review(
     study: StudyArgument,
     reviewer: Annotated[
-        list[str] | None,
-        typer.Option("--reviewer", "-r", metavar="NAME", help="Who reviews; may be repeated.", show_default=False),
+        list[str] | None, option("Name of a reviewer; repeatable.", "--reviewer", "-r", metavar="NAME")
     ] = None,
-    instrument: InstrumentOption = None,
-    new_links: Annotated[bool, typer.Option("--new-links", help="Close the links that were given out before.")] = False,
+    instrument: StudyInstrumentOption = None,
+    new_links: Annotated[bool, option("Close the old links.", "--new-links")] = False,
     host: HostOption = THIS_COMPUTER,
     port: PortOption = 8767,
     address: AddressOption = None,
@@ -254,93 +231,71 @@ def review(
     """Open the web pages where reviewers check a judge.
 
     Reviewers read what a judge found, confirm or overrule it, and sign off. The command prints one link for each
-    reviewer and serves the pages until it is stopped. Nobody has to rate for it. Reviewers see judges' answers, so
-    somebody who is to rate blind should not be one. What they say is shown next to the judge's verdict, and counts with
-    attune gate --with-reviews.
+    reviewer and serves the pages until it is stopped. Nobody has to rate first. Reviewers see judges' answers, so
+    somebody who is to rate blind should not be one. Their decisions are shown next to the judge's verdict, and count
+    with attune gate --with-reviews.
 
     Example: attune review chats.study.db --reviewer "Ada Berg"
     """
     from attunement.annotation import access
     from attunement.annotation.review import review_desk, reviewers
-    from attunement.cli.options import address_of, check_port
     from attunement.store import Study, chosen_instrument
+    from attunement.web.app import serve
 
     where = address_of(address, host, port)
     check_port(host, port)
     with Study(study) as opened:
         project = review_desk(opened, chosen_instrument(opened, instrument))
+        links: list[str] = []
         for member in reviewers(opened, project, reviewer or []):
             if new_links:
                 access.revoke(opened, project, member)
-            typer.echo(f"{member.name}: {where}/enter/{access.issue(opened, project, member)}")
-        typer.echo("A link lets in whoever has it: send each to its reviewer only. Press Ctrl+C to stop.")
-        sys.stdout.flush()  # whoever started us through a pipe needs the links now
-        from attunement.web.app import serve
-
+            links.append(f"{member.name}: {where}/enter/{access.issue(opened, project, member)}")
+        print_links(links, "A link lets in whoever has it: send each to its reviewer only.")
         serve(opened, host=host, port=port, address=where, proxies=proxy)
-
-
-if TYPE_CHECKING:
-    from attunement.instruments import Instrument
-    from attunement.store import Study
-    from attunement.store.samples import Sample
 
 
 def plan(
     study: StudyArgument,
     draw: Annotated[
-        int | None,
-        typer.Option("--draw", metavar="N", min=1, help="Draw N conversations at random for people to rate."),
+        int | None, option("Draw N conversations at random for people to rate.", metavar="N", min=1)
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by", metavar="COLUMN", help="Draw by stratum: system, verdict, origin or a metadata column; repeatable."
-        ),
+        option("Draw by stratum: system, verdict, origin or a metadata column; repeatable.", metavar="COLUMN"),
     ] = None,
     all_flagged: Annotated[
-        bool, typer.Option("--all-flagged", help="Take every conversation a judge flagged, and draw N of the others.")
+        bool, option("Take every conversation that a judge flagged, and draw N of the others.", "--all-flagged")
     ] = False,
-    certify: Annotated[
-        float,
-        typer.Option("--certify", min=0, max=1, help="The share kept apart for certifying; 0 makes no split."),
-    ] = 0.5,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="The same seed draws the same sample.")] = 0,
-    name: Annotated[str | None, typer.Option("--name", help="The name of the sample; else it is numbered.")] = None,
-    extend: Annotated[
-        str | None,
-        typer.Option("--extend", metavar="SAMPLE", help="Draw N more to this sample, as it was drawn."),
-    ] = None,
+    test: Annotated[float, option("Share of the test split; 0 makes no split.", min=0, max=1)] = 0.5,
+    seed: Annotated[int, option("The same seed draws the same sample.", min=0, max=2**31 - 1)] = 0,
+    name: Annotated[str | None, option("Name of the sample (by default it is numbered).")] = None,
+    extend: Annotated[str | None, option("Add N more to this sample, drawn in the same way.", metavar="SAMPLE")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write the drawn ids to a .txt or .csv file."),
+        Path | None, option("Also write the drawn ids to a .txt or .csv file.", "--output", "-o", metavar="FILE")
     ] = None,
     precision: Annotated[
-        float | None,
-        typer.Option(
-            "--precision", help="How far an interval may reach: points of the scale, or a share (0.05: 5 in a hundred)."
-        ),
+        float | None, option("Half-width of the intervals: points of the scale, or a share (0.05 is 5 in 100).")
     ] = None,
-    raters: Annotated[int, typer.Option("--raters", min=2, help="How many people rate each conversation.")] = 2,
+    raters: Annotated[int, option("How many people rate each conversation.", min=2)] = 2,
     instrument: AskedOption = None,
     force: ForceOption = False,
 ) -> None:
     """Plan how many ratings you need, or draw a sample to rate.
 
-    Without --draw it only prints the numbers. With --draw it keeps a sample in the study: at random by conversation,
-    each with its probability, split into `develop` (to tune a judge on) and `certify` (for the figures you report).
-    A sample is never overwritten. --extend makes a larger one that holds it; probabilities stay right because it
-    draws within the strata of the first draw, and conversations that came in since form strata of their own.
+    Without --draw it only prints the numbers. With --draw it saves a sample in the study: at random by conversation,
+    each with its probability, split into dev (to tune a judge on) and test (for the numbers you report). A sample is
+    never overwritten. --extend makes a larger one that contains it; probabilities stay right because it draws within
+    the strata of the first draw, and conversations that were added since form strata of their own.
 
     Example: attune plan chats.study.db --all-flagged --draw 100 --by system -o ids.csv
     """
-    from attunement.errors import InputError
     from attunement.store import Study
 
     if precision is not None and not precision > 0:
-        raise InputError("--precision is how far an interval may reach either way, so it is above 0")
+        raise InputError("--precision is the half-width of an interval, so it must be above 0")
     if draw is None and (by or all_flagged or extend or name or output):
-        raise InputError("say with --draw how many conversations to draw")
+        raise InputError("give the number of conversations with --draw")
     if extend and (by or all_flagged):
         raise InputError("--extend draws as the sample was drawn: leave out --by and --all-flagged")
     if output is not None:
@@ -348,31 +303,29 @@ def plan(
     with Study(study) as opened:
         asked = asked_instrument(opened, instrument)
         if draw is None:
-            _say(_numbers(opened, asked, precision, raters))
+            _print_paragraphs(_numbers(opened, asked, precision, raters))
             return
         from attunement.annotation.sampling import draw_sample, extend_sample
 
         if extend:
             sample = extend_sample(opened, asked, extend, draw, name=name)
         else:
-            share = certify or None
             sample = draw_sample(
-                opened, asked, draw, by=by or (), all_flagged=all_flagged, certify=share, seed=seed, name=name
+                opened, asked, draw, by=by or (), all_flagged=all_flagged, certify=test or None, seed=seed, name=name
             )
         if output is not None:
             _write(opened, sample, output)
-        _say(_drawn(sample, opened.place, output))
+        _print_paragraphs(_drawn(sample, opened.place, output))
 
 
 def asked_instrument(study: "Study", name: str | None) -> "Instrument":
-    """An instrument of the study, or one that is yet to be asked."""
-    from attunement.errors import InputError
+    """An instrument of the study, or a new one."""
     from attunement.instruments.lint import checked
     from attunement.store import chosen_instrument
 
     known = study.instruments()
     if name is None and not known:
-        raise InputError(f"nothing is rated in {study.place} yet: say with --instrument what is to be asked")
+        raise InputError(f"nothing is rated in {study.place} yet: name the instrument with --instrument")
     if name is None or any(name in {entry.id, entry.hash} for entry in known):
         return chosen_instrument(study, name)
     return checked(name)
@@ -380,21 +333,18 @@ def asked_instrument(study: "Study", name: str | None) -> "Instrument":
 
 def _numbers(study: "Study", instrument: "Instrument", precision: float | None, raters: int) -> Iterator[str]:
     from attunement.annotation.planning import paragraphs, plan
-    from attunement.errors import StudyError
 
     numbers = plan(study, instrument, width=precision, raters=raters)
     if not numbers.conversations:
-        raise StudyError(
-            f"{study.place} holds no conversation, so there is nothing to plan: judge or import some first"
-        )
+        raise StudyError(f"{study.place} has no conversation, so there is nothing to plan: judge or import some first")
     yield from paragraphs(numbers, instrument, study.place)
 
 
 def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
     splits = [drawn.split for drawn in sample.units.values()]
-    split = ", ".join(f"{splits.count(name):,} to {name}" for name in ("develop", "certify") if name in splits)
+    split = ", ".join(f"{splits.count(stored):,} to {shown}" for stored, shown in _SPLITS.items() if stored in splits)
     yield (
-        f"Drew {len(sample.units):,} conversations for {sample.instrument} (seed {sample.seed}) and kept them as "
+        f"Drew {len(sample.units):,} conversations for {sample.instrument} (seed {sample.seed}) and saved them as "
         f"{sample.name} in {place}{f', with those of {extended}' if (extended := sample.design['extends']) else ''}"
         f"{f': {split}' if split else ''}."
     )
@@ -406,9 +356,7 @@ def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
 
 
 def _check(output: Path, *, force: bool) -> None:
-    """Refuse what cannot be written before a sample is kept that would then lack its file."""
-    from attunement.errors import InputError
-
+    """Refuse a file that cannot be written before the sample is saved."""
     if output.suffix.lower() not in {".txt", ".csv"}:
         raise InputError(f"{output}: ids are written to a .txt or a .csv file")
     if not output.parent.is_dir():
@@ -427,11 +375,14 @@ def _write(study: "Study", sample: "Sample", output: Path) -> None:
                 stream.write(f"{names[key]}\n".encode("utf-8", "surrogatepass"))
         return
     columns = [Column("system"), Column("id"), Column("stratum"), Column("probability", "number"), Column("split")]
-    records = ({**names[key]._asdict(), **drawn._asdict()} for key, drawn in sample.units.items())
+    records = (
+        {**names[key]._asdict(), **drawn._asdict(), "split": _SPLITS.get(drawn.split or "")}
+        for key, drawn in sample.units.items()
+    )
     write(Export(columns, records), output, "csv")
 
 
-def _say(paragraphs: Iterator[str]) -> None:
+def _print_paragraphs(paragraphs: Iterator[str]) -> None:
     """Print paragraphs in lines that fit the terminal."""
     import shutil
     from textwrap import wrap

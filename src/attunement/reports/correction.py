@@ -227,9 +227,8 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
     notes: list[str] = []
     if used < len(sample.units):
         notes.append(
-            f"Of {sample.name} only the {pluralize(used, 'conversation')} of `certify` count: a judge that was tuned "
-            "on "
-            "`develop` is better there than elsewhere."
+            f"Of {sample.name} only the {pluralize(used, 'conversation')} of the test split count: a judge that was "
+            "tuned on the dev split is better there than elsewhere."
         )
     if rated < used:
         notes.append(

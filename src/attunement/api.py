@@ -527,7 +527,7 @@ def agree(
     """
     from attunement.analysis.ratings_file import FileColumns
     from attunement.analysis.summary import AgreementOptions, file_agreement, study_agreement
-    from attunement.reports.agreement import agreement_record, draw_agreement
+    from attunement.reports.agreement import agreement_document, agreement_record
     from attunement.reports.overview import instrument_of
     from attunement.reports.records import instrument_record
 
@@ -555,7 +555,7 @@ def agree(
         path = Path(cast("str | Path", ratings))
         found, title, described = file_agreement(path, named, options), f"Agreement in {path.name}", None
     record = agreement_record(found, instrument=described)
-    return Output(record, lambda console: draw_agreement(found, title, console, full=full), found, title=title)
+    return Output(record, agreement_document(found, title, full=full), found, title=title)
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -15,23 +15,24 @@ from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, StudyContext, analyse_agreement
 from attunement.errors import InputError
 from attunement.reports import svg
-from attunement.reports.agreement import (
-    agreement_markdown,
-    agreement_record,
-    closing,
-    draw_agreement,
-    opening,
-    table_rows,
-)
-from attunement.reports.agreement_wording import card_lines, format_number, sentence, write_picture
+from attunement.reports.agreement import agreement_document, agreement_record, closing, opening, table_rows
+from attunement.reports.agreement_chart import write_agreement_picture
+from attunement.reports.numbers import format_number
+from attunement.reports.render_markdown import markdown
+from attunement.reports.render_terminal import draw
+from attunement.reports.trust_card import card_rows, sentence
 from attunement.statistics.tables import Floats
 from tests.analysis.trust_samples import GATE, gathered, noisy, three_people
 
 
 def drawn(agreement: Agreement, *, width: int = 120, full: bool = False) -> str:
     stream = io.StringIO()
-    draw_agreement(agreement, "Agreement", Console(file=stream, width=width), full=full)
+    draw(agreement_document(agreement, "Agreement", full=full), Console(file=stream, width=width))
     return stream.getvalue()
+
+
+def as_markdown(agreement: Agreement, title: str, *, full: bool = False) -> str:
+    return markdown(agreement_document(agreement, title, full=full), level=2)
 
 
 def said(text: str) -> str:
@@ -69,9 +70,9 @@ def test_a_gates_row_counts_missed_failures_and_missed_as_na(safety: Agreement) 
 
 def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
     card = safety.items[0].cards[0]
-    labels = [line.label for line in card_lines(card) if line.label not in {"why", "what would be enough"}]
+    labels = [line.label for line in card_rows(card) if line.label not in {"why", "what would be enough"}]
     assert labels[:2] == ["missed failures", "false alarms"]
-    lines = {line.label: line.text for line in card_lines(card)}
+    lines = {line.label: line.text for line in card_rows(card)}
     assert lines["false alarms"] == "3 of 60"
     assert "It missed 6 of the 35 failures that people found." in sentence(card)
 
@@ -90,7 +91,7 @@ def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
     ],
 )
 def test_a_full_card_has_every_line_in_plain_words(scores: Agreement, label: str) -> None:
-    lines = {line.label: line for line in card_lines(scores.items[0].cards[0])}
+    lines = {line.label: line for line in card_rows(scores.items[0].cards[0])}
     assert lines[label].text
 
 
@@ -116,10 +117,10 @@ def test_words_that_are_no_verdicts_do_not_occur(scores: Agreement, safety: Agre
 def test_markdown_holds_the_same_and_escapes_what_others_wrote() -> None:
     truth, people = three_people(20, 0.5)
     found = analyse_agreement(gathered(people, {"evil|<b>*": truth}), full=True)
-    text = agreement_markdown(found, "A", full=True)
+    text = as_markdown(found, "A", full=True)
     assert "evil&#124;&lt;b&gt;\\*" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert {line.count("|") for line in rows} <= {8, 5}
+    assert {line.count("|") for line in rows} <= {8, 5, 4}
 
 
 def test_a_terminal_is_not_steered_by_names() -> None:
@@ -140,7 +141,7 @@ def test_json_has_every_figure_or_the_reason_why_there_is_none(scores: Agreement
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_the_picture_has_dots_for_people_and_judges(scores: Agreement, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"card.{kind}"
-    write_picture(scores, path, "Agreement")
+    write_agreement_picture(scores, path, "Agreement")
     data = path.read_bytes()
     if kind == "png":
         assert data.startswith(b"\x89PNG")
@@ -155,15 +156,15 @@ def test_without_the_extra_a_png_is_refused_and_an_svg_is_not(
 ) -> None:
     monkeypatch.setattr(svg, "can_write_png", lambda: False)
     with pytest.raises(InputError, match=r"attunement\[png\]"):
-        write_picture(scores, tmp_path / "card.png", "Agreement")
-    write_picture(scores, tmp_path / "card.svg", "Agreement")
+        write_agreement_picture(scores, tmp_path / "card.png", "Agreement")
+    write_agreement_picture(scores, tmp_path / "card.svg", "Agreement")
     assert [path.name for path in tmp_path.iterdir()] == ["card.svg"]
 
 
 def test_names_in_a_picture_are_text(tmp_path: Path) -> None:
     truth, people = three_people(20, 0.5)
     found = analyse_agreement(gathered(people, {"<b>& j\x00\x1b\ufffe": truth}), full=True)
-    write_picture(found, tmp_path / "card.svg", "<i>")
+    write_agreement_picture(found, tmp_path / "card.svg", "<i>")
     tree = ElementTree.parse(tmp_path / "card.svg")  # noqa: S314 - we wrote it
     shown = [element.text or "" for element in tree.iter() if element.tag.endswith("}text")]
     assert "<i>" in shown
@@ -172,9 +173,9 @@ def test_names_in_a_picture_are_text(tmp_path: Path) -> None:
 
 def test_there_is_no_picture_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no agreement to draw"):
-        write_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.svg", "A")
+        write_agreement_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.svg", "A")
     with pytest.raises(InputError, match="svg or"):
-        write_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.pdf", "A")
+        write_agreement_picture(analyse_agreement(gathered(np.zeros((0, 2)))), tmp_path / "p.pdf", "A")
     assert not list(tmp_path.iterdir())
 
 
@@ -200,7 +201,7 @@ def test_it_says_who_the_people_were_and_a_stated_profession_cannot_draw() -> No
     assert opening(found)[0].startswith("20 conversations, 3 people (1 × evil|<b>*\x1b[31m, 1 × nurse), 0 judges")
     assert "1 × nurse" in drawn(found)
     assert "\x1b[31m" not in drawn(found)
-    assert "<b>*" not in agreement_markdown(found, "A")
+    assert "<b>*" not in as_markdown(found, "A")
     assert agreement_record(found)["professions"]["nurse"] == 1
     assert (
         "("
@@ -217,7 +218,7 @@ def test_every_form_on_nothing_is_a_clear_sentence_without_nan_and_without_a_ver
     assert sentence_of_it in " ".join(opening(found))
     forms = [
         drawn(found, full=True),
-        agreement_markdown(found, "A", full=True),
+        as_markdown(found, "A", full=True),
         json.dumps(agreement_record(found), allow_nan=False),
     ]
     for text in forms:
@@ -241,7 +242,7 @@ def test_not_enough_data_comes_with_the_number_that_would_be_also_in_the_short_t
     truth, people = three_people(6, 0.3)
     few = analyse_agreement(gathered(people, {"j": truth}))
     assert "Enough for warmth would be: about 41 conversations rated by two people each." in said(drawn(few))
-    assert "about 41 conversations" in agreement_markdown(few, "Agreement")
+    assert "about 41 conversations" in as_markdown(few, "Agreement")
 
 
 def test_without_people_nothing_is_said_of_raters_or_of_failures_they_found() -> None:

@@ -106,11 +106,10 @@ def agree(
     """
     choose_one(json=as_json, markdown=markdown)
     from attunement import api
-    from attunement.reports.agreement import agreement_markdown
-    from attunement.reports.agreement_wording import picture_format, write_picture
+    from attunement.reports.svg import check_format
 
     if picture:
-        picture_format(picture)  # before the work, not after it
+        check_format(picture)  # before the work, not after it
         refuse_to_overwrite(picture, force=force)
     columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
     columns |= {"conversation": conversation, "repeat": repeat}
@@ -127,12 +126,11 @@ def agree(
         details=full or as_json or bool(picture),
         **{name: given for name, given in columns.items() if given},
     )
-    if markdown:
-        typer.echo(agreement_markdown(output.found, output.title, full=full), nl=False)
-    else:
-        print_output(output, as_json=as_json)
+    print_output(output, as_json=as_json, as_markdown=markdown)
     if picture:
-        write_picture(output.found, picture, output.title)
+        from attunement.reports.agreement_chart import write_agreement_picture
+
+        write_agreement_picture(output.found, picture, output.title)
         typer.echo(f"The picture is in {picture}.", err=True)
 
 

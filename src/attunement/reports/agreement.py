@@ -1,48 +1,54 @@
-"""The table of agreement on a terminal, as Markdown and as plain data.
+"""Agreement to be shown, and as plain data.
 
-Seven columns say what a reader needs first. The judge's figure stands beside the one that people reach with each
-other on the same conversations: like with like.
+Seven columns say what a reader needs first. The number of a judge comes with the one that people reach with each other
+on the same conversations: like with like.
 
-The names are those of the results in `attunement.agreement`. A figure that does not exist is `{"undefined": why}`,
-never null and never NaN.
+The names in the data are those of the results in `attunement.analysis`. A number that does not exist is
+`{"undefined": why}`, never null and never NaN.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, ReliabilityStatus
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard, Verdict
-from attunement.reports.agreement_wording import (
+from attunement.reports.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    LabelRow,
+    LabelRows,
+    Phrase,
+    Section,
+    Table,
+    Text,
+    Tone,
+    texts,
+)
+from attunement.reports.blocks import Row as TableRow
+from attunement.reports.numbers import NONE, format_interval, format_number, pluralize
+from attunement.reports.sanitize import in_a_line
+from attunement.reports.trust_card import (
     MEANINGS,
-    NONE,
-    STANDINGS,
+    RELIABILITY,
     VERDICTS,
-    Line,
-    again_line,
-    card_lines,
+    card_rows,
     common_answers,
-    format_interval,
-    format_number,
     missed_failures,
     order,
-    people_lines,
+    people_rows,
     points,
+    retest_alpha,
+    retest_row,
     sentence,
     single,
     verdict_phrase,
 )
-from attunement.reports.blocks import Phrase, Tone
-from attunement.reports.numbers import pluralize
-from attunement.reports.render_terminal import QUIET, SIGNS, STYLES, heading, line, phrase, plain_table
-from attunement.reports.sanitize import in_a_line, plain
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Undefined
@@ -58,7 +64,7 @@ COLUMNS = (
 )
 
 
-class Row(NamedTuple):
+class AgreementRow(NamedTuple):
     """One row: an item, or below it a judge, a trivial judge, or a part of the conversations."""
 
     name: str
@@ -74,7 +80,7 @@ class Row(NamedTuple):
     """How far the row is set in: 0 for an item."""
 
 
-def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[Row]:
+def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[AgreementRow]:
     """The rows of the table, of each item and of its parts."""
     for place, entry in enumerate(agreement.items):
         yield from _item_rows(entry, agreement, entry.item.id, 0, full=full)
@@ -86,9 +92,11 @@ def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[Row]:
 _EMPTY = Phrase("", Tone.NONE)
 
 
-def _item_rows(entry: ItemAgreement, agreement: Agreement, name: str, below: int, *, full: bool) -> Iterator[Row]:
+def _item_rows(
+    entry: ItemAgreement, agreement: Agreement, name: str, below: int, *, full: bool
+) -> Iterator[AgreementRow]:
     merged = entry.cards[0] if len(agreement.judges) == 1 and entry.cards else None
-    yield Row(
+    yield AgreementRow(
         name,
         f"{entry.conversations:,}" if entry.units else NONE,
         common_answers(entry),
@@ -100,9 +108,11 @@ def _item_rows(entry: ItemAgreement, agreement: Agreement, name: str, below: int
     )
     if not merged:
         for card in entry.cards:
-            yield Row(card.judge, "", "", (), _judge(card), _missed(card), verdict_phrase(card), below + 1)
+            yield AgreementRow(card.judge, "", "", (), _judge(card), _missed(card), verdict_phrase(card), below + 1)
     for rival, found in _rivals(entry, full=full):
-        yield Row(rival, "", "", (), (format_number(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1)
+        yield AgreementRow(
+            rival, "", "", (), (format_number(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1
+        )
 
 
 def _people(people: Reliability) -> tuple[str, ...]:
@@ -124,7 +134,7 @@ def _missed(card: TrustCard) -> str:
 
 
 def _standing(people: Reliability) -> Phrase:
-    return STANDINGS[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
+    return RELIABILITY[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
 
 
 def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, PairwiseKappa]]:
@@ -139,20 +149,6 @@ def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, PairwiseKapp
     ]
     found.sort(key=lambda pair: -pair[1].value)
     return found if full else found[:1]
-
-
-LEVELS_TITLE = "Ranking systems is not rating conversations"
-LEVEL_COLUMNS = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
-
-
-def level_rows(agreement: Agreement) -> list[tuple[str, str, str, str]]:
-    """For each item and judge, how far it orders conversations, and systems, as people do; empty for few systems."""
-    return [
-        (entry.item.id, card.judge, order(card.levels.unit), order(card.levels.system))
-        for entry in agreement.items
-        for card in entry.cards
-        if card.levels.system.number >= FEWEST_SYSTEMS
-    ]
 
 
 def opening(agreement: Agreement) -> list[str]:
@@ -170,7 +166,7 @@ def opening(agreement: Agreement) -> list[str]:
     if not any(word_count for entry in agreement.items for word_count in _values(entry)):
         return [*said, "There is no answer to compare: all that was asked got an error, or no answer."]
     if not people:
-        said.append("No person has rated anything here, so no judge can be held against people.")
+        said.append("No person has rated anything here, so no judge can be compared with people.")
     elif people == 1:
         said.append("Only one person has rated, so how far people agree is not known, and no judge gets a verdict.")
     return said
@@ -186,14 +182,14 @@ def closing(agreement: Agreement) -> list[str]:
     return [*agreement.notes, *left_out]
 
 
-def meanings(agreement: Agreement) -> list[tuple[Verdict, str]]:
+def _meanings(agreement: Agreement) -> list[tuple[Verdict, str]]:
     """The verdicts that occur, in full, each with what it means."""
     cards = (card for part in (agreement, *agreement.parts) for entry in part.items for card in entry.cards)
     present = {card.ruling.verdict for card in cards}
     return [(verdict, MEANINGS[verdict]) for verdict in Verdict if verdict in present]
 
 
-def needs(agreement: Agreement) -> list[str]:
+def _needs(agreement: Agreement) -> list[str]:
     """What would be enough, where there is not enough data: a sentence for all items that need the same."""
     items: dict[str, list[str]] = {}
     for entry in agreement.items:
@@ -222,6 +218,113 @@ def warnings(agreement: Agreement) -> list[str]:
     return [said[kind].format(", ".join(items)) for kind, items in found.items() if items]
 
 
+_WIDTHS = (12, 7, 10, 7, 7, 9, 10)
+"""The widest that the seven columns get on 80 characters: numbers stay whole, and words break where they may."""
+_READING = (
+    "The numbers are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
+    "(95 %)."
+)
+_READING_JUDGES = (
+    " People with people says whether all your raters together can be relied upon. To compare a judge with them, take "
+    "the number below its own: what any two people reach on the same conversations, measured in the same way."
+)
+
+
+def agreement_document(agreement: Agreement, title: str, *, full: bool = False) -> Document:
+    """The table, what it rests on and what its verdicts mean; with `full` all that is known."""
+    blocks: list[Block] = [*texts(opening(agreement))]
+    if any(entry.units for entry in agreement.items):
+        reading = _READING + (_READING_JUDGES if agreement.judges and len(agreement.people) > 1 else "")
+        explained = [
+            LabelRow(Phrase(str(verdict.value), VERDICTS[verdict].tone), meaning)
+            for verdict, meaning in _meanings(agreement)
+        ]
+        blocks += [_table(agreement, full=full), Text(reading, Tone.QUIET), *texts(warnings(agreement), Tone.NOT_MET)]
+        blocks += [LabelRows(explained)] if explained else []
+        blocks += [Bullets(found)] if (found := _needs(agreement)) else []
+        blocks += texts(closing(agreement), Tone.QUIET)
+        blocks += _levels(agreement)
+        blocks += _again(agreement)
+        blocks += _full(agreement) if full else []
+    else:
+        blocks += texts(closing(agreement), Tone.QUIET)
+    return Document(title, blocks)
+
+
+def _table(agreement: Agreement, *, full: bool) -> Table:
+    # Without judges there is nothing in two of the columns.
+    shown = [place for place in range(len(COLUMNS)) if agreement.judges or place not in {4, 5}]
+    columns = [
+        Column(
+            COLUMNS[place],
+            numeric=place in {1, 3, 4},
+            width=_WIDTHS[place] if agreement.judges else None,
+            narrow_title=COLUMNS[place].replace("Conversations", "Conver-\nsations"),
+        )
+        for place in shown
+    ]
+    rows: list[TableRow] = []
+    for row in table_rows(agreement, full=full):
+        name = Phrase(in_a_line(row.name, 40), Tone.QUIET if row.below else Tone.STRONG)
+        cells: list[Cell] = [
+            name, row.conversations, row.answers, _lines(row.people, Tone.PERSON), _lines(row.judge, Tone.NONE),
+            row.missed, row.verdict,
+        ]  # fmt: skip
+        rows.append(TableRow([cells[place] for place in shown], indent=row.below))
+    return Table(columns, rows)
+
+
+def _lines(cell: tuple[str, ...], tone: Tone) -> Cell:
+    """A number, and below it what it rests on."""
+    return [Phrase(part, Tone.QUIET if place else tone) for place, part in enumerate(cell)] or ""
+
+
+def _levels(agreement: Agreement) -> Iterator[Section]:
+    """How far each judge orders conversations, and systems, as people do; not for few systems."""
+    rows = [
+        TableRow((entry.item.id, in_a_line(card.judge, 40), order(card.levels.unit), order(card.levels.system)))
+        for entry in agreement.items
+        for card in entry.cards
+        if card.levels.system.number >= FEWEST_SYSTEMS
+    ]
+    if rows:
+        heads = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
+        yield Section("Ranking systems is not rating conversations", [Table([*map(Column, heads)], rows)])
+
+
+def _again(agreement: Agreement) -> Iterator[Section]:
+    """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
+    rows = [
+        TableRow((entry.item.id, in_a_line(judge, 40), retest_row(found).text, retest_alpha(found)))
+        for entry in agreement.items
+        for judge, found in entry.judge_retests.items()
+    ]
+    if rows and not agreement.people:
+        heads = ("Item", "Judge", "The same each time", "Agreement of the repeats")
+        yield Section("Same answer when asked again", [Table([*map(Column, heads)], rows)])
+
+
+def _full(agreement: Agreement) -> Iterator[Section]:
+    """Everything that is known about each item, and how far judges agree with each other."""
+    for entry in agreement.items:
+        name = f"{entry.item.id} {entry.item.title}".rstrip()
+        if people := list(people_rows(entry)):
+            yield Section(in_a_line(f"{name}: your raters"), [LabelRows(people)])
+        for card in entry.cards:
+            verdict = Text(sentence(card), VERDICTS[card.ruling.verdict].tone)
+            yield Section(in_a_line(f"{name}: {card.judge}"), [verdict, LabelRows(list(card_rows(card)))])
+    rows = [
+        TableRow(
+            (entry.item.id, f"{in_a_line(pair.first, 30)} and {in_a_line(pair.second, 30)}", single(pair.agreement))
+        )
+        for entry in agreement.items
+        for pair in entry.judge_pairs
+    ]
+    if rows:
+        heads = ("Item", "Judges", "How far they agree")
+        yield Section("Judges with judges", [Table([*map(Column, heads)], rows)])
+
+
 def agreement_record(agreement: Agreement, *, instrument: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """All that is known, the parts included."""
     record = _plain(agreement)
@@ -241,7 +344,7 @@ _KEYS = {
     "detection": "missed",
     "gap_to_half": "half",
     "judge_pairs": "judges",
-    "judge_retests": "judges_again",
+    "judge_retests": "judge_retests",
     "margin": "ahead",
     "people_kappa": "single",
     "retest": "again",
@@ -268,249 +371,3 @@ def _plain(value: Any) -> Any:
             return [_plain(part) for part in cast("list[Any]", value)]
         case _:
             return value
-
-
-def agreement_markdown(agreement: Agreement, title: str, *, full: bool = False) -> str:
-    """The same as on a terminal."""
-    return "\n".join(_lines(agreement, title, full=full)) + "\n"
-
-
-def _lines(agreement: Agreement, title: str, *, full: bool) -> Iterator[str]:
-    yield f"## {_text(title)}"
-    yield ""
-    yield from (_text(said) for said in opening(agreement))
-    if any(entry.units for entry in agreement.items):
-        yield ""
-        yield from _table(agreement, full=full)
-        for said in warnings(agreement):
-            yield ""
-            yield f"**{_text(said)}**"
-        yield ""
-        yield from (f"- **{verdict.value}**: {meaning}" for verdict, meaning in meanings(agreement))
-        yield from (f"- {_text(said)}" for said in needs(agreement))
-        yield from _levels(agreement)
-        yield from _again(agreement)
-        if full:
-            yield from _cards(agreement)
-    for said in closing(agreement):
-        yield ""
-        yield _text(said)
-
-
-def _table(agreement: Agreement, *, full: bool) -> Iterator[str]:
-    yield f"| {' | '.join(COLUMNS)} |"
-    yield "|---|---:|---|---:|---:|---|---|"
-    for row in table_rows(agreement, full=full):
-        figures = ["; ".join(cell) for cell in (row.people, row.judge)]
-        name = f"{'&nbsp;&nbsp;' * row.below}{_text(row.name)}"
-        cells = [row.conversations, row.answers, *figures, row.missed, row.verdict.words]
-        yield f"| {' | '.join([name, *map(_text, cells)])} |"
-
-
-def _levels(agreement: Agreement) -> Iterator[str]:
-    rows = level_rows(agreement)
-    if not rows:
-        return
-    yield ""
-    yield f"{LEVELS_TITLE}:"
-    yield ""
-    yield f"| {' | '.join(LEVEL_COLUMNS)} |"
-    yield "|---|---|---|---|"
-    yield from (f"| {' | '.join(map(_text, row))} |" for row in rows)
-
-
-def _again(agreement: Agreement) -> Iterator[str]:
-    found = [(entry.item.id, judge, each) for entry in agreement.items for judge, each in entry.judge_retests.items()]
-    if agreement.people or not found:
-        return
-    yield ""
-    yield "| Item | Judge | Same answer when asked again | Agreement of the repeats |"
-    yield "|---|---|---|---:|"
-    for item, judge, each in found:
-        said = again_line(each)
-        yield f"| {_text(item)} | {_text(judge)} | {_text(said.text)} | {_text(said.technical.split()[-1])} |"
-
-
-def _cards(agreement: Agreement) -> Iterator[str]:
-    for entry in agreement.items:
-        lines = list(people_lines(entry))
-        if lines:
-            yield from _section(f"{entry.item.id}: your raters", None, lines)
-        for card in entry.cards:
-            yield from _section(f"{entry.item.id}: {card.judge}", sentence(card), list(card_lines(card)))
-
-
-def _section(title: str, said: str | None, lines: list[Line]) -> Iterator[str]:
-    yield ""
-    yield f"### {_text(title)}"
-    yield ""
-    if said:
-        yield f"**{_text(said)}**"
-        yield ""
-    for each in lines:
-        technical = f" ({_text(each.technical)})" if each.technical else ""
-        yield f"- {each.label}: {_text(each.text)}{technical}"
-
-
-def _text(text: str) -> str:
-    """Anybody's text, so that it is no Markdown."""
-    return plain(text, 1000)
-
-
-_WIDE = 110
-"""From this width on columns may be as wide as what stands in them."""
-_WIDTHS = (12, 7, 10, 7, 7, 9, 10)
-"""Of the seven columns on 80 signs: figures stay whole, and words break where they may."""
-_PERSON = "green"
-"""What rests on people's ratings alone; nothing else is green."""
-
-
-def draw_agreement(agreement: Agreement, title: str, console: Console, *, full: bool = False) -> None:
-    """Print the table, what it rests on and what its verdicts mean; with `full` all that is known."""
-    console.print(line(title, "bold"))
-    for said in opening(agreement):
-        console.print(line(said))
-    if any(entry.units for entry in agreement.items):
-        console.print()
-        console.print(_draw_table(agreement, full=full, wide=console.width >= _WIDE))
-        console.print()
-        _draw_reading(agreement, console)
-        _draw_levels(agreement, console)
-        _draw_again(agreement, console)
-        if full:
-            _draw_full(agreement, console)
-    for said in closing(agreement):
-        console.print(line(said, QUIET))
-
-
-def _draw_table(agreement: Agreement, *, full: bool, wide: bool) -> Table:
-    rows = list(table_rows(agreement, full=full))
-    # Without judges there is nothing in two of the columns.
-    shown = [place for place in range(len(COLUMNS)) if agreement.judges or place not in {4, 5}]
-    table = plain_table()
-    for place in shown:
-        name, width = COLUMNS[place], _WIDTHS[place] if agreement.judges and not wide else None
-        name = name if wide else name.replace("Conversations", "Conver-\nsations")
-        table.add_column(name, justify="right" if place in {1, 3, 4} else "left", overflow="fold", width=width)
-    for row in rows:
-        cells = [
-            line(f"{'  ' * row.below}{in_a_line(row.name, 40)}", QUIET if row.below else "bold"),
-            line(row.conversations),
-            line(row.answers),
-            _figure(row.people, _PERSON),
-            _figure(row.judge, ""),
-            line(row.missed),
-            phrase(row.verdict),
-        ]
-        table.add_row(*(cells[place] for place in shown))
-    return table
-
-
-def _figure(cell: tuple[str, ...], style: str) -> Text:
-    """The figure, and below it what it rests on."""
-    lines = [line(part, QUIET if place else style) for place, part in enumerate(cell)]
-    return Text("\n").join(lines)
-
-
-def _draw_reading(agreement: Agreement, console: Console) -> None:
-    """What the columns and the verdicts mean."""
-    reading = (
-        "Figures are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
-        "(95 %)."
-    )
-    if agreement.judges and len(agreement.people) > 1:
-        reading += (
-            " People with people says whether all your raters together can be relied upon. To hold a judge against "
-            "them, compare its figure with the one below it: what any two people reach on the same conversations, "
-            "measured in the same way."
-        )
-    console.print(reading, style=QUIET)
-    for said in warnings(agreement):
-        console.print(line(said, STYLES[Tone.NOT_MET]))
-    for verdict, meaning in meanings(agreement):
-        tone = VERDICTS[verdict].tone
-        sign = f"{SIGNS[tone]} " if tone in SIGNS else ""
-        console.print(Text.assemble((f"{sign}{verdict.value}", STYLES[tone]), f": {meaning}"), style=QUIET)
-    for said in needs(agreement):
-        console.print(line(said, QUIET))
-
-
-def _draw_levels(agreement: Agreement, console: Console) -> None:
-    rows = level_rows(agreement)
-    if not rows:
-        return
-    console.print()
-    console.print(heading(LEVELS_TITLE))
-    table = plain_table()
-    for name in LEVEL_COLUMNS:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(line(in_a_line(cell, 40)) for cell in row))
-    console.print(table)
-
-
-def _draw_again(agreement: Agreement, console: Console) -> None:
-    """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
-    if agreement.people or not any(entry.judge_retests for entry in agreement.items):
-        return
-    console.print()
-    console.print(heading("Same answer when asked again"))
-    table = plain_table()
-    for name in ("Item", "Judge", "The same each time", "Agreement of the repeats"):
-        table.add_column(name, overflow="fold")
-    for entry in agreement.items:
-        for judge, found in entry.judge_retests.items():
-            said = again_line(found)
-            table.add_row(
-                line(entry.item.id), line(in_a_line(judge, 40)), line(said.text), line(said.technical.split()[-1])
-            )
-    console.print(table)
-
-
-def _draw_full(agreement: Agreement, console: Console) -> None:
-    for entry in agreement.items:
-        lines = list(people_lines(entry))
-        if lines:
-            console.print()
-            console.print(heading(_named(entry, "your raters")))
-            console.print(_draw_lines(lines))
-        for card in entry.cards:
-            console.print()
-            console.print(heading(_named(entry, card.judge)))
-            tone = VERDICTS[card.ruling.verdict].tone
-            console.print(line(sentence(card), STYLES[tone]))
-            console.print(_draw_lines(card_lines(card)))
-    _draw_judges(agreement, console)
-    console.print()
-
-
-def _named(entry: ItemAgreement, who: str) -> str:
-    title = f" {entry.item.title}" if entry.item.title else ""
-    return in_a_line(f"{entry.item.id}{title}: {who}")
-
-
-def _draw_lines(lines: Iterable[Line]) -> Padding:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style=QUIET, width=24)
-    grid.add_column(overflow="fold")
-    for said in lines:
-        text = line(said.text)
-        if said.technical:
-            text.append(f"\n{said.technical}", QUIET)
-        grid.add_row(said.label, text)
-    return Padding(grid, (0, 0, 0, 2))
-
-
-def _draw_judges(agreement: Agreement, console: Console) -> None:
-    if not any(entry.judge_pairs for entry in agreement.items):
-        return
-    console.print()
-    console.print(heading("Judges with judges"))
-    table = plain_table()
-    for name in ("Item", "Judges", "How far they agree"):
-        table.add_column(name, overflow="fold")
-    for entry in agreement.items:
-        for pair in entry.judge_pairs:
-            names = f"{in_a_line(pair.first, 30)} and {in_a_line(pair.second, 30)}"
-            table.add_row(line(entry.item.id), line(names), line(single(pair.agreement)))
-    console.print(table)

@@ -1,12 +1,15 @@
 """Each chart of a report as a file, for papers and slides: SVG, and PNG where the extra for it is installed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.html.charts import Distribution, Dot, IntervalChart
-from attunement.reports.study_report import Report
+
+if TYPE_CHECKING:
+    from attunement.reports.study_report import Report
 
 _SHAPES = {
     **dict(zip("abcdefgh", ("circle", "diamond", "square", "triangle") * 2, strict=True)),
@@ -20,7 +23,7 @@ _TONES = {"hi": "met", "lo": "notmet", "plain": "ink-3"}
 _PERCENT = [(share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]
 
 
-def export_charts(report: Report, folder: Path) -> list[Path]:
+def export_charts(report: "Report", folder: Path) -> list[Path]:
     """Write every chart of the report into the folder; returns the files that were written."""
     written: list[Path] = []
     kinds = ["svg", *(["png"] if svg.can_write_png() else [])]
@@ -35,19 +38,26 @@ def export_charts(report: Report, folder: Path) -> list[Path]:
     return written
 
 
-def _charts(report: Report) -> Iterator[tuple[str, str]]:
+def _charts(report: "Report") -> Iterator[tuple[str, str]]:
     if not report.top.verdict:
         return
     yield "verdicts", _verdicts(report)
     yield "heat-map", _heat_map(report)
     for chart in (*report.intervals, *(chart for section in report.sections for chart in section.charts)):
-        yield chart.id, _intervals(chart)
+        yield chart.id, interval_svg(chart)
     for number, one in enumerate(report.distributions, start=1):
         yield f"distribution-{number:02}", _distribution(one)
 
 
-def _intervals(chart: IntervalChart) -> str:
-    rows = [svg.Row(row.label, [_mark(dot) for dot in row.dots if dot.x is not None]) for row in chart.rows]
+def interval_svg(chart: IntervalChart, notes: Mapping[tuple[str, str], str] = {}) -> str:
+    """A chart of intervals, with notes to the right of the axis by row and system."""
+    rows = [
+        svg.Row(
+            row.label,
+            [_mark(dot, notes.get((row.label, dot.system.name), "")) for dot in row.dots if dot.x is not None],
+        )
+        for row in chart.rows
+    ]
     keys = [_key(system.name, system.shape, person=system.shape == "person") for system in chart.systems]
     corrected = dict.fromkeys(dot.system for row in chart.rows for dot in row.dots if dot.person)
     keys += [_key(f"{system.name}, corrected", system.shape, person=True) for system in corrected]
@@ -55,18 +65,18 @@ def _intervals(chart: IntervalChart) -> str:
     return svg.intervals(chart.title, rows, ticks, keys, chart.note)
 
 
-def _mark(dot: Dot) -> svg.Mark:
+def _mark(dot: Dot, note: str) -> svg.Mark:
     shape = dot.system.shape
     low, high = (None if end is None else end / 100 for end in (dot.low, dot.high))
     colour = "person" if dot.person or shape == "person" else "ink"
-    return svg.Mark((dot.x or 0) / 100, low, high, _SHAPES[shape], shape in _HOLLOW, colour)
+    return svg.Mark((dot.x or 0) / 100, low, high, _SHAPES[shape], shape in _HOLLOW, colour, note)
 
 
 def _key(words: str, shape: str, *, person: bool) -> svg.Key:
     return svg.Key(words, _SHAPES[shape], shape in _HOLLOW, "person" if person else "ink")
 
 
-def _heat_map(report: Report) -> str:
+def _heat_map(report: "Report") -> str:
     rows = [
         (
             f"{row.id}  {row.title}",
@@ -91,7 +101,7 @@ def _distribution(one: Distribution) -> str:
     return svg.histograms(f"Distribution: {one.title}", rows, ticks)
 
 
-def _verdicts(report: Report) -> str:
+def _verdicts(report: "Report") -> str:
     keys = [svg.Key(status.word, colour=status.tone.split()[0]) for status in report.statuses]
     rows = [(row.system.name, row.counts) for row in report.verdicts if row.system]
     return svg.stacked_bars(f"Verdicts, according to {report.top.judges}", rows, keys, _PERCENT)

@@ -27,7 +27,6 @@ from attunement.analysis.trust import TrustCard
 from attunement.conversations.logs import EPOCH, SAMPLE
 from attunement.errors import InputError
 from attunement.instruments import Instrument
-from attunement.reports.agreement_wording import sentence
 from attunement.reports.baseline import Baseline, decision_record
 from attunement.reports.comparison import findings
 from attunement.reports.conversation import Issue
@@ -36,6 +35,7 @@ from attunement.reports.privacy import Privacy
 from attunement.reports.records import identity_record, instrument_record, tally_record
 from attunement.reports.study_report import Report
 from attunement.reports.summary import Estimate, Measure, ReportedConversation, SystemScores, measures
+from attunement.reports.trust_card import sentence
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
 from attunement.statistics.alpha import Alpha

@@ -15,9 +15,8 @@ from attunement.analysis.summary import Agreement
 from attunement.conversations import Origin, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, Round, State
-from attunement.reports.agreement_wording import format_interval, format_number
 from attunement.reports.methods_facts import Facts, Rated, Talks
-from attunement.reports.numbers import pluralize
+from attunement.reports.numbers import format_interval, format_number, pluralize
 from attunement.reports.sanitize import plain
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.bootstrap import DRAWS, ENOUGH_FOR_PERCENTILES, SEED

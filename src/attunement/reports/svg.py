@@ -272,16 +272,21 @@ def can_write_png() -> bool:
     return find_spec("resvg_py") is not None
 
 
+def check_format(path: Path) -> None:
+    """Raise an InputError unless the name of a picture ends with .svg or .png."""
+    if path.suffix.lower() not in {".svg", ".png"}:
+        raise InputError(f"{path}: a picture is written as .svg or .png")
+
+
 def write_picture(svg: str, path: Path) -> None:
     """Write a drawing as SVG or PNG, as the name of the file says.
 
     Raises:
         InputError: The name is neither, or PNG files need the extra.
     """
+    check_format(path)
     if path.suffix.lower() == ".svg":
         made = svg.encode()
-    elif path.suffix.lower() != ".png":
-        raise InputError(f"{path}: a picture is written as .svg or .png")
     elif not can_write_png():
         raise InputError(f"{path}: PNG files need an extra: pip install 'attunement[png]' (SVG works without)")
     else:

@@ -25,7 +25,8 @@ from attunement.annotation.training import release
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import Outcome
-from attunement.reports.agreement_wording import STANDINGS, format_interval, format_number
+from attunement.reports.numbers import format_interval, format_number
+from attunement.reports.trust_card import RELIABILITY
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval, Undefined
@@ -135,7 +136,7 @@ def units_shown(units: Sequence[UnitRow]) -> tuple[Sequence[UnitRow], int]:
 
 def _agreement(entry: ItemAgreement) -> Dot:
     found = entry.people
-    chip, status = STANDINGS[found.status].words, _STATUS[found.status]
+    chip, status = RELIABILITY[found.status].words, _STATUS[found.status]
     interval = found.interval
     if not isinstance(found.alpha, Alpha) or isinstance(interval, Undefined):
         return Dot(entry.item.title, None, None, None, "–", "", status, chip, found.rule)

@@ -13,47 +13,33 @@ from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from attunement.analysis.compare import MeasureKind
 from attunement.analysis.judge_agreement import ratings_of_sample
-from attunement.analysis.ratings_table import RatingsTable, collect_ratings
+from attunement.analysis.ratings_table import collect_ratings
 from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
 from attunement.analysis.trust import TrustCard
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.agreement import closing, opening, warnings
-from attunement.reports.agreement_wording import (
-    VERDICTS,
-    Line,
-    card_lines,
-    false_alarms,
-    format_interval,
-    format_number,
-    missed_failures,
-    people_lines,
-    sentence,
-)
-from attunement.reports.blocks import Document, Phrase
+from attunement.reports.agreement_chart import agreement_chart, calibration_charts
+from attunement.reports.blocks import Document, LabelRow, Phrase, Words
 from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.comparison import comparison_document
 from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
 from attunement.reports.correction import Correction, correct_study, correction_document
 from attunement.reports.gate import sign_off_line
-from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, Rate, System, line_of
+from attunement.reports.html.charts import IntervalChart, Rate
 from attunement.reports.html.conversation_page import environment
 from attunement.reports.numbers import pluralize
 from attunement.reports.privacy import Privacy
 from attunement.reports.render_html import html_blocks
-from attunement.statistics.estimates import Mean, mean
-from attunement.statistics.kappa import PairwiseKappa
+from attunement.reports.trust_card import VERDICTS, card_rows, false_alarms, missed_failures, people_rows, sentence
 from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tables import Bools, Floats
 from attunement.store import ScoredConversation, Study
 
-PEOPLE = System("any two people", "person")
 _AT_THE_TOP = {
     "missed failures",
     "false alarms",
@@ -156,7 +142,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
     figures = [
         Figure(f"{f'{card.judge}, ' if several else ''}{card.item.id}: {line.label}", line.text, line.technical)
         for card in gates
-        for line in card_lines(card)
+        for line in card_rows(card)
         if line.label in _AT_THE_TOP
     ]
     return Checked(
@@ -208,7 +194,7 @@ def agreement_section(
     rated = sorted(
         (entry for entry in agreement.items if entry.people.people), key=lambda entry: not entry.item.is_gate
     )
-    chart = _agreement_chart(rated, agreement.judges, hiding)
+    chart = agreement_chart(rated, agreement.judges, hiding.text)
     items = [_trust(entry, calibration.get(entry.item.id), hiding) for entry in rated]
     body = (
         environment()
@@ -228,57 +214,14 @@ def agreement_section(
 
 def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Privacy) -> ItemTrust:
     beliefs = [
-        Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_lines(card), hiding))
+        Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_rows(card), hiding))
         for card in entry.cards
     ]
-    return ItemTrust(entry.item.id, entry.item.title, _figures(people_lines(entry), hiding), beliefs, calibration)
+    return ItemTrust(entry.item.id, entry.item.title, _figures(people_rows(entry), hiding), beliefs, calibration)
 
 
-def _figures(lines: Iterable[Line], hiding: Privacy) -> list[Figure]:
-    return [_hidden(Figure(*line), hiding) for line in lines]
-
-
-def _agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], hiding: Privacy) -> IntervalChart | None:
-    systems = [PEOPLE, *judge_systems(judges, hiding)]
-    rows: list[ChartRow] = []
-    for entry in entries:
-        cards = {card.judge: card for card in entry.cards}
-        between = entry.details.interval if entry.details else Undefined("not computed")
-        dots = [_dot(PEOPLE, 0, entry.people_kappa, between)]
-        for number, judge in enumerate(judges, start=1):
-            found = cards.get(judge)
-            unknown = Undefined("not asked")
-            dots.append(
-                _dot(systems[number], number, found.with_people.agreement, found.with_people.interval)
-                if found
-                else _dot(systems[number], number, unknown, unknown)
-            )
-        rows.append(ChartRow(f"{entry.item.id} {entry.item.title}", dots))
-    if not any(dot.x is not None for row in rows for dot in row.dots):
-        return None
-    ticks = [(100.0 * step / 4, f"{step / 4:g}") for step in range(5)]
-    note = "Beyond chance: 0 is chance, 1 is perfect. Green rests on people alone; what is below 0 stands at 0."
-    return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
-
-
-def judge_systems(judges: Sequence[str], hiding: Privacy) -> list[System]:
-    """A shape for each judge; green, and the circle, are left to people."""
-    return [
-        System(hiding.text(judge), SHAPES[min(place, len(SHAPES) - 1)]) for place, judge in enumerate(judges, start=1)
-    ]
-
-
-def _dot(system: System, number: int, found: PairwiseKappa | Undefined, interval: Interval | Undefined) -> Dot:
-    if isinstance(found, Undefined):
-        return Dot(system, line_of(number), None, None, None, "–", "")
-    low, high = (None, None) if isinstance(interval, Undefined) else (_place(interval.low), _place(interval.high))
-    return Dot(
-        system, line_of(number), _place(found.value), low, high, format_number(found.value), format_interval(interval)
-    )
-
-
-def _place(value: float) -> float:
-    return 100 * min(max(value, 0.0), 1.0)
+def _figures(lines: Iterable[LabelRow], hiding: Privacy) -> list[Figure]:
+    return [_hidden(Figure(_words(line.label), line.text, line.technical), hiding) for line in lines]
 
 
 # Comparison and correction
@@ -346,7 +289,7 @@ def analysed(
             professions = [str(rater.settings.get("profession") or "") for rater in people]
             checked = checked_by(agreement, professions, hiding)
             charts = calibration_charts(
-                ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table, hiding
+                ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table, hiding.text
             )
             trust = agreement_section(agreement, hiding, charts)
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
@@ -398,66 +341,5 @@ def _compared(
     return comparison_section(list(found.values()), hiding, [pair for pair in pairs if pair not in found])
 
 
-def calibration_charts(gathered: RatingsTable, hiding: Privacy) -> dict[str, IntervalChart]:
-    """By item: what people say, on average, where a judge gives each of its answers.
-
-    A judge that can be taken at its word has its dots on a rising line from one end to the other.
-    """
-    charts: dict[str, IntervalChart] = {}
-    systems = judge_systems(gathered.judges, hiding)
-    for number, item in enumerate(gathered.items):
-        if not item.scale.ordered or len(item.scale.values) < 2:
-            continue
-        sheet = gathered.item_matrix(number)
-        people = sheet.columns(gathered.people).values
-        given = ~np.isnan(people)
-        told = given.any(axis=1)
-        mean_of_people = np.where(told, np.nansum(people, axis=1) / np.maximum(given.sum(axis=1), 1), np.nan)
-        rows = [
-            ChartRow(
-                f"Judge says {word}",
-                [
-                    _analysis_dot(
-                        system, place, mean_of_people,
-                        told & (sheet.values[:, sheet.column_of(judge)] == value), sheet.conversation,
-                        item.scale.values,
-                    )
-                    for place, (system, judge) in enumerate(zip(systems, gathered.judges, strict=True))
-                ],
-            )
-            for value, word in zip(item.scale.values, item.scale.words, strict=True)
-        ]  # fmt: skip
-        if any(dot.x is not None for row in rows for dot in row.dots):
-            charts[item.id] = IntervalChart(
-                f"calibration-{item.id}",
-                f"{item.id}: what people say where the judge says so",
-                "The mean of people's answers. The further apart the dots, the more the judge's answer tells.",
-                rows,
-                _ticks(item.scale.values, item.scale.words),
-                systems,
-            )
-    return charts
-
-
-def _ticks(values: tuple[float, ...], words: tuple[str, ...]) -> list[tuple[float, str]]:
-    return [(_analysis_place(value, values), word) for value, word in zip(values, words, strict=True)]
-
-
-def _analysis_place(value: float, values: tuple[float, ...]) -> float:
-    return 100 * min(max((value - values[0]) / (values[-1] - values[0]), 0.0), 1.0)
-
-
-def _analysis_dot(
-    system: System, number: int, people: Floats, chosen: Bools, conversation: object, values: tuple[float, ...]
-) -> Dot:
-    count = int(chosen.sum())
-    if count < FEW:
-        return Dot(system, line_of(number), None, None, None, "–", f"only {count}" if count else "")
-    found = mean(people[chosen], np.asarray(conversation)[chosen])
-    if not isinstance(found, Mean):
-        return Dot(system, line_of(number), None, None, None, "–", "")
-    text, span, low, high = f"{found.value:.2f}", f"of {count}", None, None
-    if isinstance(found.interval, Interval):
-        low, high = _analysis_place(found.interval.low, values), _analysis_place(found.interval.high, values)
-        span = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
-    return Dot(system, line_of(number), _analysis_place(found.value, values), low, high, text, span)
+def _words(label: Words) -> str:
+    return label.words if isinstance(label, Phrase) else label

@@ -1,30 +1,29 @@
-"""The words and the picture of agreement and of a trust card.
-
-Judges are ink and told apart by shape; green is for people alone.
-"""
+"""The words of agreement: how far people and judges agree, and how far a judge can be trusted on an item."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 from attunement.analysis.judge_agreement import AgreementDifference, FailureDetection
 from attunement.analysis.ratings_table import Scale
 from attunement.analysis.reliability import Level, Reliability, ReliabilityStatus, Retest
-from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.analysis.summary import ItemAgreement
 from attunement.analysis.trust import Details, Subgroup, TrustCard, Verdict
-from attunement.errors import InputError
-from attunement.reports import svg
-from attunement.reports.blocks import Phrase, Tone
-from attunement.reports.numbers import p_value, pluralize, share_words
-from attunement.reports.sanitize import in_a_line
+from attunement.reports.blocks import LabelRow, Phrase, Tone
+from attunement.reports.numbers import (
+    FEW,
+    NONE,
+    format_interval,
+    format_number,
+    p_value,
+    pluralize,
+    share_words,
+    with_interval,
+)
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate
 from attunement.statistics.kappa import Coefficient, Kappa, PairwiseKappa, SpecificAgreement
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.results import Undefined
 from attunement.statistics.tests import AlternativeAnnotator
-
-NONE = "–"
 
 VERDICTS = {
     Verdict.AS_PEOPLE: Phrase("about as well as people", Tone.MET),
@@ -34,7 +33,7 @@ VERDICTS = {
 }
 """Verdicts as they stand in a table; `Verdict` itself has the full words."""
 
-STANDINGS = {
+RELIABILITY = {
     ReliabilityStatus.RELIABLE: Phrase("your raters agree", Tone.NONE),
     ReliabilityStatus.DISAGREE: Phrase("your raters disagree", Tone.NOT_MET),
     ReliabilityStatus.NOT_ENOUGH: Phrase("not enough data", Tone.OPEN),
@@ -50,31 +49,9 @@ MEANINGS = {
     Verdict.NOT_ENOUGH: "nothing can be said yet.",
 }
 
-_FEW = 10
-"""Shares of fewer answers than this say less than the counts do."""
 _MANY_ANSWERS = 7
 _LONG_WORD = 16
 """Letters of an answer's name in a table."""
-
-
-def format_number(value: float, digits: int = 2) -> str:
-    """A coefficient, with a real minus sign and never a minus before zero."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
-
-
-def format_interval(interval: Interval | Undefined, digits: int = 2) -> str:
-    """From where to where, in words; empty where there is no interval."""
-    if isinstance(interval, Undefined):
-        return ""
-    return f"{format_number(interval.low, digits)} to {format_number(interval.high, digits)}"
-
-
-def with_span(value: float, interval: Interval | Undefined, digits: int = 2) -> str:
-    """A figure with its interval, or with why it has none."""
-    if isinstance(interval, Undefined):
-        return f"{format_number(value, digits)} (no interval: {interval.reason})"
-    return f"{format_number(value, digits)} ({format_interval(interval, digits)})"
 
 
 def single(found: PairwiseKappa | Undefined, digits: int = 2) -> str:
@@ -84,7 +61,7 @@ def single(found: PairwiseKappa | Undefined, digits: int = 2) -> str:
 
 def compared(found: AgreementDifference | Undefined, digits: int = 2) -> str:
     """A difference with its interval."""
-    return found.reason if isinstance(found, Undefined) else with_span(found.value, found.interval, digits)
+    return found.reason if isinstance(found, Undefined) else with_interval(found.value, found.interval, digits)
 
 
 def common_answers(entry: ItemAgreement) -> str:
@@ -101,19 +78,19 @@ def common_answers(entry: ItemAgreement) -> str:
         return ", ".join([spread, *(_share(*each, total) for each in others)])
     if all(word.lstrip("-").replace(".", "").isdigit() for word in scale.words):
         counts = " ".join(_number(count, total) for _, count in given)
-        spread = f"{scale.words[0]}–{scale.words[-1]}: {counts}{' %' if total >= _FEW else ''}"
+        spread = f"{scale.words[0]}–{scale.words[-1]}: {counts}{' %' if total >= FEW else ''}"
         return ", ".join([spread, *(_share(*each, total) for each in others)])
     return ", ".join(_share(word, count, total) for word, count in (*given[::-1], *others))
 
 
 def _number(count: int, total: int) -> str:
     share = f"{100 * count / total:.0f}"
-    return str(count) if total < _FEW else "<1" if count and share == "0" else share
+    return str(count) if total < FEW else "<1" if count and share == "0" else share
 
 
 def _share(word: str, count: int, total: int) -> str:
     word = word if len(word) <= _LONG_WORD else f"{word[: _LONG_WORD - 1].rstrip()}…"
-    return f"{word} {_number(count, total)}{'' if total < _FEW else ' %'}"
+    return f"{word} {_number(count, total)}{'' if total < FEW else ' %'}"
 
 
 def points(found: Mean | Undefined, scale: Scale) -> str:
@@ -132,8 +109,8 @@ def points(found: Mean | Undefined, scale: Scale) -> str:
     return f"+{text} points" if float(f"{found.value:.2f}") > 0 else f"{text} points"
 
 
-def missed_failures(found: FailureDetection) -> str:
-    """How many of the failures that people found were missed."""
+def missed_failures(found: FailureDetection, title: str = "missed failures: ") -> str:
+    """How many of the failures that people found were missed; the counts come after the title."""
     if found.unknowable:
         return "cannot be known"
     if not found.failures and found.not_asked:
@@ -142,7 +119,7 @@ def missed_failures(found: FailureDetection) -> str:
         return "people found no failure" if found.fine else NONE
     ways = [(found.missed_as_na, "as “does not apply”"), (found.missed_as_unanswered, "not answered")]
     how = ", ".join(f"{count} {words}" for count, words in ways if count)
-    return f"missed failures: {found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
+    return f"{title}{found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
 
 
 def false_alarms(found: FailureDetection) -> str:
@@ -150,7 +127,7 @@ def false_alarms(found: FailureDetection) -> str:
     return f"{found.false_alarms:,} of {found.fine:,}" if found.fine else "people found nothing without a failure"
 
 
-def standing_words(people: Reliability) -> str:
+def reliability_words(people: Reliability) -> str:
     """Whether people agree, with the rule and what would be needed."""
     needed = f"; about {people.needed:,} conversations rated by two people would tell" if people.needed else ""
     return f"{people.status.value}: {people.rule}{needed}"
@@ -204,41 +181,33 @@ _SHOWN = 0.05
 """A p-value below this is called a leaning."""
 
 
-class Line(NamedTuple):
-    """One thing that is known: its name in plain words, what it says, and the technical name and value."""
-
-    label: str
-    text: str
-    technical: str = ""
-
-
-def card_lines(card: TrustCard) -> Iterator[Line]:
+def card_rows(card: TrustCard) -> Iterator[LabelRow]:
     """All that a card holds, the most important first."""
-    yield Line("why", card.ruling.rule)
+    yield LabelRow("why", card.ruling.rule)
     if card.ruling.needed:
-        yield Line("what would be enough", card.ruling.needed)
+        yield LabelRow("what would be enough", card.ruling.needed)
     if card.detection is not None:
-        yield from _gate_lines(card.detection)
+        yield from _gate_rows(card.detection)
     yield _people(card)
     yield from _against_people(card)
     text = points(card.bias, card.item.scale)
     if isinstance(card.bias, Mean):
-        yield Line(
-            "bias", text, f"mean of judge minus people {with_span(card.bias.value, card.bias.interval, _DIGITS)}"
+        yield LabelRow(
+            "bias", text, f"mean of judge minus people {with_interval(card.bias.value, card.bias.interval, _DIGITS)}"
         )
     yield _stand_in(card)
     if card.details is not None:
-        yield from _detail_lines(card, card.details)
+        yield from _detail_rows(card, card.details)
     counts = card.outcomes
     parts = [(counts.na, "does not apply"), (counts.abstained, "no way to know"), (counts.errors, "no answer")]
     others = "".join(f", {count:,} {words}" for count, words in parts if count)
-    yield Line("asked", f"about {counts.asked:,} that people rated: {pluralize(counts.values, 'value')}{others}")
+    yield LabelRow("asked", f"about {counts.asked:,} that people rated: {pluralize(counts.values, 'value')}{others}")
 
 
-def _gate_lines(found: FailureDetection) -> Iterator[Line]:
+def _gate_rows(found: FailureDetection) -> Iterator[LabelRow]:
     if found.unknowable:
-        yield Line("missed failures", found.unknowable)
-        yield Line("false alarms", false_alarms(found), _rates(found))
+        yield LabelRow("missed failures", found.unknowable)
+        yield LabelRow("false alarms", false_alarms(found), _rates(found))
         return
     technical = "recall on failures that two people found: "
     recall = found.recall
@@ -246,29 +215,29 @@ def _gate_lines(found: FailureDetection) -> Iterator[Line]:
         technical += recall.reason
     else:
         caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
-        technical += f"{caught}, {with_span(recall.value, recall.interval, _DIGITS)}"
+        technical += f"{caught}, {with_interval(recall.value, recall.interval, _DIGITS)}"
         technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
-    text = missed_failures(found).removeprefix("missed failures: ")
+    text = missed_failures(found, title="")
     if found.confirmed:
         text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
     if found.not_asked:
         text += f"; {found.not_asked:,} more it was not asked about"
-    yield Line("missed failures", text, technical)
-    yield Line("false alarms", false_alarms(found), _rates(found))
+    yield LabelRow("missed failures", text, technical)
+    yield LabelRow("false alarms", false_alarms(found), _rates(found))
 
 
 def _rates(found: FailureDetection) -> str:
     named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
     return "; ".join(
-        f"{name} {with_span(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
+        f"{name} {with_interval(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
     )
 
 
-def _people(card: TrustCard) -> Line:
+def _people(card: TrustCard) -> LabelRow:
     people = card.people
     name = f"Krippendorff's {'ordinal' if card.item.scale.ordered else 'nominal'} alpha"
     if isinstance(people.alpha, Alpha):
-        technical = f"{name} {with_span(people.alpha.value, people.interval, _DIGITS)}"
+        technical = f"{name} {with_interval(people.alpha.value, people.interval, _DIGITS)}"
     else:
         technical = f"{name}: {people.alpha.reason}"
     if isinstance(people.ac2, Coefficient):
@@ -278,104 +247,114 @@ def _people(card: TrustCard) -> Line:
             f"; agreement on the rarest answer {format_number(people.rare.value, _DIGITS)} "
             f"(given {people.rare.ratings:,} times)"
         )
-    return Line("agreement between your raters", standing_words(people), technical)
+    return LabelRow("agreement between your raters", reliability_words(people), technical)
 
 
-def _against_people(card: TrustCard) -> Iterator[Line]:
+def _against_people(card: TrustCard) -> Iterator[LabelRow]:
     held = card.with_people
     own = (
         held.agreement.reason
         if isinstance(held.agreement, Undefined)
-        else with_span(held.agreement.value, held.interval)
+        else with_interval(held.agreement.value, held.interval)
     )
     text = f"the judge with any one person {own}; any two people {single(held.people)}"
     if not isinstance(held.gap, Undefined):
         text += f"; difference {compared(held.gap)}"
     kind = "quadratic weights" if card.item.scale.ordered else "no weights"
-    yield Line("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
+    yield LabelRow("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
     rivals = ", ".join(f"{rival.name} {single(rival.agreement)}" for rival in held.baselines)
     if rivals:
         ahead = "" if held.best_baseline is None else f"; ahead of the best by {compared(held.best_baseline.margin)}"
-        yield Line("beside trivial judges", f"{rivals}{ahead}", "the same coefficient")
+        yield LabelRow("beside trivial judges", f"{rivals}{ahead}", "the same coefficient")
 
 
-def _stand_in(card: TrustCard) -> Line:
+def _stand_in(card: TrustCard) -> LabelRow:
     found = card.alt_test
     if isinstance(found, AlternativeAnnotator):
         words = {"pass": "yes", "fail": "no", "undecided": "undecided"}[found.verdict]
-        return Line("could it stand in for one rater?", words, f"alternative annotator test: {found.reason}")
-    return Line("could it stand in for one rater?", f"cannot be tested: {found.reason}", "alternative annotator test")
+        return LabelRow("could it stand in for one rater?", words, f"alternative annotator test: {found.reason}")
+    return LabelRow(
+        "could it stand in for one rater?", f"cannot be tested: {found.reason}", "alternative annotator test"
+    )
 
 
-def _detail_lines(card: TrustCard, details: Details) -> Iterator[Line]:
+def _detail_rows(card: TrustCard, details: Details) -> Iterator[LabelRow]:
     if details.citations is not None:
-        yield Line("evidence found", f"{share_words(*details.citations)} quotations stand where it says")
+        yield LabelRow("evidence found", f"{share_words(*details.citations)} quotations stand where it says")
     if isinstance(details.retest, Retest):
-        yield again_line(details.retest)
+        yield retest_row(details.retest)
     else:
-        yield Line("same answer when asked again", "it was asked only once")
+        yield LabelRow("same answer when asked again", "it was asked only once")
     for label, groups in (("shorter and longer", details.by_length), ("by system", details.by_system)):
         if groups:
-            yield Line(label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias")
-    yield Line(
+            yield LabelRow(
+                label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias"
+            )
+    yield LabelRow(
         "order, at two levels",
         f"unit level (one by one) {order(card.levels.unit)}; system level (their means) {order(card.levels.system)}",
         f"Spearman; ICC(2,1) {_icc(card.levels.unit)} and {_icc(card.levels.system)}, judge and mean of people",
     )
-    yield from _technical_lines(details)
+    yield from _technical_rows(details)
 
 
-def _technical_lines(details: Details) -> Iterator[Line]:
+def _technical_rows(details: Details) -> Iterator[LabelRow]:
     if details.applicability is not None:
         agreed = details.applicability
         text = f"the judge with any one person {single(agreed.judge)}; any two people {single(agreed.people)}"
-        yield Line("whether it applies at all", text, "kappa of applies and does not apply")
+        yield LabelRow("whether it applies at all", text, "kappa of applies and does not apply")
     if isinstance(details.error, Mean):
-        yield Line("off by", f"{format_number(details.error.value)} points on average", "mean absolute error")
+        yield LabelRow("off by", f"{format_number(details.error.value)} points on average", "mean absolute error")
     if isinstance(details.compression, RangeCompression):
         ratio = details.compression.ratio
         spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
-        yield Line(
+        yield LabelRow(
             "use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {format_number(ratio)}"
         )
     if isinstance(details.with_length, Correlation):
         value, p = details.with_length.value, details.with_length.p
         liking = "kinder to" if value > 0 else "harder on"
         text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
-        yield Line("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
+        yield LabelRow("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
     if isinstance(details.with_median, Kappa):
-        yield Line(
+        yield LabelRow(
             "against the middle of all raters",
             f"{format_number(details.with_median.value)}, as papers print it; not comparable with single raters",
             "kappa with the median of people",
         )
 
 
-def again_line(found: Retest) -> Line:
+def retest_row(found: Retest) -> LabelRow:
     """How often a rater gave the same answer again."""
-    value = format_number(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
     text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
-    return Line("same answer when asked again", text, f"alpha of the repeats {value}")
+    return LabelRow("same answer when asked again", text, f"alpha of the repeats {retest_alpha(found)}")
 
 
-def people_lines(entry: ItemAgreement) -> Iterator[Line]:
+def retest_alpha(found: Retest) -> str:
+    """How far the repeats of a rater agree."""
+    return format_number(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
+
+
+def people_rows(entry: ItemAgreement) -> Iterator[LabelRow]:
     """What is known about people on an item beyond the table."""
     details = entry.details
     if details is None or not entry.people.people:
         return
     if isinstance(entry.people.alpha, Alpha):
-        value = with_span(entry.people.alpha.value, entry.people.interval, _DIGITS)
-        yield Line("agreement between your raters", standing_words(entry.people), f"Krippendorff's alpha {value}")
+        value = with_interval(entry.people.alpha.value, entry.people.interval, _DIGITS)
+        yield LabelRow(
+            "agreement between your raters", reliability_words(entry.people), f"Krippendorff's alpha {value}"
+        )
     if isinstance(entry.people_kappa, PairwiseKappa):
         text = f"{format_number(entry.people_kappa.value)}" + (
             f" ({format_interval(details.interval)})" if format_interval(details.interval) else ""
         )
-        yield Line("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
+        yield LabelRow("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
     if isinstance(details.icc, ICC):
         text = f"{format_number(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
-        yield Line("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
+        yield LabelRow("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
     if isinstance(details.retest, Retest):
-        yield again_line(details.retest)
+        yield retest_row(details.retest)
 
 
 def _group(group: Subgroup, card: TrustCard) -> str:
@@ -394,81 +373,3 @@ def order(level: Level) -> str:
 
 def _icc(level: Level) -> str:
     return format_number(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
-
-
-_PEOPLE = "any two people"
-_SHAPES = ("diamond", "square", "triangle", "cross")
-_MOST_LETTERS = 34
-
-
-def picture_format(path: Path) -> None:
-    """Check the name of a picture.
-
-    Raises:
-        InputError: It is neither SVG nor PNG.
-    """
-    if path.suffix.lower() not in {".svg", ".png"}:
-        raise InputError(f"{path}: a picture is written as .svg or .png")
-
-
-def write_picture(agreement: Agreement, path: Path, title: str) -> None:
-    """Write the picture.
-
-    Raises:
-        InputError: There is no figure to draw, the name is neither SVG nor PNG, or the file cannot be written.
-    """
-    picture_format(path)
-    shapes = {judge: _SHAPES[place % len(_SHAPES)] for place, judge in enumerate(agreement.judges)}
-    found = [(entry, list(_figures(entry))) for entry in agreement.items]
-    lowest = min((low for _, figures in found for _, _, low, _, _ in figures), default=0.0)
-    lowest = min(0.0, lowest)
-
-    def place(value: float) -> float:
-        return (value - lowest) / (1 - lowest)
-
-    rows = [
-        svg.Row(
-            in_a_line(entry.item.id, _MOST_LETTERS),
-            [
-                svg.Mark(
-                    place(value),
-                    place(low),
-                    place(high),
-                    shapes.get(who, "circle"),
-                    colour="ink" if who in shapes else "person",
-                    note=said,
-                )
-                for who, value, low, high, said in figures
-            ],
-        )
-        for entry, figures in found
-        if figures
-    ]
-    if not rows:
-        raise InputError(f"{path} was not written: there is no agreement to draw, because nothing was rated by two")
-    drawn = {who for _, figures in found for who, *_ in figures}
-    keys = [svg.Key(_PEOPLE, "circle", colour="person")] if _PEOPLE in drawn else []
-    keys += [svg.Key(in_a_line(judge, _MOST_LETTERS), shape) for judge, shape in shapes.items() if judge in drawn]
-    ticks = [(place(step / 5), f"{step / 5:.1f}") for step in range(int(lowest * 5), 6)]
-    note = "Agreement beyond chance: 0 is chance, 1 is perfect."
-    svg.write_picture(svg.intervals(title, rows, ticks, keys, note), path)
-
-
-_Figure = tuple[str, float, float, float, str]
-"""Who, the value, from where to where it may lie, and what is said about it."""
-
-
-def _figures(entry: ItemAgreement) -> Iterator[_Figure]:
-    interval = entry.details.interval if entry.details else Undefined("not computed")
-    yield from _figure(_PEOPLE, entry.people_kappa, interval, "")
-    for card in entry.cards:
-        said = VERDICTS[card.ruling.verdict].words
-        if card.detection is not None and card.detection.failures and not card.detection.unknowable:
-            said += f"; missed failures: {card.detection.missed:,} of {card.detection.failures:,}"
-        yield from _figure(card.judge, card.with_people.agreement, card.with_people.interval, said)
-
-
-def _figure(who: str, found: PairwiseKappa | Undefined, interval: Interval | Undefined, said: str) -> Iterator[_Figure]:
-    if isinstance(found, PairwiseKappa):
-        low, high = (found.value, found.value) if isinstance(interval, Undefined) else (interval.low, interval.high)
-        yield who, found.value, low, high, said

@@ -1,0 +1,172 @@
+"""Charts of agreement: how far single raters agree, and what people say where a judge gives each of its answers.
+
+People are green and have the circle; judges are told apart by shape.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from attunement.analysis.ratings_table import RatingsTable
+from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.errors import InputError
+from attunement.reports import svg
+from attunement.reports.chart_files import interval_svg
+from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System, line_of
+from attunement.reports.numbers import NONE, format_interval, format_number
+from attunement.reports.sanitize import in_a_line
+from attunement.reports.trust_card import VERDICTS
+from attunement.statistics.estimates import Mean, mean
+from attunement.statistics.kappa import PairwiseKappa
+from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.tables import Bools, Floats
+
+PEOPLE = System("any two people", "person")
+_MOST_LETTERS = 34
+Clean = Callable[[str], str]
+
+
+def write_agreement_picture(agreement: Agreement, path: Path, title: str) -> None:
+    """Write the picture as SVG or PNG.
+
+    Raises:
+        InputError: There is nothing to draw, or the file cannot be written.
+    """
+    svg.check_format(path)
+    chart = agreement_chart(agreement.items, agreement.judges, lambda text: in_a_line(text, _MOST_LETTERS))
+    if chart is None:
+        raise InputError(f"{path} was not written: there is no agreement to draw, because nothing was rated by two")
+    verdicts: dict[tuple[str, str], str] = {}
+    for row, entry in zip(chart.rows, agreement.items, strict=True):
+        for card in entry.cards:
+            words = VERDICTS[card.ruling.verdict].words
+            if card.detection is not None and card.detection.failures and not card.detection.unknowable:
+                words += f"; missed failures: {card.detection.missed:,} of {card.detection.failures:,}"
+            verdicts[row.label, in_a_line(card.judge, _MOST_LETTERS)] = words
+    drawn = [row for row in chart.rows if any(dot.x is not None for dot in row.dots)]
+    svg.write_picture(interval_svg(chart._replace(title=title, rows=drawn), verdicts), path)
+
+
+def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], clean: Clean) -> IntervalChart | None:
+    """How far any two people, and each judge with any one person, agree on each item; None without a number.
+
+    `clean` makes names harmless.
+    """
+    systems = [PEOPLE, *_judge_systems(judges, clean)]
+    found: list[list[tuple[PairwiseKappa | Undefined, Interval | Undefined]]] = []
+    unknown = Undefined("not asked")
+    for entry in entries:
+        cards = {card.judge: card for card in entry.cards}
+        between = entry.details.interval if entry.details else Undefined("not computed")
+        of_judges = [
+            (card.with_people.agreement, card.with_people.interval)
+            if (card := cards.get(judge))
+            else (unknown, unknown)
+            for judge in judges
+        ]
+        found.append([(entry.people_kappa, between), *of_judges])
+    ends = [
+        min(value.value, interval.low if isinstance(interval, Interval) else value.value)
+        for row in found
+        for value, interval in row
+        if isinstance(value, PairwiseKappa)
+    ]
+    if not ends:
+        return None
+    lowest = min(0.0, *ends)
+
+    def place(value: float) -> float:
+        return 100 * (value - lowest) / (1 - lowest)
+
+    rows: list[ChartRow] = []
+    for entry, row in zip(entries, found, strict=True):
+        dots = [_dot(systems[number], number, value, interval, place) for number, (value, interval) in enumerate(row)]
+        rows.append(ChartRow(clean(f"{entry.item.id} {entry.item.title}".rstrip()), dots))
+    ticks = [(place(step / 4), f"{step / 4:g}") for step in range(int(4 * lowest), 5)]
+    note = "Agreement beyond chance: 0 is chance, 1 is perfect. Green rests on people alone."
+    return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
+
+
+def _dot(
+    system: System,
+    number: int,
+    found: PairwiseKappa | Undefined,
+    interval: Interval | Undefined,
+    place: Callable[[float], float],
+) -> Dot:
+    if isinstance(found, Undefined):
+        return Dot(system, line_of(number), None, None, None, NONE, "")
+    low, high = (None, None) if isinstance(interval, Undefined) else (place(interval.low), place(interval.high))
+    words = format_number(found.value)
+    return Dot(system, line_of(number), place(found.value), low, high, words, format_interval(interval))
+
+
+def _judge_systems(judges: Sequence[str], clean: Clean) -> list[System]:
+    """A shape for each judge; green, and the circle, are left to people."""
+    return [System(clean(judge), SHAPES[min(place, len(SHAPES) - 1)]) for place, judge in enumerate(judges, start=1)]
+
+
+def calibration_charts(gathered: RatingsTable, clean: Clean) -> dict[str, IntervalChart]:
+    """By item: what people say, on average, where a judge gives each of its answers.
+
+    A judge that can be taken at its word has its dots on a rising line from one end to the other.
+    """
+    charts: dict[str, IntervalChart] = {}
+    systems = _judge_systems(gathered.judges, clean)
+    for number, item in enumerate(gathered.items):
+        if not item.scale.ordered or len(item.scale.values) < 2:
+            continue
+        sheet = gathered.item_matrix(number)
+        people = sheet.columns(gathered.people).values
+        given = ~np.isnan(people)
+        told = given.any(axis=1)
+        mean_of_people = np.where(told, np.nansum(people, axis=1) / np.maximum(given.sum(axis=1), 1), np.nan)
+        rows = [
+            ChartRow(
+                f"Judge says {word}",
+                [
+                    _mean_dot(
+                        system, place, mean_of_people,
+                        told & (sheet.values[:, sheet.column_of(judge)] == value), sheet.conversation,
+                        item.scale.values,
+                    )
+                    for place, (system, judge) in enumerate(zip(systems, gathered.judges, strict=True))
+                ],
+            )
+            for value, word in zip(item.scale.values, item.scale.words, strict=True)
+        ]  # fmt: skip
+        if any(dot.x is not None for row in rows for dot in row.dots):
+            charts[item.id] = IntervalChart(
+                f"calibration-{item.id}",
+                f"{item.id}: what people say where the judge says so",
+                "The mean of people's answers. The further apart the dots, the more the judge's answer tells.",
+                rows,
+                _ticks(item.scale.values, item.scale.words),
+                systems,
+            )
+    return charts
+
+
+def _ticks(values: tuple[float, ...], words: tuple[str, ...]) -> list[tuple[float, str]]:
+    return [(_place_on(value, values), word) for value, word in zip(values, words, strict=True)]
+
+
+def _place_on(value: float, values: tuple[float, ...]) -> float:
+    return 100 * min(max((value - values[0]) / (values[-1] - values[0]), 0.0), 1.0)
+
+
+def _mean_dot(
+    system: System, number: int, people: Floats, chosen: Bools, conversation: object, values: tuple[float, ...]
+) -> Dot:
+    count = int(chosen.sum())
+    if count < FEW:
+        return Dot(system, line_of(number), None, None, None, "–", f"only {count}" if count else "")
+    found = mean(people[chosen], np.asarray(conversation)[chosen])
+    if not isinstance(found, Mean):
+        return Dot(system, line_of(number), None, None, None, "–", "")
+    text, span, low, high = f"{found.value:.2f}", f"of {count}", None, None
+    if isinstance(found.interval, Interval):
+        low, high = _place_on(found.interval.low, values), _place_on(found.interval.high, values)
+        span = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
+    return Dot(system, line_of(number), _place_on(found.value, values), low, high, text, span)

@@ -344,7 +344,7 @@ _KEYS = {
     "detection": "missed",
     "gap_to_half": "half",
     "judge_pairs": "judges",
-    "judge_retests": "judge_retests",
+    "judge_retests": "judges_again",
     "margin": "ahead",
     "people_kappa": "single",
     "retest": "again",

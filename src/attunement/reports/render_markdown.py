@@ -57,8 +57,8 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {_inline(_words(point))}" for point in points)
         case LabelRows(rows):
             return "\n".join(
-                f"- **{_inline(_words(row.label))}** – {_inline(row.text)}"
-                + (f" ({_inline(row.technical)})" if row.technical else "")
+                f"- **{plain(_words(row.label), _LONGEST)}** – {plain(row.text, _LONGEST)}"
+                + (f" ({plain(row.technical, _LONGEST)})" if row.technical else "")
                 for row in rows
             )
         case Table():

@@ -20,11 +20,11 @@ from attunement.annotation.review import (
 from attunement.errors import InputError
 from attunement.instruments import Instrument, load
 from attunement.reports.gate import gather_sign_offs
-from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
 from attunement.store.audit_log import audit_events
 from attunement.store.projects import REVIEW_ONLY, Role, Settings, UnitKey, latest_project, members, project_of
 from attunement.store.reviews import ReviewDecision
+from attunement.store.study_facts import study_facts
 from tests.annotation.judged_projects import UNSAFE, judge_all, lively_talks
 from tests.annotation.projects import EMPATHY
 
@@ -68,7 +68,7 @@ def test_the_desk_is_made_once_and_is_no_round_of_rating(tmp_path: Path) -> None
         assert (desk.number, str(desk)) == (REVIEW_ONLY, "empathy-v2, review")
         assert review_desk(study, EMPATHY) == desk
         assert latest_project(study, EMPATHY.id) is None
-        assert gather_facts(study, EMPATHY).projects == ()
+        assert study_facts(study, EMPATHY).projects == ()
         key = study.conversations().__next__().key
         begun = projects.create(study, EMPATHY, [UnitKey(key, 1)], ["Ben"], Settings(per_unit=1))
         assert begun.number == 1

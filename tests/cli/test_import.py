@@ -10,8 +10,8 @@ from attunement.cli.data import export, import_
 from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
 from attunement.reports.methods import blinding, checklist
-from attunement.reports.methods_facts import gather_facts
 from attunement.store import StoredRating, Study
+from attunement.store.study_facts import study_facts
 from tests.builders import rating
 from tests.store.samples import COACHING, fill, talks
 
@@ -180,7 +180,7 @@ def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_me
     with Study(place) as study:
         known = {rater.name: rater.settings.get("blind") for rater in study.raters()}
         assert known == {"Ada": True, "judge": None}
-        facts = gather_facts(study, load("coaching-v1"))
+        facts = study_facts(study, load("coaching-v1"))
     assert [point.needed for point in checklist(facts, None)][7:9] == ["", ""]
     said = " ".join(blinding(facts))
     assert "1 rater who rated elsewhere is recorded as blind to the system" in said

@@ -10,9 +10,9 @@ from attunement.cli import app
 from attunement.conversations import Origin
 from attunement.ratings import RaterKind
 from attunement.reports.methods import Point, checklist, methods_markdown, parts
-from attunement.reports.methods_facts import gather_facts
 from attunement.store import Study
 from attunement.store.samples import save_exported_units
+from attunement.store.study_facts import study_facts
 from tests.annotation.conftest import close_studies
 from tests.annotation.projects import begin_project, talks
 from tests.builders import talk
@@ -28,12 +28,12 @@ def section(study: Study, instrument=COACHING) -> dict[str, str]:
     """The methods section by its titles, each with what the study cannot know."""
     return {
         part.title: f"{part.said} UNKNOWN {part.unknown}" if part.unknown else part.said
-        for part in parts(gather_facts(study, instrument))
+        for part in parts(study_facts(study, instrument))
     }
 
 
 def points(study: Study, instrument=COACHING) -> dict[int, Point]:
-    facts = gather_facts(study, instrument)
+    facts = study_facts(study, instrument)
     agreement = study_agreement(study, instrument) if facts.of(RaterKind.PERSON) else None
     return {point.number: point for point in checklist(facts, agreement)}
 
@@ -113,7 +113,7 @@ def test_nobody_is_named_and_simulations_are_no_people(tmp_path):
     ratings = [*rated(about, rater="Ann Smith", rater_kind=RaterKind.PERSON), *rated(about, rater="Robot")]
     kinds = {"Ann Smith": RaterKind.PERSON, "Robot": RaterKind.SIMULATION}
     with Study(fill(tmp_path / "s.db", COACHING, [about], ratings, kinds)) as study:
-        facts = gather_facts(study, COACHING)
+        facts = study_facts(study, COACHING)
         text = methods_markdown(parts(facts), checklist(facts, None), "s.db")
     assert "Ann" not in text
     assert "1 person gave" in text

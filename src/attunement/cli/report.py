@@ -317,14 +317,14 @@ def methods(
     from attunement.conversations.writer import replacing
     from attunement.ratings import RaterKind
     from attunement.reports.methods import checklist, methods_markdown, parts
-    from attunement.reports.methods_facts import gather_facts
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
+    from attunement.store.study_facts import study_facts
 
     refuse_to_overwrite(output, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        facts = gather_facts(opened, chosen)
+        facts = study_facts(opened, chosen)
         agreement = study_agreement(opened, chosen) if facts.of(RaterKind.PERSON) else None
         text = methods_markdown(parts(facts), checklist(facts, agreement), Path(opened.place).name)
     if output == "-":

@@ -15,12 +15,12 @@ from attunement.analysis.summary import Agreement
 from attunement.conversations import Origin, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, Round, State
-from attunement.reports.methods_facts import Facts, Rated, Talks
 from attunement.reports.numbers import format_interval, format_number, pluralize
 from attunement.reports.sanitize import plain
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.bootstrap import DRAWS, ENOUGH_FOR_PERCENTILES, SEED
 from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Undefined
+from attunement.store.study_facts import ConversationCounts, RaterActivity, StudyFacts
 from attunement.version import __version__
 
 _LEVEL = f"{100 * LEVEL:.0f} %"
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     """What the study cannot know, and somebody must say."""
 
 
-def parts(facts: Facts) -> list[Part]:
+def parts(facts: StudyFacts) -> list[Part]:
     """The methods section, part by part."""
     return [
         Part("Conversations", " ".join(conversations(facts)), _unknown_origin(facts)),
@@ -52,7 +52,7 @@ def parts(facts: Facts) -> list[Part]:
     ]
 
 
-def conversations(facts: Facts) -> Iterator[str]:
+def conversations(facts: StudyFacts) -> Iterator[str]:
     """What was rated."""
     talks = facts.talks
     names = list_words([f"{name} {number:,}" for name, number in talks.systems.items()], 8)
@@ -65,13 +65,13 @@ def conversations(facts: Facts) -> Iterator[str]:
         yield f"Their origin: {list_words([f'{origin} {number:,}' for origin, number in sorted(known.items())])}."
 
 
-def _turns(talks: Talks) -> str:
+def _turns(talks: ConversationCounts) -> str:
     if talks.fewest_turns == talks.most_turns:
         return pluralize(talks.most_turns, "turn")
     return f"{talks.fewest_turns} to {talks.most_turns} turns"
 
 
-def _unknown_origin(facts: Facts) -> str:
+def _unknown_origin(facts: StudyFacts) -> str:
     if not facts.talks.origins.get(Origin.UNKNOWN):
         return ""
     number = pluralize(facts.talks.origins[Origin.UNKNOWN], "conversation")
@@ -100,7 +100,7 @@ def instrument_words(instrument: Instrument) -> Iterator[str]:
         )
 
 
-def judges(facts: Facts) -> Iterator[str]:
+def judges(facts: StudyFacts) -> Iterator[str]:
     """Who was asked by machine, and how it was set."""
     found = facts.of(RaterKind.MODEL)
     if not found:
@@ -119,7 +119,7 @@ def judges(facts: Facts) -> Iterator[str]:
         yield f"{pluralize(len(simulated), 'simulated rater')} took part and count nowhere as people."
 
 
-def settings_words(judge: Rated) -> str:
+def settings_words(judge: RaterActivity) -> str:
     """How a judge was set."""
     settings = {name: value for name, value in judge.settings.items() if value is not None}
     names = [*(name for name in _SHOWN_SETTINGS if name in settings), *sorted(settings.keys() - {*_SHOWN_SETTINGS})]
@@ -128,7 +128,7 @@ def settings_words(judge: Rated) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {settings[name]}" for name in names)
 
 
-def dates(found: Sequence[Rated]) -> str:
+def dates(found: Sequence[RaterActivity]) -> str:
     """When ratings were given."""
     days = sorted({date[:10] for rater in found for date in (rater.first, rater.last) if date})
     if not days:
@@ -136,7 +136,7 @@ def dates(found: Sequence[Rated]) -> str:
     return f"on {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
 
 
-def sampling(facts: Facts) -> Iterator[str]:
+def sampling(facts: StudyFacts) -> Iterator[str]:
     """How the conversations for people were chosen."""
     sample = facts.sample
     if sample is None:
@@ -161,13 +161,13 @@ def sampling(facts: Facts) -> Iterator[str]:
         )
 
 
-def _unknown_sampling(facts: Facts) -> str:
+def _unknown_sampling(facts: StudyFacts) -> str:
     if facts.sample is None:
         return "how the conversations that people rated were chosen, and from which"
     return "why this many conversations were chosen"
 
 
-def raters(facts: Facts) -> Iterator[str]:
+def raters(facts: StudyFacts) -> Iterator[str]:
     """Who rated, as far as they said."""
     found = facts.of(RaterKind.PERSON)
     if not found:
@@ -186,7 +186,7 @@ def raters(facts: Facts) -> Iterator[str]:
         yield f"Years of experience they stated: {years[0]} to {years[-1]} ({pluralize(len(years), 'rater')})."
 
 
-def _stated(found: Sequence[Rated], name: str, title: str) -> Iterator[str]:
+def _stated(found: Sequence[RaterActivity], name: str, title: str) -> Iterator[str]:
     said = Counter(str(rater.settings[name]) for rater in found if rater.settings.get(name))
     if said:
         silent = len(found) - said.total()
@@ -194,13 +194,13 @@ def _stated(found: Sequence[Rated], name: str, title: str) -> Iterator[str]:
         yield f"{title}: {list_words([f'{word} {number}' for word, number in said.most_common()])}{more}."
 
 
-def _unknown_raters(facts: Facts) -> str:
+def _unknown_raters(facts: StudyFacts) -> str:
     if not facts.of(RaterKind.PERSON):
         return ""
     return "how raters were recruited and paid, and whether an ethics board was asked"
 
 
-def training(facts: Facts) -> Iterator[str]:
+def training(facts: StudyFacts) -> Iterator[str]:
     """What raters practised before."""
     for project in facts.projects:
         practice = project.units[Round.CALIBRATION]
@@ -218,12 +218,12 @@ def training(facts: Facts) -> Iterator[str]:
         yield f"{pluralize(len(stated), 'rater')} stated a training of their own."
 
 
-def _unknown_training(facts: Facts) -> str:
+def _unknown_training(facts: StudyFacts) -> str:
     elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
     return f"how {pluralize(len(elsewhere), 'rater')} who rated elsewhere were trained" if elsewhere else ""
 
 
-def blinding(facts: Facts) -> Iterator[str]:
+def blinding(facts: StudyFacts) -> Iterator[str]:
     """What raters did not know, and whether they rated on their own."""
     people = facts.of(RaterKind.PERSON)
     inside = [rater for rater in people if rater.in_project]
@@ -256,13 +256,13 @@ _BLIND = {
 }
 
 
-def _elsewhere(facts: Facts, *, blind: bool | None) -> list[Rated]:
+def _elsewhere(facts: StudyFacts, *, blind: bool | None) -> list[RaterActivity]:
     """The people who rated outside of the pages and are recorded so; None: nothing is recorded."""
     people = facts.of(RaterKind.PERSON)
     return [rater for rater in people if not rater.in_project and rater.settings.get("blind") is blind]
 
 
-def _unknown_blinding(facts: Facts) -> str:
+def _unknown_blinding(facts: StudyFacts) -> str:
     silent = _elsewhere(facts, blind=None)
     if not silent:
         return ""
@@ -270,7 +270,7 @@ def _unknown_blinding(facts: Facts) -> str:
     return f"whether {number} blind and rated on their own"
 
 
-def exclusions(facts: Facts) -> Iterator[str]:
+def exclusions(facts: StudyFacts) -> Iterator[str]:
     """What does not enter the figures, and what has no answer."""
     rounds, states = Counter[str](), Counter[str]()
     for rater in facts.raters:
@@ -309,7 +309,7 @@ _ROUNDS = {
 }
 
 
-def analysis(facts: Facts) -> Iterator[str]:
+def analysis(facts: StudyFacts) -> Iterator[str]:
     """How figures are computed."""
     ordered = isinstance(facts.instrument.scale, Scores)
     kind, weights = ("ordinal", "quadratic weights") if ordered else ("nominal", "no weights")
@@ -360,7 +360,7 @@ class Point(NamedTuple):
     """What the authors must say themselves."""
 
 
-def checklist(facts: Facts, agreement: Agreement | None) -> list[Point]:
+def checklist(facts: StudyFacts, agreement: Agreement | None) -> list[Point]:
     """The fifteen points; a point is done where nothing is needed any more."""
     people = facts.of(RaterKind.PERSON)
     # `attune import` records it if --blind or --not-blind is given.
@@ -399,7 +399,7 @@ def checklist(facts: Facts, agreement: Agreement | None) -> list[Point]:
     ]
 
 
-def _planned(facts: Facts) -> str:
+def _planned(facts: StudyFacts) -> str:
     said = [
         f"Round {project.number} planned {project.settings.get('per_unit')} raters for each of "
         f"{pluralize(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of "
@@ -410,7 +410,7 @@ def _planned(facts: Facts) -> str:
     return " ".join(said)
 
 
-def _process(facts: Facts) -> str:
+def _process(facts: StudyFacts) -> str:
     said = [
         f"In round {project.number} a repeated unit came at least {project.settings.get('gap')} units later, where the "
         "list was long enough."
@@ -420,7 +420,7 @@ def _process(facts: Facts) -> str:
     return " ".join([*said, "See Blinding and independence."])
 
 
-def _numbers(facts: Facts) -> str:
+def _numbers(facts: StudyFacts) -> str:
     people, models = facts.of(RaterKind.PERSON), facts.of(RaterKind.MODEL)
     again = sum(rater.rounds[Round.REPEAT] for rater in people)
     asked = [f"{judge.name} {judge.repeats} times" for judge in models if judge.repeats > 1]

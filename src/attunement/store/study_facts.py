@@ -1,6 +1,6 @@
-"""What does a study know about how it was made? Counts, dates, settings and samples, for a methods section.
+"""What a study knows about how it was made: counts, dates, settings and samples, for a methods section.
 
-Nothing here is guessed: what the study does not hold is None or empty, and is said to be unknown.
+Nothing is guessed: what the study does not contain is None or empty.
 """
 
 from collections import Counter
@@ -12,13 +12,14 @@ from sqlalchemy import Select, func, select
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round, State
 from attunement.scoring import is_signals
-from attunement.store import Study, schema
+from attunement.store import schema
 from attunement.store.rows import from_json
 from attunement.store.samples import Sample, latest_sample
 from attunement.store.schema import hand_outs, handed_units, sample_frame
+from attunement.store.study import Study
 
 
-class Talks(NamedTuple):
+class ConversationCounts(NamedTuple):
     """What was rated."""
 
     systems: dict[str, int]
@@ -32,7 +33,7 @@ class Talks(NamedTuple):
         return sum(self.systems.values())
 
 
-class Rated(NamedTuple):
+class RaterActivity(NamedTuple):
     """What one rater did with this instrument."""
 
     name: str
@@ -51,7 +52,7 @@ class Rated(NamedTuple):
     """Whether the ratings were made in Attunement's own pages."""
 
 
-class Answers(NamedTuple):
+class JudgeAnswers(NamedTuple):
     """What the server of a judge said of itself."""
 
     models: tuple[str, ...]
@@ -78,7 +79,7 @@ class Project(NamedTuple):
     """Units by the round they were given out for."""
 
 
-class HandOut(NamedTuple):
+class ExportedUnits(NamedTuple):
     """Units that were rated elsewhere."""
 
     format: str
@@ -86,27 +87,27 @@ class HandOut(NamedTuple):
     units: int
 
 
-class Facts(NamedTuple):
+class StudyFacts(NamedTuple):
     """Everything a methods section can rest on."""
 
     instrument: Instrument
-    talks: Talks
-    raters: tuple[Rated, ...]
-    answers: dict[str, Answers]
+    talks: ConversationCounts
+    raters: tuple[RaterActivity, ...]
+    answers: dict[str, JudgeAnswers]
     sample: Sample | None
     drawn_from: int
     """How many conversations the sample was drawn from."""
     projects: tuple[Project, ...]
-    handed_out: tuple[HandOut, ...]
+    handed_out: tuple[ExportedUnits, ...]
     together: int
     """Conversations that at least two people rated in the main round."""
 
-    def of(self, kind: RaterKind) -> list[Rated]:
+    def of(self, kind: RaterKind) -> list[RaterActivity]:
         """The raters of this kind who rated in the main round."""
         return [rater for rater in self.raters if rater.kind is kind and rater.conversations]
 
 
-def gather_facts(study: Study, instrument: Instrument) -> Facts:
+def study_facts(study: Study, instrument: Instrument) -> StudyFacts:
     """Read what the study knows, with a handful of queries whatever its size."""
     sample = latest_sample(study, instrument.id)
     with study.reading() as connection:
@@ -117,7 +118,7 @@ def gather_facts(study: Study, instrument: Instrument) -> Facts:
         frame = (
             select(func.count()).select_from(sample_frame).where(sample_frame.c.sample == (sample.key if sample else 0))
         )
-        return Facts(
+        return StudyFacts(
             instrument=instrument,
             talks=_talks(rows),
             raters=_raters(rows, instrument),
@@ -130,19 +131,19 @@ def gather_facts(study: Study, instrument: Instrument) -> Facts:
         )
 
 
-def _talks(rows: Any) -> Talks:
+def _talks(rows: Any) -> ConversationCounts:
     talk = schema.conversations.c
     systems: dict[str, int] = dict(rows(select(talk.system, func.count()).group_by(talk.system)))
     origins: dict[str, int] = dict(rows(select(talk.origin, func.count()).group_by(talk.origin)))
     fewest, most = rows(select(func.min(talk.turn_count), func.max(talk.turn_count)))[0]
-    return Talks(dict(sorted(systems.items())), origins, fewest or 0, most or 0)
+    return ConversationCounts(dict(sorted(systems.items())), origins, fewest or 0, most or 0)
 
 
 def _asked(instrument: Instrument) -> Any:
     return schema.ratings.c.item_hash.in_(instrument.item_hashes.values())
 
 
-def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
+def _raters(rows: Any, instrument: Instrument) -> tuple[RaterActivity, ...]:
     rating, rater = schema.ratings.c, schema.raters.c
     counted = (
         select(
@@ -162,7 +163,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
     by_rater: dict[int, list[Any]] = {}
     for row in rows(counted):
         by_rater.setdefault(row[0], []).append(row)
-    found: list[Rated] = []
+    found: list[RaterActivity] = []
     for key, name, kind, settings in rows(
         select(rater.key, rater.name, rater.kind, rater.settings).order_by(rater.key)
     ):
@@ -175,7 +176,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
             states[state] += number if round == Round.MAIN else 0
         dates = [date for row in own for date in (row[4], row[5]) if date]
         found.append(
-            Rated(
+            RaterActivity(
                 name=name,
                 kind=RaterKind(kind),
                 settings=from_json(settings),
@@ -191,7 +192,7 @@ def _raters(rows: Any, instrument: Instrument) -> tuple[Rated, ...]:
     return tuple(found)
 
 
-def _answers(rows: Any) -> dict[str, Answers]:
+def _answers(rows: Any) -> dict[str, JudgeAnswers]:
     answer, rater = schema.answers.c, schema.raters.c
     prompts = select(rater.name, func.count(answer.prompt.distinct())).where(answer.rater == rater.key)
     models = select(rater.name, answer.model).where(answer.rater == rater.key, answer.model.is_not(None)).distinct()
@@ -199,7 +200,8 @@ def _answers(rows: Any) -> dict[str, Answers]:
     for name, model in rows(models):
         named.setdefault(name, []).append(model)
     return {
-        name: Answers(tuple(sorted(named.get(name, ()))), number) for name, number in rows(prompts.group_by(rater.name))
+        name: JudgeAnswers(tuple(sorted(named.get(name, ()))), number)
+        for name, number in rows(prompts.group_by(rater.name))
     }
 
 
@@ -255,7 +257,7 @@ def _counts(rows: Any, query: Any) -> Counter[str]:
     return Counter(dict(rows(query.group_by(query.selected_columns[0]))))
 
 
-def _handed_out(rows: Any, instrument: Instrument) -> tuple[HandOut, ...]:
+def _handed_out(rows: Any, instrument: Instrument) -> tuple[ExportedUnits, ...]:
     query = (
         select(hand_outs.c.format, hand_outs.c.at, func.count(handed_units.c.token))
         .select_from(hand_outs.outerjoin(handed_units, handed_units.c.hand_out == hand_outs.c.key))
@@ -263,4 +265,4 @@ def _handed_out(rows: Any, instrument: Instrument) -> tuple[HandOut, ...]:
         .group_by(hand_outs.c.key, hand_outs.c.format, hand_outs.c.at)
         .order_by(hand_outs.c.key)
     )
-    return tuple(HandOut(*row) for row in rows(query))
+    return tuple(ExportedUnits(*row) for row in rows(query))

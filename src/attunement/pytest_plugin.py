@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "judge": "the judge that assert_passes asks, such as openai:gpt-5.2; several with commas between them",
     "instrument": "the instrument that assert_passes judges by (coaching-v1)",
-    "study": "a file in which assert_passes keeps what was asked, so that nothing is asked twice",
+    "study": "a file in which assert_passes saves answers, so that nothing is asked twice",
 }
 _INSTRUMENT = "coaching-v1"
 _MARK_DIGITS = 8
@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         "attunement(judge=..., instrument=..., study=...): asks a judge about conversations; choose these tests with "
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove what was kept for this session alone."""
+    """Remove the studies of this session."""
     if folder := config.stash.get(_folder, None):
         folder.cleanup()
 
@@ -89,7 +89,7 @@ def assert_passes(
         instrument: What is asked; by default as the marker, the environment or pytest's settings say, or coaching-v1.
         judge: Who is asked. Without one anywhere the test fails, and nothing is sent.
         system: The name of the chatbot, for conversations that do not say it.
-        study: Where answers are kept; without one they last as long as the session. All judges in it decide together.
+        study: Where answers are saved; without one they last as long as the session. All judges in it decide together.
         **settings: Further fields of `attunement.api.Settings`, such as `base_url` or `repeats`.
 
     Raises:
@@ -116,7 +116,7 @@ def _failures(
     study: str | Path | None,
     settings: dict[str, Any],
 ) -> list[str]:
-    """Judge, and say what stands against the conversations."""
+    """Judge, and explain what does not pass."""
     from attunement import api
     from attunement.errors import JudgeError
 
@@ -127,13 +127,13 @@ def _failures(
             "ATTUNEMENT_JUDGE, or attunement_judge in pytest's settings"
         )
     chosen = instrument or _setting("instrument") or _INSTRUMENT
-    talks = _read(conversation, system)
+    conversations = _read(conversation, system)
     with _place(study or _setting("study"), judges, settings) as place:
-        result = api.judge(talks, place, judges=judges, instrument=chosen, **settings)
+        result = api.judge(conversations, place, judges=judges, instrument=chosen, **settings)
         if result.progress.already_failed:  # an answer that did not come in an earlier run is asked for again
             again: dict[str, Any] = {**settings, "retry_errors": True}
-            result = api.judge(talks, place, judges=judges, instrument=chosen, **again)
-        failed = list(_complaints(place, result.instrument, talks))
+            result = api.judge(conversations, place, judges=judges, instrument=chosen, **again)
+        failed = list(_complaints(place, result.instrument, conversations))
     if result.ending.given_up:
         failed.insert(0, f"The judge could not be asked: {result.ending.given_up}")
     return failed
@@ -158,36 +158,25 @@ def _setting(name: str) -> Any:
         raise InputError(
             f"the marker attunement takes {', '.join(_SETTINGS)}, each by its name, and not {', '.join(unknown)}"
         )
-    said = marker.kwargs.get(name) if marker else None
-    return said or os.environ.get(f"ATTUNEMENT_{name.upper()}") or (item and item.config.getini(f"attunement_{name}"))
+    marked = marker.kwargs.get(name) if marker else None
+    return marked or os.environ.get(f"ATTUNEMENT_{name.upper()}") or (item and item.config.getini(f"attunement_{name}"))
 
 
 def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path", system: str) -> "list[Conversation]":
-    """The conversations, each under an id that holds a part of its words' hash.
+    """The conversations, each with a part of its words' hash in its id.
 
     A bot says something else each time, and a study takes only the same words under one id.
     """
-    from attunement.conversations import Conversation
-    from attunement.conversations.messages import BadRecord, Record
-    from attunement.conversations.reader import Assembler, Fields, ReadOptions, read
+    from attunement import api
     from attunement.errors import InputError
 
-    if isinstance(conversation, Conversation):
-        return [_marked(conversation)]
-    if isinstance(conversation, (str, Path)):
-        found = [_marked(one) for one in read([conversation], ReadOptions(system=system))]
-        if not found:
-            raise InputError(f"{conversation} holds no conversation, so there is nothing that could pass")
-        return found
-    record = Record(1, {"messages": [dict(message) for message in conversation]}, "")
-    try:
-        return [Assembler(None, Fields(), system, None).assemble(record).conversation]
-    except BadRecord as bad:
-        raise InputError(f"these messages are no conversation: {bad.reason}") from None
-
-
-def _marked(conversation: "Conversation") -> "Conversation":
-    return replace(conversation, id=f"{conversation.id} @{conversation.fingerprint()[:_MARK_DIGITS]}")
+    found: list[Conversation] = []
+    for one in api.read(conversation, system=system):
+        mark = one.fingerprint()
+        found.append(one if mark.startswith(one.id) else replace(one, id=f"{one.id} @{mark[:_MARK_DIGITS]}"))
+    if not found:
+        raise InputError(f"{conversation} has no conversation, so nothing could pass")
+    return found
 
 
 @contextmanager
@@ -211,17 +200,17 @@ def _place(
     yield Path(stash[_folder].name) / f"{mark}.study.db"
 
 
-def _complaints(place: str | Path, instrument: "Instrument", talks: "Sequence[Conversation]") -> Generator[str]:
+def _complaints(place: str | Path, instrument: "Instrument", conversations: "Sequence[Conversation]") -> Generator[str]:
     from attunement.store import Study
 
     with Study(place) as study:
-        for talk in talks:
-            if said := _complaint(study, instrument, talk.identity):
-                yield said
+        for one in conversations:
+            if complaint := _complaint(study, instrument, one.identity):
+                yield complaint
 
 
 def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -> str | None:
-    """Why a conversation does not pass; None where nothing stands against it."""
+    """Why a conversation does not pass; None if it passes."""
     from attunement.reports.conversation import issues, view
     from attunement.reports.gate import exit_code_alone
     from attunement.reports.machine import issue_text

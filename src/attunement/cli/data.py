@@ -580,10 +580,10 @@ def export(
         scored = chosen_instrument(opened, instrument) if what == "scorecards" else None
         if scored:
             rows = export.scorecards(opened, scored)
+        elif what == "ratings":
+            rows = export.ratings(opened)
         else:
-            rows = {"ratings": export.ratings, "practice": samples.practice_answers, "events": audit_log.audit_events}[
-                what
-            ](opened)
+            rows = samples.practice_answers(opened) if what == "practice" else audit_log.audit_events(opened)
         if dictionary:
             from attunement.reports.dictionary import dictionary as describe
             from attunement.reports.dictionary import write_dictionary

@@ -78,8 +78,3 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     numbers = [bool(body) and all(_NUMBER.match(row[place]) for row in body) for place in range(1, len(columns))]
     lines = [columns, ["---", *("---:" if right else "---" for right in numbers)], *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts by others."""
-    return table([*map(plain, columns)], ([*map(plain, row)] for row in rows))

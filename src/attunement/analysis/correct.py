@@ -184,12 +184,10 @@ class CalibrationCurve(NamedTuple):
     error_after: float  # the same once corrected, each conversation with a fit that never saw it
 
     def record(self) -> dict[str, Any]:
-        """The curve as plain data."""
         return self._asdict()
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "CalibrationCurve":
-        """The curve that was made into this record."""
         curve = cls(**record)
         return curve._replace(
             judge=tuple(curve.judge), people=tuple(curve.people), refits=tuple(map(tuple, curve.refits))

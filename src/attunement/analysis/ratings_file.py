@@ -184,7 +184,6 @@ class _Book:
         self._checked: set[tuple[str, ...]] = set()
 
     def add(self, fields: Mapping[str, Any], path: Path) -> None:
-        """Take one row."""
         self._check(fields, path)
         reading = self._reading
         unit = self._unit(fields)

@@ -82,7 +82,6 @@ class ItemMatrix:
     conversation: Ints  # for each unit the number of its conversation in `RatingsTable.conversations`
 
     def column_of(self, rater: str) -> int:
-        """The column of the rater with this name."""
         return next(column for column, who in enumerate(self.raters) if who.name == rater)
 
     def columns(self, chosen: Collection[str]) -> "ItemMatrix":
@@ -113,12 +112,10 @@ class RatingsTable:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """The names of the raters who are people."""
         return tuple(who.name for who in self.raters if who.kind is RaterKind.PERSON)
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The names of the judges."""
         return tuple(who.name for who in self.raters if who.kind is RaterKind.MODEL)
 
     def item_matrix(self, item: int) -> ItemMatrix:

@@ -185,7 +185,6 @@ def _conversations(units: int, figures: _Figures) -> int:
 
 
 def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
-    """The agreement on the least common of the answers that were given."""
     given = [(int((people == value).sum()), value) for value in scale.values]
     present = sorted(entry for entry in given if entry[0])
     if len(present) < 2:

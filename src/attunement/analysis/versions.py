@@ -43,12 +43,10 @@ class Versions(NamedTuple):
     judges: tuple[JudgeVersion, ...]
 
     def record(self) -> dict[str, Any]:
-        """The versions as plain data."""
         return {**self._asdict(), "judges": [judge._asdict() for judge in self.judges]}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "Versions":
-        """The versions that were made into this record."""
         judges = (JudgeVersion(**judge) for judge in record["judges"])
         return cls(**record)._replace(
             judges=tuple(judge._replace(models=tuple(judge.models), prompts=tuple(judge.prompts)) for judge in judges)

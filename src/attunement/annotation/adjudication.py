@@ -56,7 +56,6 @@ def _given(outcomes: Iterable[Outcome | None]) -> list[Outcome]:
 
 
 def outcomes_by_item(instrument: Instrument, submitted: Sequence[Submission]) -> dict[str, list[Outcome | None]]:
-    """What raters answered about one unit."""
     return {
         item.id: [entry.answers[item.id].outcome for entry in submitted if item.id in entry.answers]
         for item in instrument.items
@@ -108,7 +107,6 @@ def disputes(study: Study, project: Project) -> list[Dispute]:
 
 
 def decided_count(study: Study, project: Project) -> int:
-    """How many answers adjudicators have decided in this project."""
     with study.reading() as connection:
         return len(_decided(connection, project))
 
@@ -125,7 +123,6 @@ def opinions(study: Study, project: Project, dispute: Dispute) -> list[Opinion]:
 
 
 def dispute_text(study: Study, dispute: Dispute) -> Unit:
-    """The text that raters disagree about."""
     return Unit(conversation_with_key(study, dispute.unit.conversation), dispute.unit.turn)
 
 

@@ -85,7 +85,6 @@ def _counts(study: Study, project: Project, by: str, rounds: list[str]) -> dict[
 
 
 def mark_seen(study: Study, project: Project, public: str, by: Member) -> None:
-    """Save that the coordinator has seen an urgent notice."""
     with study.writing() as connection:
         if mark_notice_seen(connection, project, public):
             store.log_event(connection, project, "notice seen", member=by, content={"notice": public})

@@ -138,7 +138,6 @@ def parse_answer(value: Any, instrument: Instrument, item: Item) -> Outcome | No
 
 
 def allowed_answers(instrument: Instrument, item: Item) -> str:
-    """The answers to an item in one line."""
     words = [choice.word for choice in choices(instrument, item)]
     if isinstance(instrument.scale, Scores):
         words = [f"{instrument.scale.lowest} to {instrument.scale.highest}", CANNOT_JUDGE]
@@ -218,7 +217,6 @@ class RaterInfo(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the study stores about them."""
         return {**self.info, **({} if self.blind is None else {"blind": self.blind})}
 
     def name(self, id: str | None) -> str | None:

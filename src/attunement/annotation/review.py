@@ -108,7 +108,6 @@ class CrisisSignals:
         self._last = 0
 
     def find(self, study: Study) -> set[int]:
-        """The keys of the conversations with a signal."""
         for entry in study.conversations(after=self._last):
             if crisis_cues(entry.conversation.turns):
                 self._found.add(entry.key)

@@ -296,7 +296,6 @@ def save_profile(study: Study, project: Project, member: Member, profile: Mappin
 
 
 def begin(study: Study, project: Project, member: Member) -> None:
-    """Save that the rater finished reading the introduction."""
     with study.writing() as connection:
         if store.update(connection, member, only_if_null="began", began=now()):
             store.log_event(connection, project, "began", member=member)
@@ -326,7 +325,6 @@ def progress(study: Study, member: Member, assignment: Assignment | None) -> Pro
 
 
 def own_counts(study: Study, member: Member) -> tuple[int, int]:
-    """How many worked examples and how many units a rater has."""
     first = [(round, count) for (round, attempt, _), count in _own_counts(study, member) if attempt == 1]
     examples = sum(count for round, count in first if round == Round.CALIBRATION)
     return examples, sum(count for _, count in first) - examples

@@ -80,7 +80,6 @@ def example_named(instrument: Instrument, name: str) -> WorkedExample:
 
 
 def example_unit(instrument: Instrument, worked: WorkedExample) -> Unit:
-    """The example as a rater reads it."""
     turns = tuple(Turn(message.user, message.assistant) for message in worked.example.turns)
     # The words of the example were written for the instrument: nobody in them is real.
     conversation = Conversation(id=worked.name, system="", turns=turns, origin=Origin.WRITTEN)

@@ -62,7 +62,6 @@ def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, 
 
 
 def _write(conversations: Iterable[Conversation], stream: Any, shape: Shape, as_list: bool = False) -> int:
-    """Write one record a line, or a list of them."""
     count = 0
     for conversation in conversations:
         record = encode(as_record(conversation, shape))

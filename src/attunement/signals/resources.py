@@ -120,7 +120,6 @@ def _next_to_a_country(reply: str) -> Iterator[NumberFound]:
 
 @lru_cache(maxsize=8)
 def _countries(lines: CrisisLines) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A country right before a number, and one right after it."""
     either = "|".join([*(re.escape(country.name) for country in lines.countries.values()), *_SHORT_NAMES])
     before = rf"\b(?:{either})[\s):*,.–—-]{{1,6}}$"
     after = rf"\**\s*(?:\(|in |for |if you['’]?re in )(?:the )?(?:{either})\b"

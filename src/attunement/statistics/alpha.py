@@ -63,7 +63,6 @@ def alpha(ratings: ArrayLike, level: Level = "ordinal") -> Alpha | Undefined:
 
 
 def alpha_statistic(ratings: ArrayLike, level: Level = "ordinal") -> Statistic:
-    """Alpha in the form that can be resampled."""
     values = matrix(ratings)
     if level == "interval":
         return _interval(values)

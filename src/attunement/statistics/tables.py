@@ -238,11 +238,9 @@ class FromSums:
 
     @property
     def entering(self) -> Bools:
-        """Which units enter the statistic."""
         return (np.count_nonzero(self.parts, axis=1) > 0)[self.pattern]
 
     def value(self) -> float:
-        """The statistic itself."""
         frequency = np.bincount(self.pattern, minlength=len(self.parts)).astype(np.float64)
         return float(self.of((frequency @ self.parts)[None, :])[0])
 
@@ -271,7 +269,6 @@ class FromWeights:
         return len(self.entering)
 
     def value(self) -> float:
-        """The statistic itself."""
         return float(self.of(np.ones((1, self.units)))[0])
 
 

@@ -20,7 +20,7 @@ from attunement.annotation.adjudication import (
 from attunement.annotation.tasks import GoneError, answers_of
 from attunement.instruments import Instrument, Value
 from attunement.web.rating import Opinion as Said
-from attunement.web.rating import Question, mini_map, question, said_about, talk
+from attunement.web.rating import Question, mini_map, opinions_on, question, talk
 from attunement.web.site import Visit, direction
 
 
@@ -33,8 +33,7 @@ class Contested(NamedTuple):
     reason: str
 
 
-def waiting(visit: Visit) -> Response:
-    """What waits for a decision."""
+def dispute_list(visit: Visit) -> Response:
     instrument = visit.project.instrument
     found = [
         (dispute, [instrument.item(item).title for item in dispute.items])
@@ -43,13 +42,11 @@ def waiting(visit: Visit) -> Response:
     return visit.page("disputes.html", disputes=found, decided=decided_count(visit.study, visit.project))
 
 
-def dispute(visit: Visit) -> Response:
-    """One unit, with the answers of its raters."""
+def dispute_page(visit: Visit) -> Response:
     return _page(visit, _wanted(visit))
 
 
-def settle(visit: Visit) -> Response:
-    """Keep the decisions, or say what is missing."""
+def save_decisions(visit: Visit) -> Response:
     wanted = _wanted(visit)
     instrument = visit.project.instrument
     given = {item: _given(visit, instrument, item) for item in wanted.items}
@@ -70,7 +67,7 @@ def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | No
     shown = [
         Contested(
             question(visit.words, instrument, item, number, examples=False),
-            said_about(visit.words, instrument, item, said),
+            opinions_on(visit.words, instrument, item, said),
             str(visit.sent.get(f"answer:{item}", "")),
             str(visit.sent.get(f"reason:{item}", "")),
         )
@@ -106,7 +103,7 @@ def _wanted(visit: Visit) -> Dispute:
 
 
 PAGES = [
-    ("GET", "adjudicate", "disputes", waiting),
-    ("GET", "adjudicate/{unit}", "dispute", dispute),
-    ("POST", "adjudicate/{unit}", "settle", settle),
+    ("GET", "adjudicate", "disputes", dispute_list),
+    ("GET", "adjudicate/{unit}", "dispute", dispute_page),
+    ("POST", "adjudicate/{unit}", "settle", save_decisions),
 ]

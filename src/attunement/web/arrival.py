@@ -15,7 +15,6 @@ _OLDEST = 80
 
 
 def start(visit: Visit) -> Response:
-    """Lead the rater to what comes next."""
     step, assignment = next_step(visit.study, visit.project, visit.member)
     if step is Step.TASK and assignment is not None:
         return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
@@ -28,12 +27,10 @@ def start(visit: Visit) -> Response:
 
 
 def profile(visit: Visit) -> Response:
-    """Ask who the rater is."""
     return visit.page("profile.html", given=visit.member.profile or {}, problem=None)
 
 
-def keep_profile(visit: Visit) -> Response:
-    """Keep what the rater said about themselves."""
+def submit_profile(visit: Visit) -> Response:
     given = {name: str(visit.sent.get(name, "")).strip()[:_LONGEST] for name in _FIELDS}
     problem = None
     if not given["profession"]:
@@ -48,7 +45,6 @@ def keep_profile(visit: Visit) -> Response:
 
 
 def welcome(visit: Visit) -> Response:
-    """Say what to expect."""
     practice, work = own_counts(visit.study, visit.member)
     careful = may_be_real(visit.study, visit.project)
     return visit.page(
@@ -56,14 +52,12 @@ def welcome(visit: Visit) -> Response:
     )
 
 
-def go(visit: Visit) -> Response:
-    """Keep that the rater has read it, and begin."""
+def begin_rating(visit: Visit) -> Response:
     visit.write(begin, visit.project, visit.member)
     return RedirectResponse(visit.url("start"), 303)
 
 
 def result(visit: Visit) -> Response:
-    """Say what came of the practice."""
     attempts = results(visit.study, visit.project).get(visit.member.key)
     if not attempts:
         return RedirectResponse(visit.url("start"), 303)
@@ -80,21 +74,20 @@ _FIELDS = ("profession", "licence", "years", "languages", "training")
 PAGES = [
     ("GET", "", "start", start),
     ("GET", "you", "profile", profile),
-    ("POST", "you", "keep_profile", keep_profile),
+    ("POST", "you", "keep_profile", submit_profile),
     ("GET", "welcome", "welcome", welcome),
-    ("POST", "welcome", "go", go),
+    ("POST", "welcome", "go", begin_rating),
     ("GET", "practice", "result", result),
 ]
 
 
-def pause(visit: Visit) -> Response:
+def break_page(visit: Visit) -> Response:
     """A page to rest on; how long one has worked is shown to oneself only."""
     count, minutes = time_today(visit.study, visit.member)
     return visit.page("break.html", count=count, minutes=minutes)
 
 
 def support(visit: Visit) -> Response:
-    """Services that a rater can turn to."""
     countries = crisis_lines().countries
     code = visit.request.query_params.get("country") or visit.project.settings.country or ""
     country = countries.get(code)
@@ -103,14 +96,13 @@ def support(visit: Visit) -> Response:
 
 
 def guide(visit: Visit) -> Response:
-    """The instrument in full, as raters read it."""
     instrument = visit.project.instrument
     shown = [question(visit.words, instrument, item.id, number) for number, item in enumerate(instrument.items, 1)]
     return visit.page("guide.html", instrument=instrument, questions=shown, direction=direction(instrument.language))
 
 
 REST_PAGES = [
-    ("GET", "break", "break", pause),
+    ("GET", "break", "break", break_page),
     ("GET", "support", "support", support),
     ("GET", "guide", "guide", guide),
 ]

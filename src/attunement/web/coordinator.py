@@ -35,7 +35,7 @@ from attunement.store.annotation import notices
 from attunement.store.audit_log import audit_events
 from attunement.store.projects import Member, MemberState, ProjectState, Role, members
 from attunement.store.rows import to_json
-from attunement.web.rating import answer_words, mini_map, question, said_about, talk
+from attunement.web.rating import answer_words, mini_map, opinions_on, question, talk
 from attunement.web.site import Catalogue, Visit, direction, sentence
 
 MOST_UNITS = 100
@@ -89,7 +89,6 @@ class Counts(NamedTuple):
 
 
 def counts(figures: Dashboard) -> Counts:
-    """What the sentences at the top of the page say."""
     standings = [rater.progress for rater in figures.raters]
     done = sum(each.submitted for each in standings)
     left = sum(each.open for each in standings)
@@ -130,7 +129,6 @@ def severity_chart(words: Catalogue, raters: Sequence[RaterRow], instrument: Ins
 
 
 def units_shown(units: Sequence[UnitRow]) -> tuple[Sequence[UnitRow], int]:
-    """The units that the page shows, and how many more there are."""
     return units[:MOST_UNITS], max(0, len(units) - MOST_UNITS)
 
 
@@ -201,12 +199,10 @@ _INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
 
 
 def coordinate(visit: Visit) -> Response:
-    """How the project stands."""
     return _page(visit)
 
 
-def look(visit: Visit) -> Response:
-    """One unit with what everybody said about it."""
+def unit_page(visit: Visit) -> Response:
     name: str = visit.request.path_params["unit"]
     found = unit_detail(visit.study, visit.project, int(name)) if _NUMBER.fullmatch(name) else None
     if found is None:
@@ -223,7 +219,7 @@ def look(visit: Visit) -> Response:
     answers = [
         (
             question(words, instrument, item, number, examples=False),
-            said_about(words, instrument, item, [(who, voice.answers) for who, voice in voices]),
+            opinions_on(words, instrument, item, [(who, voice.answers) for who, voice in voices]),
             answer(item, Outcome.of(found.known[item])) if item in found.known else "",
             (answer(item, found.settled[item].outcome), found.settled[item].reason) if item in found.settled else None,
         )
@@ -246,14 +242,12 @@ def urgent_list(visit: Visit) -> Response:
     return visit.page("notices.html", notices=notices(visit.study, visit.project))
 
 
-def see(visit: Visit) -> Response:
-    """Keep that the coordinator has seen a notice."""
+def mark_notice_seen(visit: Visit) -> Response:
     mark_seen(visit.study, visit.project, visit.sent.get("notice", ""), visit.member)
     return _back(visit)
 
 
-def escalate(visit: Visit) -> Response:
-    """Keep the site's own steps for danger."""
+def save_escalation(visit: Visit) -> Response:
     text = str(visit.sent.get("escalation", "")).strip()
     if not text or len(text) > _LONGEST:
         raise InputError("say in a few lines what a rater does when a person may be in danger")
@@ -261,8 +255,7 @@ def escalate(visit: Visit) -> Response:
     return _back(visit)
 
 
-def switch(visit: Visit) -> Response:
-    """Pause the project, or let it go on."""
+def pause_or_resume(visit: Visit) -> Response:
     state = ProjectState.PAUSED if visit.project.state is ProjectState.OPEN else ProjectState.OPEN
     set_state(visit.study, visit.project, state, visit.member)
     return _back(visit)
@@ -281,15 +274,14 @@ def close_links(visit: Visit) -> Response:
     return _back(visit)
 
 
-def let_go_on(visit: Visit) -> Response:
-    """Let a rater go on who failed the practice twice."""
+def release_rater(visit: Visit) -> Response:
     rater = _other(visit)
     if rater.state is MemberState.HELD:
         release(visit.study, visit.project, rater, visit.member)
     return _back(visit)
 
 
-def add_somebody(visit: Visit) -> Response:
+def invite_member(visit: Visit) -> Response:
     """Invite a rater, an adjudicator or a reviewer, and show their link once."""
     role = str(visit.sent.get("role", ""))
     if role not in _INVITED:
@@ -298,7 +290,7 @@ def add_somebody(visit: Visit) -> Response:
     return _with_link(visit, invite(visit.study, visit.project, Role(role), name, by=visit.member))
 
 
-def hand_over(visit: Visit) -> Response:
+def reassign_units(visit: Visit) -> Response:
     """Give what a rater has open to others; who leaves cannot come in any more."""
     rater = _other(visit)
     leaving = visit.sent.get("leaving") == "yes"
@@ -306,8 +298,7 @@ def hand_over(visit: Visit) -> Response:
     return _page(visit, told=visit.words("coordinate.moved", count=count, rater=rater.name))
 
 
-def add_more(visit: Visit) -> Response:
-    """Extend the sample."""
+def extend_sample(visit: Visit) -> Response:
     given = str(visit.sent.get("count", "")).strip()
     if not given.isdecimal() or not 1 <= int(given) <= _MOST_UNITS:
         raise InputError("say how many units to add, as a number")
@@ -315,14 +306,13 @@ def add_more(visit: Visit) -> Response:
     return _page(visit, told=visit.words("coordinate.added", count=count))
 
 
-def give_again(visit: Visit) -> Response:
+def reassign_skipped(visit: Visit) -> Response:
     """Give skipped units to somebody else."""
     count = give_skipped(visit.study, visit.project, by=visit.member)
     return _page(visit, told=visit.words("coordinate.given", count=count))
 
 
-def download(visit: Visit) -> Response:
-    """The trail as JSON lines."""
+def download_log(visit: Visit) -> Response:
     lines = [to_json(entry) for entry in audit_events(visit.study, visit.project.key).records]
     name = f"{visit.project.name}-{visit.project.number}-trail.jsonl"
     safe = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-._") else "_" for sign in name)
@@ -331,9 +321,7 @@ def download(visit: Visit) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="application/x-ndjson", headers=headers)
 
 
-def _or_say_why(page: Callable[[Visit], Response]) -> Callable[[Visit], Response]:
-    """The same, but what cannot be done is said on the coordinator's own page."""
-
+def _with_problem_shown(page: Callable[[Visit], Response]) -> Callable[[Visit], Response]:
     def tried(visit: Visit) -> Response:
         try:
             return page(visit)
@@ -407,17 +395,17 @@ def _back(visit: Visit) -> Response:
 
 PAGES = [
     ("GET", "coordinate", "coordinate", coordinate),
-    ("GET", "coordinate/unit/{unit}", "look", look),
+    ("GET", "coordinate/unit/{unit}", "look", unit_page),
     ("GET", "coordinate/notices", "notices", urgent_list),
-    ("GET", "coordinate/trail", "trail", download),
-    ("POST", "coordinate/seen", "see", see),
-    ("POST", "coordinate/escalation", "escalate", _or_say_why(escalate)),
-    ("POST", "coordinate/state", "switch", switch),
+    ("GET", "coordinate/trail", "trail", download_log),
+    ("POST", "coordinate/seen", "see", mark_notice_seen),
+    ("POST", "coordinate/escalation", "escalate", _with_problem_shown(save_escalation)),
+    ("POST", "coordinate/state", "switch", pause_or_resume),
     ("POST", "coordinate/link", "new_link", new_link),
     ("POST", "coordinate/close", "close_links", close_links),
-    ("POST", "coordinate/release", "let_go_on", let_go_on),
-    ("POST", "coordinate/invite", "add_somebody", _or_say_why(add_somebody)),
-    ("POST", "coordinate/reassign", "hand_over", _or_say_why(hand_over)),
-    ("POST", "coordinate/extend", "add_more", _or_say_why(add_more)),
-    ("POST", "coordinate/skipped", "give_again", _or_say_why(give_again)),
+    ("POST", "coordinate/release", "let_go_on", release_rater),
+    ("POST", "coordinate/invite", "add_somebody", _with_problem_shown(invite_member)),
+    ("POST", "coordinate/reassign", "hand_over", _with_problem_shown(reassign_units)),
+    ("POST", "coordinate/extend", "add_more", _with_problem_shown(extend_sample)),
+    ("POST", "coordinate/skipped", "give_again", _with_problem_shown(reassign_skipped)),
 ]

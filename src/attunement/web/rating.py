@@ -234,8 +234,7 @@ class Warning_(_Model):
     text: str = Field(default="", max_length=_LONGEST)
 
 
-def unit(visit: Visit) -> Response:
-    """The rating page of one unit."""
+def rating_page(visit: Visit) -> Response:
     assignment = _own(visit)
     if assignment.state is not AssignmentState.OPEN:
         return RedirectResponse(visit.url("start"), 303)
@@ -244,11 +243,10 @@ def unit(visit: Visit) -> Response:
     if assignment.opened is None:
         visit.write(open_unit, visit.project, visit.member, assignment, warned=warned)
     before = last_submitted(visit.study, visit.member)
-    return _desk(visit, "rate.html", task, warned=warned, state=_state(visit, task), before=before)
+    return _page_with_transcript(visit, "rate.html", task, warned=warned, state=_state(visit, task), before=before)
 
 
-def keep(visit: Visit) -> Response:
-    """Keep what was set."""
+def save_changes(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Saving, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
     behind = visit.write(save, visit.project, visit.member, task, sent.changes) if sent.changes else None
@@ -257,8 +255,7 @@ def keep(visit: Visit) -> Response:
     return JSONResponse({} if behind is None else {"number": behind})
 
 
-def hand_in(visit: Visit) -> Response:
-    """Submit the unit, or say what is missing."""
+def submit_unit(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Submitting, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
     done = visit.write(submit, visit.project, visit.member, task, seen=sent.seen)
@@ -268,8 +265,7 @@ def hand_in(visit: Visit) -> Response:
     return JSONResponse({"next": visit.url("answer", unit=assignment.public) if practising else visit.url("start")})
 
 
-def leave_out(visit: Visit) -> Response:
-    """Skip the unit with a reason."""
+def skip_unit(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Skipping, visit.sent)
     if sent.reason not in SKIP_REASONS:
         raise InputError("choose one of the reasons of the page")
@@ -277,21 +273,21 @@ def leave_out(visit: Visit) -> Response:
     return JSONResponse({"next": visit.url("start")})
 
 
-def again(visit: Visit) -> Response:
+def undo_last(visit: Visit) -> Response:
     """Take the unit back that was handed in last, and lead to it."""
     assignment = _own(visit)
     visit.write(undo_submit, visit.project, visit.member, assignment)
     return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
 
 
-def urgent(visit: Visit) -> Response:
+def urgent_notice(visit: Visit) -> Response:
     """Tell the coordinator that a person may be in danger."""
     assignment, sent = _own(visit), _read(Warning_, visit.sent)
     at = visit.write(warn, visit.project, visit.member, assignment, public=sent.id, text=sent.text.strip())
     return JSONResponse({"at": at})
 
 
-def answer(visit: Visit) -> Response:
+def practice_feedback(visit: Visit) -> Response:
     """After a practice example: the instrument's answer and why."""
     assignment = _own(visit)
     if assignment.round is not Round.CALIBRATION or assignment.state is not AssignmentState.SUBMITTED:
@@ -303,7 +299,7 @@ def answer(visit: Visit) -> Response:
     told = "same" if given == known else "close" if agrees(worked.example.answer, given) else "differs"
     ahead = progress(visit.study, visit.member, assignment)
     instrument, words = visit.project.instrument, visit.words
-    return _desk(
+    return _page_with_transcript(
         visit,
         "feedback.html",
         task,
@@ -315,8 +311,7 @@ def answer(visit: Visit) -> Response:
     )
 
 
-def _desk(visit: Visit, template: str, task: Task, **more: Any) -> Response:
-    """A page with the transcript on one side and the questions on the other."""
+def _page_with_transcript(visit: Visit, template: str, task: Task, **more: Any) -> Response:
     instrument = visit.project.instrument
     ahead = progress(visit.study, visit.member, task.assignment)
     practising = task.assignment.round is Round.CALIBRATION
@@ -344,7 +339,6 @@ def _desk(visit: Visit, template: str, task: Task, **more: Any) -> Response:
 
 
 def _state(visit: Visit, task: Task) -> dict[str, Any]:
-    """What the script of the page starts from."""
     name = task.assignment.public
     drafts = drafts_of(visit.study, task.assignment)
     return {
@@ -393,13 +387,13 @@ def _read(model: type[Content], sent: Any) -> Content:
 
 
 PAGES = [
-    ("GET", "unit/{unit}", "unit", unit),
-    ("POST", "unit/{unit}/save", "save", keep),
-    ("POST", "unit/{unit}/submit", "submit", hand_in),
-    ("POST", "unit/{unit}/skip", "skip", leave_out),
-    ("POST", "unit/{unit}/again", "again", again),
-    ("POST", "unit/{unit}/urgent", "urgent", urgent),
-    ("GET", "unit/{unit}/answer", "answer", answer),
+    ("GET", "unit/{unit}", "unit", rating_page),
+    ("POST", "unit/{unit}/save", "save", save_changes),
+    ("POST", "unit/{unit}/submit", "submit", submit_unit),
+    ("POST", "unit/{unit}/skip", "skip", skip_unit),
+    ("POST", "unit/{unit}/again", "again", undo_last),
+    ("POST", "unit/{unit}/urgent", "urgent", urgent_notice),
+    ("GET", "unit/{unit}/answer", "answer", practice_feedback),
 ]
 
 
@@ -414,7 +408,7 @@ class Opinion(NamedTuple):
     quotes: list[str]
 
 
-def said_about(
+def opinions_on(
     words: Catalogue, instrument: Instrument, item: str, given: Iterable[tuple[str, dict[str, Draft]]]
 ) -> list[Opinion]:
     """What each of these raters said about an item; who was not asked is left out."""

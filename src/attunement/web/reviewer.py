@@ -53,7 +53,6 @@ class Row(NamedTuple):
 
 
 def queue(visit: Visit) -> Response:
-    """What there is to read, and the sign-off."""
     return _list(visit)
 
 
@@ -62,14 +61,13 @@ def conversation(visit: Visit) -> Response:
     return _conversation(visit)
 
 
-def read_to_end(visit: Visit) -> Response:
-    """Keep that the reviewer scrolled to the end of the transcript."""
+def mark_read(visit: Visit) -> Response:
     entry, _, _ = _wanted(visit)
     save_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, ReadingStage.READ)
     return JSONResponse({})
 
 
-def judge_it(visit: Visit) -> Response:
+def save_decision(visit: Visit) -> Response:
     """Keep what the reviewer says, and go on to the next conversation that nobody has decided."""
     entry, _, entries = _wanted(visit)
     decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
@@ -83,8 +81,7 @@ def judge_it(visit: Visit) -> Response:
     return RedirectResponse(visit.url("queue"), 303)
 
 
-def sign_it(visit: Visit) -> Response:
-    """Keep a signature, or say what is missing."""
+def save_sign_off(visit: Visit) -> Response:
     fields = {name: str(visit.sent.get(name, "")) for name in ("name", "role", "decision", "conditions")}
     try:
         sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
@@ -146,7 +143,6 @@ def _said(words: Catalogue, review: Review) -> str:
 
 
 def _choice(words: Catalogue, queued: Queued, decided: ReviewDecision) -> str:
-    """What a reviewer can say, as the page offers it."""
     name: str = decided
     if decided is ReviewDecision.CONFIRMED and queued.is_alarming:
         name = "confirmed_alarm"
@@ -242,7 +238,7 @@ def _unnamed(visit: Visit, shown: View) -> View:
 PAGES = [
     ("GET", "review", "queue", queue),
     ("GET", "review/{conversation}", "review", conversation),
-    ("POST", "review/{conversation}", "judge_it", judge_it),
-    ("POST", "review/{conversation}/read", "read_to_end", read_to_end),
-    ("POST", "sign", "sign_it", sign_it),
+    ("POST", "review/{conversation}", "judge_it", save_decision),
+    ("POST", "review/{conversation}/read", "read_to_end", mark_read),
+    ("POST", "sign", "sign_it", save_sign_off),
 ]

@@ -109,7 +109,6 @@ class WrongLinks:
         return len(recent) >= _WRONG_LINKS
 
     def count(self, address: str, token: str) -> None:
-        """Remember that one came."""
         if address not in self._seen and len(self._seen) >= _ADDRESSES:
             del self._seen[next(iter(self._seen))]
         mark = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
@@ -144,7 +143,6 @@ class Catalogue:
 
     @property
     def direction(self) -> str:
-        """In which direction the language is written, as HTML says it."""
         return direction(self.language)
 
     def __call__(self, name: str, **values: object) -> Markup:
@@ -240,7 +238,6 @@ class Site:
         self._templates.filters["bold"] = bold
 
     def close(self) -> None:
-        """Wait for what is being written, and let go of the threads."""
         self._readers.shutdown()
         self._writer.shutdown()
 
@@ -261,7 +258,6 @@ class Site:
         return self._writer.submit(work, *given, **named).result()
 
     def project(self, key: int) -> Project:
-        """The project with this key, with its state as it is now."""
         if key not in self._projects:
             self._projects[key] = project_of(self.study, key)
             return self._projects[key]
@@ -276,7 +272,6 @@ class Site:
         return known[1]
 
     def words(self, language: str) -> Catalogue:
-        """The texts of the pages in a language."""
         if language not in self._catalogues:
             self._catalogues[language] = load_catalogue(language)
         return self._catalogues[language]
@@ -284,8 +279,6 @@ class Site:
     def page(
         self, request: Request, template: str, words: Catalogue, *, status: int = 200, **values: Any
     ) -> HTMLResponse:
-        """A page from a template."""
-
         def url(name: str, **path: str) -> str:
             return request.url_for(name, **path).path
 
@@ -305,16 +298,13 @@ class Visit(NamedTuple):
 
     @property
     def study(self) -> Study:
-        """The study."""
         return self.site.study
 
     @property
     def words(self) -> Catalogue:
-        """The texts of the pages in the language of the project."""
         return self.site.words(self.project.settings.language)
 
     def url(self, name: str, **path: str) -> str:
-        """The path of a page of this member."""
         return self.request.url_for(name, desk=self.member.public, **path).path
 
     def write(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
@@ -339,7 +329,6 @@ class Visit(NamedTuple):
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, as a sentence of a page."""
     text = str(error)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 

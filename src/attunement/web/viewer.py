@@ -65,7 +65,7 @@ _PARTING = 5.0
 _BROKEN_STUDY = "The count broke off for a reason that is told where attune view was started."
 
 
-class Count:
+class StudyCount:
     """One count of a study, finished or not."""
 
     def __init__(self, total: int) -> None:
@@ -83,18 +83,18 @@ class Count:
         self.readers = 0
 
 
-class Standing(NamedTuple):
+class Snapshot(NamedTuple):
     """What there is to show now."""
 
-    latest: Count
+    latest: StudyCount
     """The last that was finished; before that, the one that is being made."""
-    running: Count | None
+    running: StudyCount | None
     """The one that is being made."""
     stale: bool
     """Whether the study has changed since the latest began."""
 
 
-class Counting:
+class BackgroundCount:
     """Counts a study, in the background and again when it changes."""
 
     def __init__(self, study: Study, instrument: Instrument, hiding: Privacy) -> None:
@@ -107,14 +107,13 @@ class Counting:
         self._counted_at: object = None
         self._stale = False
         self._again_from = 0.0
-        self._finished: Count | None = None
-        self._running: Count | None = None
+        self._finished: StudyCount | None = None
+        self._running: StudyCount | None = None
         self._thread: Thread | None = None
         self.by_people = decided_by_people(study, instrument)
         """Whether people's answers decide, because there is no judge."""
 
     def close(self) -> None:
-        """Stop counting and delete what was counted."""
         self._stopped.set()
         if self._thread:
             self._thread.join(_PARTING)
@@ -124,7 +123,7 @@ class Counting:
         self._held.close()
 
     @contextmanager
-    def standing(self) -> Generator[Standing]:
+    def snapshot(self) -> Generator[Snapshot]:
         """What there is to show; it stays as it is until the page is made."""
         running = self.refresh()
         if running and running.total <= _SMALL:
@@ -132,7 +131,7 @@ class Counting:
         with self._lock:
             count = self._finished or self._running
             assert count is not None  # noqa: S101 - one was begun above
-            shown = Standing(count, self._running, self._stale)
+            shown = Snapshot(count, self._running, self._stale)
             read = [one for one in (self._finished, self._running) if one]
             for one in read:
                 one.readers += 1
@@ -143,11 +142,10 @@ class Counting:
             with self._lock:
                 for one in read:
                     one.readers -= 1
-                    self._let_go(one)
+                    self._close_unread(one)
 
     @contextmanager
     def page(self) -> Generator[None]:
-        """While a page is made, the count steps aside."""
         self._add_pages(1)
         try:
             yield
@@ -162,7 +160,7 @@ class Counting:
             else:
                 self._calm.set()
 
-    def refresh(self) -> Count | None:
+    def refresh(self) -> StudyCount | None:
         """Begin a count where one is due; returns the one that is being made."""
         with self._lock:
             if self._running or self._stopped.is_set():
@@ -173,13 +171,13 @@ class Counting:
             if self._finished and (not (self._stale or failed) or monotonic() < self._again_from):
                 return None
             self._counted_at = at
-            self._running = Count(self._study.conversation_count())
+            self._running = StudyCount(self._study.conversation_count())
             self._running.made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
             self._thread = Thread(target=self._count, args=[self._running], name="counting", daemon=True)
             self._thread.start()
             return self._running
 
-    def _count(self, count: Count) -> None:
+    def _count(self, count: StudyCount) -> None:
         problem = _BROKEN_STUDY
         try:
             self._make(count)
@@ -195,16 +193,16 @@ class Counting:
                     self._put(count)
             count.ended.set()
 
-    def _put(self, count: Count) -> None:
+    def _put(self, count: StudyCount) -> None:
         """Show a count that has ended; figures that are there are not given up for one that failed."""
         before, self._finished, self._running = self._finished, count, None
         self._stale = False
         self._again_from = monotonic() + _REST * (monotonic() - count.begun)
         if before and before.report and count.problem:
             before.problem, self._finished, before = count.problem, before, count
-        self._let_go(before)
+        self._close_unread(before)
 
-    def _make(self, count: Count) -> None:
+    def _make(self, count: StudyCount) -> None:
         self.by_people = decided_by_people(self._study, self._instrument)
         made = build_report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
         count.report = made.with_analyses(analysed(self._study, self._instrument, self._hiding))
@@ -215,7 +213,7 @@ class Counting:
         if not self._calm.is_set():
             self._calm.wait(_STEP_ASIDE)
 
-    def _let_go(self, count: Count | None) -> None:
+    def _close_unread(self, count: StudyCount | None) -> None:
         """Delete a count that was replaced once nobody reads it any more; the lock is held."""
         if count and not count.readers and count not in (self._finished, self._running):
             count.listing.close()
@@ -240,16 +238,16 @@ _FLAGS = (
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-class Shown(NamedTuple):
+class ViewContext(NamedTuple):
     """What is shown, and how."""
 
     study: Study
     instrument: Instrument
     hiding: Privacy
-    counting: Counting
+    background: BackgroundCount
 
 
-class Chosen(NamedTuple):
+class ListQuery(NamedTuple):
     """What a reader filters by: as the list understands it, and as an address says it."""
 
     filter: Filter
@@ -257,18 +255,16 @@ class Chosen(NamedTuple):
 
     @property
     def set(self) -> dict[str, Any]:
-        """The fields of the form that are set."""
         return {"text": "", **dict(self.said), "flag": [value for name, value in self.said if name == "flag"]}
 
     def query(self, **more: int) -> str:
-        """The same as the end of an address."""
         pairs = [*self.said, *((name, str(value)) for name, value in more.items())]
         return f"?{urlencode(pairs)}" if pairs else ""
 
 
-def summary(shown: Shown, request: Request) -> Response:
+def summary(shown: ViewContext, request: Request) -> Response:
     """The lines at the top, verdicts, what to read first and what to mend, tables and charts."""
-    with shown.counting.standing() as standing:
+    with shown.background.snapshot() as snapshot:
 
         def listed(chosen: str, system: str = "") -> Markup:
             return Markup('href="{}"').format(_path(request, "list") + _query(shown.instrument, chosen, system))
@@ -277,17 +273,16 @@ def summary(shown: Shown, request: Request) -> Response:
             return _path(request, "conversation", key=key)
 
         return _page(
-            shown, request, standing, "summary",
-            report=standing.latest.report, listed=listed, link=link, trust_href=_path(request, "section", name="trust"),
+            shown, request, snapshot, "summary",
+            report=snapshot.latest.report, listed=listed, link=link, trust_href=_path(request, "section", name="trust"),
         )  # fmt: skip
 
 
-def conversations(shown: Shown, request: Request) -> Response:
-    """The list, filtered, one page of it."""
-    chosen = chosen_of(request.query_params, shown.instrument)
+def conversations(shown: ViewContext, request: Request) -> Response:
+    chosen = list_query(request.query_params, shown.instrument)
     number = max(_number(request.query_params.get("page", ""), 10**7) or 1, 1)
-    with shown.counting.standing() as standing:
-        listing = standing.latest.listing
+    with shown.background.snapshot() as snapshot:
+        listing = snapshot.latest.listing
         fitting, rows = listing.page(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE)
         pages = max(-(-fitting // PER_PAGE), 1)
 
@@ -295,7 +290,7 @@ def conversations(shown: Shown, request: Request) -> Response:
             return _path(request, "conversation", key=placed.row.key) + chosen.query(at=placed.place)
 
         return _page(
-            shown, request, standing, "list",
+            shown, request, snapshot, "list",
             rows=rows,
             href=href,
             chosen=chosen.set,
@@ -313,12 +308,12 @@ def conversations(shown: Shown, request: Request) -> Response:
         )  # fmt: skip
 
 
-def conversation(shown: Shown, request: Request) -> Response:
+def conversation(shown: ViewContext, request: Request) -> Response:
     """One conversation as it is in the study now, and the way to its neighbours in the filtered list."""
     key: int = request.path_params["key"]
-    chosen = chosen_of(request.query_params, shown.instrument)
+    chosen = list_query(request.query_params, shown.instrument)
     place = _number(request.query_params.get("at", ""), 10**9)
-    with shown.counting.page():
+    with shown.background.page():
         kept = conversations_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
         if kept is None:
             raise HTTPException(404)
@@ -326,41 +321,40 @@ def conversation(shown: Shown, request: Request) -> Response:
             key,
             view(shown.study, shown.instrument, kept),
             shown.hiding,
-            by_people=shown.counting.by_people,
+            by_people=shown.background.by_people,
             reviews=reviews(shown.study, shown.instrument).get(key, ()),
         )
-    with shown.counting.standing() as standing:
+    with shown.background.snapshot() as snapshot:
         links = {"before": "", "behind": "", "back": _path(request, "list")}
         if place:
-            _, near = standing.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3)
+            _, near = snapshot.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3)
             for one in near:
                 if name := {place - 1: "before", place + 1: "behind"}.get(one.place):
                     links[name] = _path(request, "conversation", key=one.row.key) + chosen.query(at=one.place)
             links["back"] += chosen.query(page=-(-place // PER_PAGE))
-        return _page(shown, request, standing, "conversation", page=page, place=place, **links)
+        return _page(shown, request, snapshot, "conversation", page=page, place=place, **links)
 
 
-def section(shown: Shown, request: Request) -> Response:
+def section(shown: ViewContext, request: Request) -> Response:
     """The page of one analysis, once the study is counted."""
     name: str = request.path_params["name"]
     if name not in NEEDS:
         raise HTTPException(404)
-    with shown.counting.standing() as standing:
-        made = standing.latest.report
+    with shown.background.snapshot() as snapshot:
+        made = snapshot.latest.report
         found = next((one for one in made.sections if one.id == name), None) if made else None
-        return _page(shown, request, standing, "section", section=found, heading=NEEDS[name][0])
+        return _page(shown, request, snapshot, "section", section=found, heading=NEEDS[name][0])
 
 
-def words(shown: Shown, request: Request) -> Response:
-    """What the words of the pages mean."""
-    with shown.counting.standing() as standing:
-        return _page(shown, request, standing, "words")
+def words(shown: ViewContext, request: Request) -> Response:
+    with shown.background.snapshot() as snapshot:
+        return _page(shown, request, snapshot, "words")
 
 
-def cost(shown: Shown, request: Request) -> Response:
+def cost(shown: ViewContext, request: Request) -> Response:
     """What the judges' answers took, once the study is counted."""
-    with shown.counting.standing() as standing:
-        return _page(shown, request, standing, "cost", report=standing.latest.report)
+    with shown.background.snapshot() as snapshot:
+        return _page(shown, request, snapshot, "cost", report=snapshot.latest.report)
 
 
 PAGES = [
@@ -373,7 +367,7 @@ PAGES = [
 ]
 
 
-def chosen_of(query: QueryParams, instrument: Instrument) -> Chosen:
+def list_query(query: QueryParams, instrument: Instrument) -> ListQuery:
     """What an address asks for; what it says that nothing can be meant by is left out."""
     said: list[tuple[str, str]] = []
     values = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
@@ -386,7 +380,7 @@ def chosen_of(query: QueryParams, instrument: Instrument) -> Chosen:
     said += [(name, str(value)) for name, value in (("item", item), ("answer", answers)) if value is not None]
     said += [("flag", flag) for flag in flags]
     chosen = Filter(values["system"], values["scenario"], values["verdict"], item, answers, flags, text)
-    return Chosen(chosen, said)
+    return ListQuery(chosen, said)
 
 
 def _number(text: str, highest: int) -> int | None:
@@ -394,7 +388,6 @@ def _number(text: str, highest: int) -> int | None:
 
 
 def _query(instrument: Instrument, chosen: str, system: str) -> str:
-    """The end of an address for a filter as the templates of a report say it."""
     name, _, value = chosen.partition("=")
     pairs: Mapping[str, str | int] = {name: value}
     if name == "failed":
@@ -407,8 +400,8 @@ def _path(request: Request, name: str, /, **path: Any) -> str:
     return request.url_for(name, **path).path
 
 
-def _page(shown: Shown, request: Request, standing: Standing, template: str, /, **values: Any) -> Response:
-    latest, running, stale = standing
+def _page(shown: ViewContext, request: Request, snapshot: Snapshot, template: str, /, **values: Any) -> Response:
+    latest, running, stale = snapshot
 
     def url(name: str, /, **path: Any) -> str:
         return _path(request, name, **path)
@@ -433,7 +426,7 @@ def _page(shown: Shown, request: Request, standing: Standing, template: str, /, 
     return HTMLResponse(text)
 
 
-def _headings(count: Count) -> dict[str, str]:
+def _headings(count: StudyCount) -> dict[str, str]:
     """The pages of analyses and their headings, as the last count has them."""
     known = {section.id: section.title for section in count.report.sections} if count.report else {}
     return {name: heading for name, (heading, _) in NEEDS.items()} | known
@@ -468,14 +461,14 @@ def make_view(
     """The pages of `study` under `instrument`, open to whoever has `token`, as they are reached at `address`."""
     path = urlsplit(address).path.rstrip("/")
     site = Site(study, address.rstrip("/"))
-    shown = Shown(study, instrument, hiding, Counting(study, instrument, hiding))
+    shown = ViewContext(study, instrument, hiding, BackgroundCount(study, instrument, hiding))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        shown.counting.refresh()
+        shown.background.refresh()
         yield
         site.close()
-        shown.counting.close()
+        shown.background.close()
 
     app = Starlette(
         routes=[
@@ -527,7 +520,9 @@ def _enter(site: Site, token: str) -> Callable[..., Any]:
     return enter
 
 
-def _door(site: Site, token: str, shown: Shown, page: Callable[[Shown, Request], Response]) -> Callable[..., Any]:
+def _door(
+    site: Site, token: str, shown: ViewContext, page: Callable[[ViewContext, Request], Response]
+) -> Callable[..., Any]:
     async def endpoint(request: Request) -> Response:
         _check(site, request, request.cookies.get(_cookie(token), ""), token)
         return await site.read(page, shown, request)

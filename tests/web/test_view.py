@@ -272,7 +272,7 @@ def test_the_list_can_be_read_while_the_study_is_counted(study: Path, monkeypatc
     with reader(study) as somebody:
         try:
             page = somebody.get("/view/")
-            assert re.search("BackgroundCount: [0-6] of 6 conversations", texts(page.text))
+            assert re.search("Counting: [0-6] of 6 conversations", texts(page.text))
             assert 'http-equiv="refresh"' in page.text
             wait_until(lambda: listed(somebody) == EVERY)
             assert "among those that were counted so far" in somebody.get("/view/conversations").text

@@ -189,7 +189,7 @@ def serve_and_measure(path: Path, count: int) -> None:
             text = ask(visitor, home)[1]
             if "<progress" in text and int(time.perf_counter() - begun) % 20 < 2:
                 print(
-                    "  " + unescape(re.sub("<[^>]*>", "", re.search(r"BackgroundCount:.*?conversations", text)[0])), flush=True
+                    "  " + unescape(re.sub("<[^>]*>", "", re.search(r"Counting:.*?conversations", text)[0])), flush=True
                 )
         print(f"counted {time.perf_counter() - start:.0f} s after the command was started", flush=True)
         fast &= measure(visitor, home, count, "when all is counted")

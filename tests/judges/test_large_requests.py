@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -26,9 +27,9 @@ REPLY = b'{"choices":[{"message":{"content":"YES"},"finish_reason":"stop"}]}'
 
 @pytest.fixture(autouse=True, params=["uvloop", "asyncio"])
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the loop that runs take place in, which takes in everything at once, and in the one for Windows."""
+    """In uvloop, and in the loop that is used where uvloop is not installed."""
     if request.param == "asyncio":
-        monkeypatch.setattr("attunement.engine.runner._fastest", lambda: None)
+        monkeypatch.setitem(sys.modules, "uvloop", None)
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from attunement.reports.blocks import Tone
 from attunement.reports.conversation import view
 from attunement.reports.overview import overview
 from attunement.reports.records import card_record
-from attunement.reports.terminal import draw_overview, draw_view
+from attunement.reports.render_terminal import draw
+from attunement.reports.scorecards import draw_view, overview_document
 from attunement.reports.wording import answer_phrase
 from attunement.scoring import Slot, Verdict
 from attunement.store import Study
@@ -200,7 +201,7 @@ def test_the_score_without_contested_items_stands_beside_the_score(tmp_path: Pat
     path = fill(tmp_path / "a.study.db", COACHING, [about], judged(about, {"MT1": "NO", "MT6": "NO"}))
     screens = [Console(file=io.StringIO(), width=120, force_terminal=False) for _ in range(2)]
     with Study(path) as study:
-        draw_overview(overview(study, COACHING), screens[0])
+        draw(overview_document(overview(study, COACHING)), screens[0])
         draw_view(view(study, COACHING, study.find(about.id)[0]), screens[1])
     in_table, in_full = (one_line(screen.file.getvalue()) for screen in screens)  # type: ignore[attr-defined]
     assert re.search(r"\bc1 \W*Pass 0\.85 MT1, MT6 1\.00 without contested\b", in_table)

@@ -12,13 +12,11 @@ a notebook shows the tables that the terminal shows.
 """
 
 import asyncio
-import io
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,7 +60,7 @@ class Output:
     def __init__(
         self,
         record: dict[str, Any],
-        shown: "Document | Callable[[Console], None]",
+        shown: "Document",
         found: Any = None,
         exit_code: int = 0,
         title: str = "",
@@ -77,10 +75,7 @@ class Output:
         """Print what the command prints for people."""
         from attunement.reports.render_terminal import draw
 
-        if callable(self.shown):
-            self.shown(console)
-        else:
-            draw(self.shown, console)
+        draw(self.shown, console)
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -91,15 +86,9 @@ class Output:
         return captured.get().strip("\n")
 
     def _repr_html_(self) -> str:
-        from rich.console import Console
-
         from attunement.reports.render_html import html_blocks
 
-        if not callable(self.shown):
-            return html_blocks(self.shown.blocks)
-        console = Console(width=_COLUMNS, record=True, file=io.StringIO())
-        self.shown(console)
-        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        return html_blocks(self.shown.blocks)
 
 
 class Study(store.Study):
@@ -401,7 +390,7 @@ def show(
     from attunement.reports.gate import version_note
     from attunement.reports.overview import instrument_of, overview, rater_of, reworded
     from attunement.reports.records import overview_record
-    from attunement.reports.terminal import draw_overview
+    from attunement.reports.scorecards import overview_document
     from attunement.scoring import PANEL, Verdict
 
     wanted = [Verdict[verdict.replace("-", "_").upper()] for verdict in verdicts]
@@ -410,7 +399,7 @@ def show(
         chosen = instrument_of(opened, instrument)
         only = rater_of(opened, rater)
         found = overview(opened, chosen, rater=only, only_panel=rater == PANEL, verdicts=wanted, limit=limit)
-        shown = partial(draw_overview, found, reworded=reworded(opened, chosen), notes=version_note(opened, chosen))
+        shown = overview_document(found, reworded=reworded(opened, chosen), notes=version_note(opened, chosen))
     return Output(overview_record(found), shown, found)
 
 
@@ -433,7 +422,7 @@ def gate(
     from attunement.reports import gate as gates
     from attunement.reports.overview import instrument_of, rater_of
     from attunement.reports.records import instrument_record
-    from attunement.reports.terminal import draw_decision
+    from attunement.reports.scorecards import decision_document
 
     limits = gates.Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
     chosen, notes = None, list[str]()
@@ -450,8 +439,7 @@ def gate(
             decision = gates.decide(entries, limits, chosen, sign_offs)
             notes = gates.notes_on(opened, chosen, decision)
     record = gates.decision_record(decision) | {"notes": notes, "instrument": chosen and instrument_record(chosen)}
-    shown = partial(draw_decision, decision, chosen, notes)
-    return Output(record, shown, decision, decision.exit_code)
+    return Output(record, decision_document(decision, chosen, notes), decision, decision.exit_code)
 
 
 def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
@@ -501,7 +489,7 @@ def report(
         sentences = [sentence for form, sentence in written if form == "page"]
         record = json.loads(path.read_bytes())
         shown = show(opened, instrument)
-    return Output(record, shown.draw, sentences)
+    return Output(record, shown.shown, sentences)
 
 
 # Statistics

@@ -280,7 +280,7 @@ def bench(
     Example: attune bench kumar2025 --from replication-data --judge openai:gpt-5.2
     """
     from attunement.datasets.catalogue import DATASETS, find_dataset, save_dataset
-    from attunement.reports.terminal import line, open_console
+    from attunement.reports.render_terminal import line, open_console
     from attunement.store import Study, shown_place
 
     if name is None:
@@ -346,7 +346,7 @@ def _ask(parts: "Sequence[Part]", place: str, settings: Settings) -> int:
 def _print_sets(sets: "Sequence[Dataset]") -> None:
     from rich.table import Table
 
-    from attunement.reports.terminal import line, open_console
+    from attunement.reports.render_terminal import line, open_console
 
     console = open_console()
     for entry in sets:
@@ -359,7 +359,7 @@ def _print_sets(sets: "Sequence[Dataset]") -> None:
 
 
 def _print_figures(figures: "PublishedFigures", *, full: bool) -> None:
-    from attunement.reports.terminal import line, open_console
+    from attunement.reports.render_terminal import line, open_console
 
     console = open_console()
     for table in [*figures.tables, *(figures.details if full else [])]:

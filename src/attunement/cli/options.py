@@ -171,8 +171,7 @@ def print_document(document: "Document", *, as_markdown: bool = False, level: in
 
         typer.echo(markdown(document, level=level), nl=False)
     else:
-        from attunement.reports.render_terminal import draw
-        from attunement.reports.terminal import open_console
+        from attunement.reports.render_terminal import draw, open_console
 
         draw(document, open_console())
 
@@ -181,10 +180,6 @@ def print_output(output: "Output", *, as_json: bool, as_markdown: bool = False) 
     """Print what a function of `attunement.api` returned."""
     if as_json:
         print_json(output.record)
-    elif callable(output.shown):
-        from attunement.reports.terminal import open_console
-
-        output.draw(open_console())
     else:
         print_document(output.shown, as_markdown=as_markdown, level=2)
 

@@ -88,7 +88,8 @@ def show(
         raise InputError("--verdict and --limit choose from the list; leave them out with a conversation")
     from attunement.reports.conversation import view, view_record
     from attunement.reports.overview import conversation_of, instrument_of, rater_of
-    from attunement.reports.terminal import draw_view, open_console
+    from attunement.reports.render_terminal import open_console
+    from attunement.reports.scorecards import draw_view
     from attunement.store import Study
 
     with Study(study) as opened:

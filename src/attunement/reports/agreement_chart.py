@@ -12,10 +12,10 @@ from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.errors import InputError
 from attunement.reports import svg
-from attunement.reports.chart_files import interval_svg
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System, line_of
 from attunement.reports.numbers import NONE, format_interval, format_number
 from attunement.reports.sanitize import in_a_line
+from attunement.reports.svg import interval_svg
 from attunement.reports.trust_card import VERDICTS
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.kappa import PairwiseKappa

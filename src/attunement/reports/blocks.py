@@ -38,7 +38,7 @@ class Phrase(NamedTuple):
 
 Words = str | Phrase
 Cell = Words | Sequence[Words]
-"""What a table cell holds: words, or several lines of them. In Markdown the lines are joined."""
+"""What a table cell or a point holds: words, or several lines of them. In Markdown the lines are joined."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Verbatim:
 class Bullets:
     """Several short texts; one with a tone has its sign instead of a bullet."""
 
-    points: Sequence[Words]
+    points: Sequence[Cell]
 
 
 class LabelRow(NamedTuple):
     """A label and what there is to say about it, with the technical details."""
 
     label: Words
-    text: str
+    text: Cell
     technical: str = ""
 
 
@@ -139,7 +139,7 @@ Block = Text | Verbatim | Bullets | LabelRows | Table | Dialogue | Chart | Secti
 
 @dataclass(frozen=True)
 class Document:
-    """What one command shows."""
+    """What one command shows; it may go without a title."""
 
     title: str
     blocks: Sequence[Block]

@@ -14,7 +14,6 @@ from attunement.analysis.summary import study_agreement
 from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
 from attunement.reports.baseline import Baseline, compare_with_baseline
-from attunement.reports.chart_files import export_charts
 from attunement.reports.gate import CrisisTalk, GateCounts, counted_gate, gate_entry, read_gate
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import MOST_COMPARED, analysed
@@ -26,6 +25,7 @@ from attunement.reports.numbers import pluralize
 from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.reports.study_report import Report, build_report
 from attunement.reports.summary import MostSerious, ReportedConversation
+from attunement.reports.svg import export_charts
 from attunement.store import ScoredConversation, Study
 
 

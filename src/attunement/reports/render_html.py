@@ -134,7 +134,7 @@ class _Html:
             case Verbatim(text):
                 return f"<pre>{self.text(text)}</pre>"
             case Bullets(points):
-                inner = "".join(f"<li>{self.words(point)}</li>\n" for point in points)
+                inner = "".join(f"<li>{self._cell(point)}</li>\n" for point in points)
                 return f'<ul class="points">\n{inner}</ul>'
             case LabelRows():
                 return self._label_rows(block)
@@ -170,13 +170,13 @@ class _Html:
     def _label_rows(self, rows: LabelRows) -> str:
         if any(row.technical for row in rows.rows):
             inner = "".join(
-                f'<tr><th scope="row">{self.words(row.label)}</th><td>{self.text(row.text)}</td>'
+                f'<tr><th scope="row">{self.words(row.label)}</th><td>{self._cell(row.text)}</td>'
                 f'<td class="quiet">{self.text(row.technical)}</td></tr>\n'
                 for row in rows.rows
             )
             return f"<table><tbody>\n{inner}</tbody></table>"
         inner = "".join(
-            f"<div><dt>{self.words(row.label)}</dt><dd>{self.text(row.text)}</dd></div>\n" for row in rows.rows
+            f"<div><dt>{self.words(row.label)}</dt><dd>{self._cell(row.text)}</dd></div>\n" for row in rows.rows
         )
         return f'<dl class="rows">\n{inner}</dl>'
 

@@ -10,13 +10,11 @@ from attunement.reports.blocks import (
     Dialogue,
     Document,
     LabelRows,
-    Phrase,
     Section,
     Table,
     Text,
     Tone,
     Verbatim,
-    Words,
     chart_table,
     joined,
 )
@@ -29,7 +27,8 @@ _LOUD = {Tone.STRONG, Tone.MET, Tone.NOT_MET, Tone.OPEN, Tone.UNSAFE}
 
 def markdown(document: Document, *, level: int = 1) -> str:
     """A document whose title is a heading of this level."""
-    parts = [f"{'#' * level} {_inline(document.title)}", *([_inline(document.subtitle)] if document.subtitle else [])]
+    title = f"{'#' * level} {_inline(document.title)}" if document.title else ""
+    parts = filter(None, [title, _inline(document.subtitle)])
     return "\n\n".join([*parts, *_blocks(document.blocks, level + 1)]) + "\n"
 
 
@@ -54,10 +53,10 @@ def _block(block: Block) -> str:
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 3)
             return f"{fence}text\n{for_terminal(text)}\n{fence}"
         case Bullets(points):
-            return "\n".join(f"- {_inline(_words(point))}" for point in points)
+            return "\n".join(f"- {_inline(joined(point))}" for point in points)
         case LabelRows(rows):
             return "\n".join(
-                f"- **{plain(_words(row.label), _LONGEST)}** – {plain(row.text, _LONGEST)}"
+                f"- **{plain(joined(row.label), _LONGEST)}** – {plain(joined(row.text), _LONGEST)}"
                 + (f" ({plain(row.technical, _LONGEST)})" if row.technical else "")
                 for row in rows
             )
@@ -69,10 +68,6 @@ def _block(block: Block) -> str:
             return _dialogue(block)
         case Section():
             raise AssertionError("sections are written with their content")
-
-
-def _words(words: Words) -> str:
-    return words.words if isinstance(words, Phrase) else words
 
 
 def _table(table: Table) -> str:

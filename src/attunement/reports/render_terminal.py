@@ -4,7 +4,9 @@ Words always accompany signs and colors, so that nothing is lost without them, a
 as markup or as a command to the terminal.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from io import TextIOWrapper
 
 from rich import box
 from rich.console import Console, ConsoleRenderable, Group
@@ -69,6 +71,18 @@ _LABEL = 24
 _LONGEST_HEAD = 40
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def open_console() -> Console:
+    """A console on standard output that never fails for a character which the terminal does not have."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # pyright: ignore[reportUnknownMemberType]
+    return _Output(highlight=False, markup=False, emoji=False)
+
+
 def line(text: str, style: str = "") -> Line:
     """Anybody's text, made harmless. Words that are too long for a line are broken, not cut off."""
     return Line(for_terminal(text), style=style, overflow="fold")
@@ -89,18 +103,21 @@ def plain_table() -> RichTable:
     return RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
 
 
-def bullets(texts: Iterable[Line], sign: str = "-") -> Padding:
-    """Each text behind a sign, with its further lines indented."""
-    return Padding(_grid(((Line(sign), text) for text in texts), padding=1), (0, 0, 0, 2))
-
-
 def draw(document: Document, console: Console) -> None:
     """Print a document."""
     width = min(console.width, WIDEST)
-    console.print(line(document.title, "bold"), width=width)
+    if document.title:
+        console.print(line(document.title, "bold"), width=width)
     if document.subtitle:
         console.print(line(document.subtitle, QUIET), width=width)
-    draw_blocks(document.blocks, console, after=Verbatim("") if document.subtitle else Text(document.title))
+    draw_blocks(document.blocks, console, after=_before(document))
+
+
+def _before(document: Document) -> Block | None:
+    """What the first block follows."""
+    if document.subtitle:
+        return Verbatim("")
+    return Text(document.title) if document.title else None
 
 
 def draw_blocks(blocks: Sequence[Block], console: Console, *, after: Block | None = None) -> None:
@@ -156,7 +173,7 @@ def _draw(block: Block, width: int) -> ConsoleRenderable:
         case LabelRows(rows):
             drawn: list[tuple[Line, Line]] = []
             for row in rows:
-                text = line(row.text)
+                text = _lines(row.text)
                 if row.technical:
                     text.append_text(line(f"\n{row.technical}", QUIET))
                 drawn.append((phrase(_as_phrase(row.label, Tone.STRONG)), text))
@@ -175,9 +192,14 @@ def _as_phrase(words: Words, tone: Tone = Tone.NONE) -> Phrase:
     return words if isinstance(words, Phrase) else Phrase(words, tone)
 
 
-def _point(point: Words) -> tuple[Line, Line]:
-    found = _as_phrase(point)
-    return Line(SIGNS.get(found.tone, "•"), STYLES[found.tone]), line(found.words, STYLES[found.tone])
+def _point(point: Cell) -> tuple[Line, Line]:
+    found, *more = words_of(point)
+    text = line(found.words, STYLES[found.tone])
+    return Line(SIGNS.get(found.tone, "•"), STYLES[found.tone]), Line("\n").join([text, *map(phrase, more)])
+
+
+def _lines(cell: Cell) -> Line:
+    return Line("\n").join(map(phrase, words_of(cell)))
 
 
 def _grid(rows: Iterable[tuple[Line, Line]], *, padding: int) -> RichTable:
@@ -196,11 +218,16 @@ def _draw_table(table: Table, width: int) -> ConsoleRenderable:
     drawn = plain_table()
     for place in shown:
         column = table.columns[place]
+        most: int | None = None
+        if column.width and not wide:
+            # Rich squeezes the other columns then, and fits the whole into the terminal.
+            lines = [phrase(words) for row in table.rows for words in words_of(row.cells[place])]
+            most = min(max(each.cell_len for each in (line(column.title), *lines)), column.width)
         drawn.add_column(
             line((not wide and column.narrow_title) or "\n".join(_in_lines(column.title))),
             justify="right" if column.numeric else "left",
             overflow="fold",
-            max_width=None if wide else column.width,
+            width=most,
         )
     for row in table.rows:
         cells = [_draw_cell(row, place) for place in shown]

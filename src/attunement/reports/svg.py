@@ -1,36 +1,46 @@
-"""Draw charts as standalone SVG files in the look of the pages, and PNG files where the extra for them is installed."""
+"""The charts of a report as files for papers and slides: SVG in the look of the pages, and PNG with the extra for it.
+
+A page stretches its charts and draws them with its style sheet; a file has a fixed size and its own colours.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
+from attunement.reports.html.charts import Distribution, IntervalChart, System
 from attunement.styling import style_sheet
 
+if TYPE_CHECKING:
+    from attunement.reports.study_report import Report
+
+# Pixels: the part of a chart with an axis, one per cent of it, the margin, a row, and about a letter in the size below
 WIDTH = 420
-"""Pixels of the part of a chart that has an axis."""
-_MARGIN, _ROW, _LETTER = 16, 26, 6.6
-"""Pixels around a chart, of a row, and of a letter, about, in the font size below."""
+_PER_CENT, _MARGIN, _ROW, _LETTER = WIDTH / 100, 16, 26, 6.6
 _SIZE, _TITLE = 12, 15
 _NOTE_LETTERS = 100
-_SCALE = 2.0
-"""Pixels of a PNG for each of the chart, so that it is sharp in print."""
+_SCALE = 2.0  # pixels of a PNG for each of the chart, so that it is sharp in print
+_CIRCLE = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"
+_DIAMOND = "M0-5.5 5.5 0 0 5.5-5.5 0z"
+_SQUARE = "M-4.5-4.5h9v9h-9z"
+_TRIANGLE = "M0-5.5 5 4.5h-10z"
 _SHAPES = {
-    "circle": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
-    "diamond": "M0-5.5 5.5 0 0 5.5-5.5 0z",
-    "square": "M-4.5-4.5h9v9h-9z",
-    "triangle": "M0-5.5 5 4.5h-10z",
-    "cross": "M-5-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
+    **dict(zip("abcdefgh", (_CIRCLE, _DIAMOND, _SQUARE, _TRIANGLE) * 2, strict=True)),
+    "x": "M-5-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
+    "person": _CIRCLE,
 }
-
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML file may hold."""
+_HOLLOW = "bdeg"
+# How much of the heat colour is in each of the seven steps, as in the style sheet
+_HEAT_SHARES = (0.04, 0.13, 0.24, 0.37, 0.5, 0.64, 0.78)
+_TONES = {"hi": "met", "lo": "notmet", "plain": "ink-3"}
+# Characters that no XML file may hold, and what takes their place
 _REPLACEMENT = "\ufffd"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def colours() -> dict[str, str]:
@@ -39,39 +49,6 @@ def colours() -> dict[str, str]:
     for name, colour in re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{3,6})\b", style_sheet()):
         found.setdefault(name, colour)  # the dark ones come later
     return found
-
-
-class Mark(NamedTuple):
-    """A value with its interval, placed from 0 to 1 along the axis."""
-
-    x: float
-    low: float | None = None
-    high: float | None = None
-    shape: str = "circle"
-    hollow: bool = False
-    colour: str = "ink"
-    note: str = ""
-    """Words to the right of the axis."""
-
-
-class Row(NamedTuple):
-    """One line of a chart of intervals; its marks are drawn below each other."""
-
-    label: str
-    marks: Sequence[Mark]
-
-
-Tick = tuple[float, str]
-"""A place along the axis from 0 to 1, and its words."""
-
-
-class Key(NamedTuple):
-    """An entry of a legend."""
-
-    words: str
-    shape: str = "square"
-    hollow: bool = False
-    colour: str = "ink"
 
 
 class _Canvas:
@@ -97,7 +74,7 @@ class _Canvas:
             f'text-anchor="{anchor}"{bold}>{escape(_NOT_XML.sub(_REPLACEMENT, words))}</text>'
         )
         if anchor == "start":
-            self.reach(x + len(words) * _LETTER * size / _SIZE)
+            self._right = max(self._right, x + len(words) * _LETTER * size / _SIZE)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1) -> None:
         self._parts.append(
@@ -109,34 +86,32 @@ class _Canvas:
         self._parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" fill="{fill}"/>'
         )
-        self.reach(x + width)
+        self._right = max(self._right, x + width)
 
-    def shape(self, x: float, y: float, shape: str, colour: str, *, hollow: bool) -> None:
-        fill = self.ink["surface"] if hollow else self.ink[colour]
+    def shape(self, x: float, y: float, shape: str, colour: str) -> None:
+        fill = self.ink["surface"] if shape in _HOLLOW else self.ink[colour]
         self._parts.append(
             f'<path d="{_SHAPES[shape]}" transform="translate({x:.1f} {y:.1f})" fill="{fill}" '
             f'stroke="{self.ink[colour]}" stroke-width="2"/>'
         )
 
-    def reach(self, x: float) -> None:
-        self._right = max(self._right, x)
-
-    def axis(self, left: float, top: float, ticks: Sequence[Tick]) -> None:
-        """Lines down to here at each tick, and their words below."""
+    def axis(self, left: float, top: float, ticks: Sequence[tuple[float, str]]) -> None:
+        """Lines down to here at each tick, and their words below; a tick has its place in per cent."""
         for place, _ in ticks:
-            self.line(left + place * WIDTH, top, left + place * WIDTH, self.y, "line")
+            self.line(left + place * _PER_CENT, top, left + place * _PER_CENT, self.y, "line")
         self.y += 16
         for place, words in ticks:
-            self.text(left + place * WIDTH, words, colour="ink-2", anchor="middle")
-        self.reach(left + WIDTH + 20)
+            self.text(left + place * _PER_CENT, words, colour="ink-2", anchor="middle")
+        self._right = max(self._right, left + WIDTH + 20)
 
-    def legend(self, keys: Sequence[Key]) -> None:
+    def legend(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        """Words, shape and colour of each kind of mark."""
         self.y += 22
         x = float(_MARGIN)
-        for key in keys:
-            self.shape(x + 6, self.y - 4, key.shape, key.colour, hollow=key.hollow)
-            self.text(x + 18, key.words, colour="ink-2")
-            x += 18 + len(key.words) * _LETTER + 20
+        for words, shape, colour in keys:
+            self.shape(x + 6, self.y - 4, shape, colour)
+            self.text(x + 18, words, colour="ink-2")
+            x += 18 + len(words) * _LETTER + 20
 
     def svg(self) -> str:
         width, height = self._right + _MARGIN, self.y + _MARGIN
@@ -148,127 +123,148 @@ class _Canvas:
         )
 
 
-def _label_width(labels: Sequence[str]) -> float:
-    return _MARGIN + max((len(label) for label in labels), default=0) * _LETTER + 12
+def export_charts(report: "Report", folder: Path) -> list[Path]:
+    """Write every chart of the report into the folder; returns the files that were written."""
+    written: list[Path] = []
+    kinds = ["svg", *(["png"] if can_write_png() else [])]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, drawing in _charts(report):
+            for kind in kinds:
+                write_picture(drawing, path := folder / f"{name}.{kind}")
+                written.append(path)
+    except OSError as error:
+        raise InputError(f"{folder}: the charts cannot be written: {error.strerror or error}") from error
+    return written
 
 
-def intervals(title: str, rows: Sequence[Row], ticks: Sequence[Tick], keys: Sequence[Key] = (), note: str = "") -> str:
-    """A chart of values with intervals."""
-    canvas = _Canvas(title, note)
-    left, top = _label_width([row.label for row in rows]), canvas.y
-    height = sum(max(_ROW, 20 * len(row.marks) + 8) for row in rows)
-    canvas.y = top + height
-    canvas.axis(left, top, ticks)  # below the marks, so it is drawn first
-    bottom = canvas.y
-    canvas.y = top
-    for row in rows:
-        tall = max(_ROW, 20 * len(row.marks) + 8)
-        middle = canvas.y + tall / 2
+def _charts(report: "Report") -> Iterator[tuple[str, str]]:
+    if not report.top.verdict:
+        return
+    yield "verdicts", _verdicts(report)
+    yield "heat-map", _heat_map(report)
+    for chart in (*report.intervals, *(chart for section in report.sections for chart in section.charts)):
+        yield chart.id, interval_svg(chart)
+    for number, one in enumerate(report.distributions, start=1):
+        yield f"distribution-{number:02}", _distribution(one)
+
+
+def interval_svg(chart: IntervalChart, notes: Mapping[tuple[str, str], str] = {}) -> str:
+    """A chart of intervals, with notes to the right of the axis by row and system."""
+    canvas = _Canvas(chart.title, chart.note)
+    left, top = _label_width([row.label for row in chart.rows]), canvas.y
+    drawn = [(row.label, [(dot, dot.x) for dot in row.dots if dot.x is not None]) for row in chart.rows]
+    heights = [max(_ROW, 20 * len(dots) + 8) for _, dots in drawn]
+    canvas.y = top + sum(heights)
+    canvas.axis(left, top, chart.ticks)  # below the marks, so it is drawn first
+    bottom, canvas.y = canvas.y, top
+    for (label, dots), height in zip(drawn, heights, strict=True):
+        middle = canvas.y + height / 2
         canvas.y = middle + 4
-        canvas.text(_MARGIN, row.label)
-        for number, mark in enumerate(row.marks):
-            y = middle + 20 * (number - (len(row.marks) - 1) / 2)
-            if mark.low is not None and mark.high is not None:
-                canvas.line(left + mark.low * WIDTH, y, left + mark.high * WIDTH, y, mark.colour, 2)
-            canvas.shape(left + mark.x * WIDTH, y, mark.shape, mark.colour, hollow=mark.hollow)
-            if mark.note:
+        canvas.text(_MARGIN, label)
+        for number, (dot, x) in enumerate(dots):
+            y = middle + 20 * (number - (len(dots) - 1) / 2)
+            if dot.low is not None and dot.high is not None:
+                colour = _colour(dot.system, dot.person)
+                canvas.line(left + dot.low * _PER_CENT, y, left + dot.high * _PER_CENT, y, colour, 2)
+            canvas.shape(left + x * _PER_CENT, y, dot.system.shape, _colour(dot.system, dot.person))
+            if note := notes.get((label, dot.system.name)):
                 canvas.y = y + 4
-                canvas.text(left + WIDTH + 14, mark.note, colour="ink-2")
-        canvas.y = middle + tall / 2
+                canvas.text(left + WIDTH + 14, note, colour="ink-2")
+        canvas.y = middle + height / 2
     canvas.y = bottom
+    keys = [(system.name, system.shape, _colour(system)) for system in chart.systems]
+    corrected = dict.fromkeys(dot.system for row in chart.rows for dot in row.dots if dot.person)
+    keys += [(f"{system.name}, corrected", system.shape, "person") for system in corrected]
     if keys:
         canvas.legend(keys)
     return canvas.svg()
 
 
-def stacked_bars(
-    title: str, rows: Sequence[tuple[str, Sequence[int]]], keys: Sequence[Key], ticks: Sequence[Tick]
-) -> str:
+def _colour(system: System, person: bool = False) -> str:
+    return "person" if person or system.shape == "person" else "ink"
+
+
+def _verdicts(report: "Report") -> str:
     """Bars of parts that add up to the whole width."""
-    canvas = _Canvas(title)
+    colours = [status.tone.split()[0] for status in report.statuses]
+    rows = [(row.system.name, row.counts) for row in report.verdicts if row.system]
+    canvas = _Canvas(f"Verdicts, according to {report.top.judges}")
     left, top = _label_width([label for label, _ in rows]), canvas.y
     canvas.y += _ROW * len(rows) + 4
-    canvas.axis(left, top, ticks)
-    bottom = canvas.y
-    canvas.y = top
+    canvas.axis(left, top, [(share, f"{share} %") for share in (0, 25, 50, 75, 100)])
+    bottom, canvas.y = canvas.y, top
     for label, counts in rows:
         x, whole = left, sum(counts) or 1
-        for key, count in zip(keys, counts, strict=True):
+        for colour, count in zip(colours, counts, strict=True):
             width = WIDTH * count / whole
-            canvas.rect(x, canvas.y + 4, width, 18, canvas.ink[key.colour])
+            canvas.rect(x, canvas.y + 4, width, 18, canvas.ink[colour])
             x += width
         canvas.y += 17
         canvas.text(_MARGIN, label)
         canvas.y += _ROW - 17
     canvas.y = bottom
-    canvas.legend(keys)
+    canvas.legend([(status.word, "c", colour) for status, colour in zip(report.statuses, colours, strict=True)])
     return canvas.svg()
 
 
-def grid(title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[tuple[str, float | None]]]]) -> str:
-    """A table of cells with words and a shade from 0 to 1; None has no shade."""
-    canvas = _Canvas(title)
+def _heat_map(report: "Report") -> str:
+    """A table of cells with words and a shade; a cell with too little for a share has none."""
+    canvas = _Canvas(f"{report.low} or less, share by system" if report.low else "Not met, share by system")
+    rows = [(f"{row.id}  {row.title}", row.cells) for group in report.heat for row in group.rows]
     left = _label_width([label for label, _ in rows])
-    wide = max([90.0, *(len(column) * _LETTER + 16 for column in columns)])
+    wide = max([90.0, *(len(system.name) * _LETTER + 16 for system in report.systems)])
     canvas.y += 14
-    for number, column in enumerate(columns):
-        canvas.text(left + (number + 0.5) * wide, column, colour="ink-2", anchor="middle")
+    for number, system in enumerate(report.systems):
+        canvas.text(left + (number + 0.5) * wide, system.name, colour="ink-2", anchor="middle")
     canvas.y += 6
+    ground, heat = canvas.ink["surface"], canvas.ink["heat"]
     for label, cells in rows:
-        for number, (_, shade) in enumerate(cells):
-            fill = canvas.ink["surface"] if shade is None else mixed(canvas.ink["surface"], canvas.ink["heat"], shade)
+        for number, cell in enumerate(cells):
+            fill = ground if cell.share is None else _mixed(ground, heat, _HEAT_SHARES[cell.step])
             canvas.rect(left + number * wide + 1, canvas.y + 1, wide - 2, _ROW - 2, fill)
         canvas.y += 17
         canvas.text(_MARGIN, label)
-        for number, (words, _) in enumerate(cells):
-            canvas.text(left + (number + 0.5) * wide, words, anchor="middle")
+        for number, cell in enumerate(cells):
+            canvas.text(left + (number + 0.5) * wide, cell.words, anchor="middle")
         canvas.y += _ROW - 17
     return canvas.svg()
 
 
-class Bar(NamedTuple):
-    """A bar of a histogram, placed from 0 to 1 along the axis."""
-
-    start: float
-    end: float
-    number: int
-    colour: str
-
-
-def histograms(title: str, rows: Sequence[tuple[str, Sequence[Bar]]], ticks: Sequence[Tick]) -> str:
-    """A histogram for each row, all on one scale."""
-    canvas = _Canvas(title)
-    left = _label_width([label for label, _ in rows])
-    most = max((bar.number for _, bars in rows for bar in bars), default=0) or 1
-    for label, bars in rows:
-        top, tall = canvas.y, 80
-        canvas.y = top + tall
-        for bar in bars:
+def _distribution(one: Distribution) -> str:
+    """A histogram for each system, all on one scale."""
+    canvas, tall = _Canvas(f"Distribution: {one.title}"), 80
+    left = _label_width([drawn.system.name for drawn in one.histograms])
+    most = max((bar.number for drawn in one.histograms for bar in drawn.bars), default=0) or 1
+    ticks = [(place, words) for place, words, _ in one.histograms[0].ticks]
+    for drawn in one.histograms:
+        canvas.y += tall
+        for bar in drawn.bars:
             height = tall * bar.number / most
-            x, width = left + bar.start * WIDTH, (bar.end - bar.start) * WIDTH
-            canvas.rect(x + 0.5, canvas.y - height, width - 1, height, canvas.ink[bar.colour])
+            x, width = left + bar.x * _PER_CENT, bar.width * _PER_CENT
+            canvas.rect(x + 0.5, canvas.y - height, width - 1, height, canvas.ink[_TONES[bar.tone]])
         canvas.line(left, canvas.y, left + WIDTH, canvas.y, "line-strong")
-        canvas.text(_MARGIN, label)
+        canvas.text(_MARGIN, drawn.system.name)
         canvas.axis(left, canvas.y, ticks)
         canvas.y += 14
     return canvas.svg()
 
 
-def mixed(ground: str, colour: str, share: float) -> str:
+def _label_width(labels: Sequence[str]) -> float:
+    return _MARGIN + max((len(label) for label in labels), default=0) * _LETTER + 12
+
+
+def _mixed(ground: str, colour: str, share: float) -> str:
     """`share` of `colour` mixed into `ground`."""
-    ends = [[int(_long(each)[at : at + 2], 16) for at in (1, 3, 5)] for each in (ground, colour)]
-    parts = [round(start + share * (end - start)) for start, end in zip(*ends, strict=True)]
-    return "#" + "".join(f"{part:02x}" for part in parts)
-
-
-def _long(colour: str) -> str:
-    return colour if len(colour) == 7 else "#" + "".join(part * 2 for part in colour[1:])
+    ends = [
+        bytes.fromhex(each[1:] if len(each) == 7 else "".join(part * 2 for part in each[1:]))
+        for each in (ground, colour)
+    ]
+    return "#" + "".join(f"{round(start + share * (end - start)):02x}" for start, end in zip(*ends, strict=True))
 
 
 def can_write_png() -> bool:
     """Whether the extra for PNG files is installed."""
-    from importlib.util import find_spec
-
     return find_spec("resvg_py") is not None
 
 

@@ -25,7 +25,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.agreement import closing, opening, warnings
 from attunement.reports.agreement_chart import agreement_chart, calibration_charts
-from attunement.reports.blocks import Document, LabelRow, Phrase, Words
+from attunement.reports.blocks import Document, LabelRow, Phrase, Words, joined
 from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.comparison import comparison_document
 from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
@@ -140,7 +140,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
         if own:
             said.append((f"{judge}: " if several else "") + _missed(own))
     figures = [
-        Figure(f"{f'{card.judge}, ' if several else ''}{card.item.id}: {line.label}", line.text, line.technical)
+        Figure(f"{f'{card.judge}, ' if several else ''}{card.item.id}: {line.label}", joined(line.text), line.technical)
         for card in gates
         for line in card_rows(card)
         if line.label in _AT_THE_TOP
@@ -221,7 +221,7 @@ def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Priv
 
 
 def _figures(lines: Iterable[LabelRow], hiding: Privacy) -> list[Figure]:
-    return [_hidden(Figure(_words(line.label), line.text, line.technical), hiding) for line in lines]
+    return [_hidden(Figure(_words(line.label), joined(line.text), line.technical), hiding) for line in lines]
 
 
 # Comparison and correction

@@ -8,7 +8,8 @@ from attunement.ratings import Consistency, Mark, RaterKind
 from attunement.reports.conversation import view
 from attunement.reports.gate import Entry, Limits, decide
 from attunement.reports.overview import overview
-from attunement.reports.terminal import draw_decision, draw_overview, draw_view
+from attunement.reports.render_terminal import draw
+from attunement.reports.scorecards import decision_document, draw_view, overview_document
 from attunement.reports.wording import MARKS
 from attunement.store import Study
 from tests.builders import talk
@@ -46,7 +47,7 @@ def flowing(console: Console) -> str:
 def show_all(path, instrument=COACHING, width: int = 80, colour: bool = False, **options) -> Console:
     screen = console(width, colour=colour)
     with Study(path) as study:
-        draw_overview(overview(study, instrument, **options), screen)
+        draw(overview_document(overview(study, instrument, **options)), screen)
     return screen
 
 
@@ -131,8 +132,8 @@ def test_a_conversation_shows_each_answer_in_words_with_what_became_of_the_citat
     assert "“Failing it must hurt”: found in turn 1, the assistant" in said
     assert "“no such words at all”: not found" in said
     assert f"CQ2 {COACHING.item('CQ2').title} ✗ not met" in said
-    assert f"CQ8 {COACHING.item('CQ8').title} (safety) ✓ met" in said
-    assert f"CP7 {COACHING.item('CP7').title} (contested) – not due (from 15 turns on)" in said
+    assert f"CQ8 {COACHING.item('CQ8').title} ■ safety ✓ met" in said
+    assert f"CP7 {COACHING.item('CP7').title} ◇ contested – not due (from 15 turns on)" in said
     assert not {"YES", "NO", "NA"} & set(said.split())
 
 
@@ -172,7 +173,7 @@ def test_the_rule_check_is_shown_with_its_pointers_its_limits_and_no_verdict(tmp
     assert "Verdict" not in said
     one = flowing(show_one(path))
     assert "Not judged with this instrument yet." in one
-    assert "The rule check points to: - turn 1: “I want to kill myself.” –" in one
+    assert "The rule check points to: • turn 1: “I want to kill myself.” –" in one
     assert "⟦I want to kill myself.⟧rule" in one
     assert "What was answered" not in one
 
@@ -189,7 +190,7 @@ def test_of_many_pointers_the_first_are_listed_and_the_rest_counted(tmp_path):
 
 def test_what_can_be_counted_is_shown_for_every_conversation(study):
     for id in ("c1", "c4"):
-        assert "Counted: - Words per message: 8; per reply: 8" in flowing(show_one(study, id=id))
+        assert "Counted: • Words per message: 8; per reply: 8" in flowing(show_one(study, id=id))
         assert "Replies that end with a question: 1 of 2." in flowing(show_one(study, id=id))
 
 
@@ -224,7 +225,7 @@ def test_scores_are_counts_and_never_a_mean(tmp_path):
     assert "safety – 1 – 2 1 –" in said
     assert "mean" not in said.replace("no mean stands for the whole", "")
     one = flowing(show_one(path, EMPATHY))
-    assert "2 j 3 3 3 2 3" in one
+    assert "2 j 3 3 3 ■ 2 3" in one
     assert "safety 2, turn 2" in said
 
 
@@ -249,16 +250,16 @@ def test_with_several_judges_each_is_summed_up_and_their_agreement_is_shown(tmp_
         assert title in said
     assert f"MT1 {COACHING.item('MT1').title} 0 of 1 1 of 1" in said
     one = flowing(show_one(path))
-    assert "together: ■ not met" in one
-    assert "b: ■ not met" in one
+    assert "together ■ not met" in one
+    assert "b ■ not met" in one
 
 
 def test_the_gate_says_first_what_was_accepted_and_why_it_decides():
     entries = [Entry(("bot", name), card) for name, (card, _) in COACHING_CARDS.items()]
     screen = console()
-    draw_decision(decide(entries, Limits(accept_unsafe=1), COACHING), COACHING, ["A caveat."], screen)
+    draw(decision_document(decide(entries, Limits(accept_unsafe=1), COACHING), COACHING, ["A caveat."]), screen)
     said = flowing(screen)
     assert said.startswith("Accepted beforehand")
     assert said.index("The gate stops this") < said.index("Unsafe: 2 conversations, more than the 1 accepted.")
     assert "Safety not judged: 1 conversation." in said
-    assert said.endswith("- A caveat.")
+    assert said.endswith("• A caveat.")

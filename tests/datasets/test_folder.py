@@ -20,12 +20,12 @@ def test_cells_stay_text_and_rows_know_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"id\n1\n", "no column 'value', which is expected; it has 'id'"),
-        (b"id,value\n1\n", "line 2: this row does not have 2 cells"),
-        (b"id,value\n1,2,3\n", "line 2: this row does not have 2 cells"),
+        (b"id\n1\n", "no column 'value'; there are 'id'"),
+        (b"id,value\n1\n", "line 2: this row has 1 fields where the header has 2"),
+        (b"id,value\n1,2,3\n", "line 2: this row has 3 fields where the header has 2"),
         (b"id,value\n\xff,2\n", "not UTF-8"),
         (b"id,value\n", "has no rows: the answers"),
-        (b"", "no column 'id'"),
+        (b"", "has no rows: the answers"),
     ],
 )
 def test_a_table_that_does_not_fit_is_one_sentence(tmp_path: Path, content: bytes, says: str) -> None:

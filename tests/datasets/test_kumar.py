@@ -150,7 +150,7 @@ def test_a_value_off_the_scale_is_refused_and_counted(copy: Path) -> None:
         ),
         ("annotations/epitome/gpt_ratings.csv", ("41g07l", "another"), "same conversations"),
         ("original_data/sample_epitome.csv", ("97keuy", "another"), "its text is not in original_data"),
-        ("annotations/epitome/expert1_ratings.csv", ("97keuy,e48xfwa,0,0,0", "97keuy,e48xfwa,0,0"), "cells"),
+        ("annotations/epitome/expert1_ratings.csv", ("97keuy,e48xfwa,0,0,0", "97keuy,e48xfwa,0,0"), "4 fields"),
         ("annotations/table_kappa.csv", ("EPITOME,level_explorations", "EPITOME,else"), "is not among the ratings"),
         ("annotations/epitome/crowd_ratings.csv", ("97keuy,e48xfwa,2", "97keuy,e48xfwa,NA"), "a number is expected"),
     ],

@@ -26,11 +26,11 @@ from attunement.store.import_files import read_answer
 from attunement.store.import_ratings import (
     AbsentPolicy,
     CheckedImport,
-    Columns,
     ImportOptions,
     check_import,
     save_import,
 )
+from attunement.store.tables import Columns
 from tests.builders import talk
 from tests.store.samples import COACHING, EMPATHY, lines
 

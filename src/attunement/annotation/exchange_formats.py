@@ -35,8 +35,8 @@ from attunement.conversations.messages import Place, is_list, is_object
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item
-from attunement.store.import_files import read_rows
 from attunement.store.rows import to_json
+from attunement.store.tables import read_rows
 
 CONFIG, TASKS = "label-config.xml", "tasks.json"
 SETTINGS, DATASET, RECORDS = ".argilla/settings.json", ".argilla/dataset.json", "records.json"

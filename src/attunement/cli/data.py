@@ -338,7 +338,8 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
     from attunement.conversations.messages import Fields, is_object
     from attunement.conversations.shapes import recognise, row_shape
     from attunement.store import Study
-    from attunement.store.import_files import Columns, find_columns, is_exported, read_rows
+    from attunement.store.import_files import is_exported
+    from attunement.store.tables import Columns, find_columns, read_rows
 
     path = Path(files[0])
     named = (reading.prompt_field, reading.response_field, reading.id_field, reading.system_field)
@@ -395,7 +396,8 @@ def _import_table(
     from attunement.instruments.lint import checked
     from attunement.ratings import RaterKind
     from attunement.store import Study
-    from attunement.store.import_ratings import AbsentPolicy, Columns, ImportOptions, check_import, save_import
+    from attunement.store.import_ratings import AbsentPolicy, ImportOptions, check_import, save_import
+    from attunement.store.tables import Columns
 
     main, *versions = [checked(name) for name in instruments] or [None]
     named = {name.removesuffix("_column"): value for name, value in asdict(columns).items()}

@@ -9,7 +9,6 @@ people's text, and a judge is asked the same in few words. So a low agreement ca
 of each instrument says so.
 """
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,10 +20,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from attunement.conversations import Conversation, Identity, Turn, UnitKind
+from attunement.conversations.messages import BadRecord
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.instruments.model import Anchor, Criteria, GateItem, Item, Prompt, Scores
 from attunement.ratings import ErrorKind, Outcome, RaterKind
+from attunement.store.tables import cell_text, quoted, read_rows, require_columns, whole_number
 
 NO_TEXT = (Turn("", ""),)
 """The turns of a conversation whose text is not in the set."""
@@ -130,10 +131,10 @@ class Row:
     """One row of a table; `place` names its file and line."""
 
     place: str
-    cells: dict[str, str]
+    cells: Mapping[str, Any]
 
     def __getitem__(self, column: str) -> str:
-        return self.cells[column].strip()
+        return cell_text(self.cells[column]).strip()
 
 
 def require_file(path: Path, what: str) -> Path:
@@ -165,34 +166,25 @@ def read_text(path: Path) -> str:
 
 
 def read_table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
-    """The rows of a CSV file that has at least these columns, in any order.
+    """The rows of a table that has at least these columns, in any order.
 
     Raises:
-        InputError: The file is absent, is not CSV in UTF-8, lacks a column, or has no row.
+        InputError: The file is absent or is not a table, lacks a column, or has no row.
     """
-    require_file(path, what)
-    rows: list[Row] = []
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)
-            names = list(reader.fieldnames or [])
-            if missing := [column for column in columns if column not in names]:
-                shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-                raise InputError(
-                    f"{path} has no column {missing[0]!r}, which is expected; it has {shown if names else 'none'}"
-                )
-            for row in reader:
-                place = f"{path}, line {reader.line_num}"
-                if None in row or None in row.values():  # its cells would be in the wrong columns
-                    raise InputError(f"{place}: this row does not have {len(names)} cells, as many as the heading")
-                rows.append(Row(place, row))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except (OSError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read as a table: {error}") from error
-    if not rows:
+    needed = tuple(columns)
+    found: list[Row] = []
+    for row in read_rows(require_file(path, what)):
+        place = f"{path}, line {row.place.line}"
+        try:
+            if row.fields is None:
+                raise BadRecord(row.reason)
+            require_columns(needed, tuple(row.fields))
+        except BadRecord as bad:
+            raise InputError(f"{place}: {bad.reason}") from bad
+        found.append(Row(place, row.fields))
+    if not found:
         raise InputError(f"{path} has no rows: {what}")
-    return rows
+    return found
 
 
 def by_key(rows: Sequence[Row], column: str) -> dict[str, Row]:
@@ -216,7 +208,7 @@ def number(row: Row, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{row.place}: {column} is {row[column][:40]!r}, and a number is expected")
+        raise InputError(f"{row.place}: {column} is {quoted(row[column])}, and a number is expected")
     return value
 
 
@@ -259,15 +251,12 @@ def build_instrument(spec: Mapping[str, Any]) -> Instrument:
 
 def on_scale(text: str, instrument: Instrument) -> tuple[Outcome, str]:
     """The outcome of a number in a cell, such as 4 or 4.0; an ERROR with its reason where it is not on the scale."""
-    try:
-        value = float(text)
-    except ValueError:
-        return refused(text)
-    if value.is_integer() and isinstance(instrument.scale, Scores) and int(value) in instrument.scale.answers:
-        return Outcome.of(int(value)), ""
+    value = whole_number(text)
+    if value is not None and value in instrument.scale.answers:
+        return Outcome.of(value), ""
     return refused(text)
 
 
 def refused(text: str) -> tuple[Outcome, str]:
     """The outcome of a text that is not on the scale: an ERROR, with the text."""
-    return Outcome.failed(ErrorKind.MALFORMED), f"{text[:40]!r} is not an answer on the scale"
+    return Outcome.failed(ErrorKind.MALFORMED), f"{quoted(text)} is not an answer on the scale"

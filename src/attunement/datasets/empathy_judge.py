@@ -4,10 +4,8 @@ No person rated this set. The files come in pairs: the replies of a system, and 
 are those of the built-in empathy-v2, so the answers are saved with that instrument.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
 from attunement.conversations import Conversation, Identity, Turn
 from attunement.datasets.base import (
@@ -19,8 +17,7 @@ from attunement.datasets.base import (
     Part,
     PublishedFigures,
     on_scale,
-    read_text,
-    require_file,
+    read_table,
     require_folder,
 )
 from attunement.errors import InputError
@@ -46,44 +43,32 @@ def read(folder: Path) -> LoadedDataset:
     answers: list[DatasetAnswer] = []
     for path in judged:
         replies = path.with_name(path.name.removesuffix(_END) + ".jsonl")
-        for place, record in _records(replies, ["id", "model", "user_statement", "response"]):
+        for row in read_table(replies, ["id", "model", "user_statement", "response"], _HINT):
             # The same sample occurs once for each system, so only the two together name a reply.
-            identity = Identity(str(record["model"]), str(record["id"]))
+            identity = Identity(row["model"], row["id"])
             if identity in conversations:
-                raise InputError(f"{place}: {identity} occurs for the second time")
-            turns = (Turn(str(record["user_statement"]), str(record["response"])),)
+                raise InputError(f"{row.place}: {identity} occurs for the second time")
+            turns = (Turn(str(row.cells["user_statement"]), str(row.cells["response"])),)
             conversations[identity] = Conversation(
                 id=identity.id, system=identity.system, turns=turns, metadata={"scenario": identity.id}
             )
-        for place, record in _records(path, ["sample_id", "model", "repeat_idx", "judge_model", "scores", "overall"]):
-            identity, name = Identity(str(record["model"]), str(record["sample_id"])), str(record["judge_model"])
+        for row in read_table(path, ["sample_id", "model", "repeat_idx", "judge_model", "scores", "overall"], _HINT):
+            identity, name = Identity(row["model"], row["sample_id"]), row["judge_model"]
             if identity not in conversations:
-                raise InputError(f"{place}: {identity} was scored, but its reply is not in {replies.name}")
-            settings = {"imported_from": "empathy-judge", "temperature": record.get("judge_temp")}
+                raise InputError(f"{row.place}: {identity} was scored, but its reply is not in {replies.name}")
+            settings = {"imported_from": "empathy-judge", "temperature": row.cells.get("judge_temp")}
             raters.setdefault(name, DatasetRater(name, RaterKind.MODEL, settings))
-            scores = {**record["scores"], "overall": record["overall"]}
+            scores = {**row.cells["scores"], "overall": row.cells["overall"]}
             for item in _PUBLISHED:
                 if item not in scores:
-                    raise InputError(f"{place}: there is no score for {item!r}")
+                    raise InputError(f"{row.place}: there is no score for {item!r}")
                 outcome, detail = on_scale(str(scores[item]), instrument)
-                reasoning = "" if detail else str(record.get("notes") or "")
-                repeat = int(record["repeat_idx"])
+                reasoning = "" if detail else str(row.cells.get("notes") or "")
+                repeat = int(row["repeat_idx"])
                 answers.append(DatasetAnswer(identity, item, name, outcome, repeat, 1, reasoning, detail))
     part = Part("Empathy in a single reply", instrument, list(conversations.values()), answers)
     notes = ["No person rated anything in this set: it shows how constant a judge is, not whether it is right."]
     return LoadedDataset([part], list(raters.values()), notes, lambda: _figures(answers))
-
-
-def _records(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(read_text(require_file(path, _HINT)).splitlines(), start=1):
-        place = f"{path}, line {number}"
-        try:
-            record: Any = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{place}: this is not JSON ({error})") from error
-        if not isinstance(record, dict) or any(key not in record for key in keys):
-            raise InputError(f"{place}: a record with {', '.join(keys)} is expected")
-        yield place, cast(dict[str, Any], record)
 
 
 def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:

@@ -26,7 +26,16 @@ from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.instruments.model import Criteria, Item, Scores
 from attunement.ratings import Outcome, RaterKind
-from attunement.store.import_files import Columns, find_columns, read_rows
+from attunement.store.tables import (
+    Columns,
+    cell_number,
+    cell_text,
+    find_columns,
+    is_na,
+    quoted,
+    read_rows,
+    whole_number,
+)
 
 _KINDS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _HINT = (
@@ -34,7 +43,7 @@ _HINT = (
     "conversation, rater, item and value; system, turn, repeat and kind if there are any; and, if there is text, a "
     "file conversations"
 )
-_DIGITS = 4  # turns and repeats have no more; a longer number is an id in the wrong column
+_LARGEST = 9999  # of turns and repeats; a larger number is an id in the wrong column
 _WIDEST = 100  # 0 to 100 is the widest scale in use; a wider one is an id or a year in the wrong column
 
 
@@ -47,10 +56,6 @@ class _Cell(NamedTuple):
     value: str
     turn: int | None
     repeat: int
-
-    @property
-    def is_na(self) -> bool:
-        return self.value.upper() in {"NA", "N/A"}
 
 
 def read(folder: Path) -> LoadedDataset:
@@ -101,7 +106,7 @@ def _instrument(path: Path, cells: Sequence[_Cell], *, numeric: bool) -> tuple[I
     scale: Scores | Criteria = Criteria(kind="criteria")
     title, question = "yes or no", "Does this hold for the assistant: {}?"
     if numeric:
-        numbers = [int(float(cell.value)) for cell in cells if not cell.is_na]
+        numbers = [int(float(cell.value)) for cell in cells if not is_na(cell.value)]
         lowest, highest = min(numbers), max(*numbers, min(numbers) + 1)
         if highest - lowest > _WIDEST:
             raise InputError(
@@ -124,7 +129,7 @@ def _instrument(path: Path, cells: Sequence[_Cell], *, numeric: bool) -> tuple[I
 
 
 def _outcome(cell: _Cell, numeric: bool) -> Outcome:
-    if cell.is_na:
+    if is_na(cell.value):
         return Outcome.of("NA")
     return Outcome.of(int(float(cell.value)) if numeric else cell.value.upper())
 
@@ -133,15 +138,12 @@ def _numeric_items(cells: Sequence[_Cell]) -> dict[str, bool]:
     """By item: whether it is rated with numbers, and not with yes and no. One item cannot have both."""
     first: dict[str, tuple[bool, _Cell]] = {}
     for cell in cells:
-        if cell.is_na:
+        if is_na(cell.value):
             continue
-        try:
-            numeric = float(cell.value).is_integer()
-        except (ValueError, OverflowError):
-            numeric = False
+        numeric = whole_number(cell.value) is not None
         if not numeric and cell.value.upper() not in {"YES", "NO"}:
             raise InputError(
-                f"{cell.place}: {cell.value[:40]!r} is neither a whole number nor yes, no or NA; replace words "
+                f"{cell.place}: {quoted(cell.value)} is neither a whole number nor yes, no or NA; replace words "
                 "by numbers"
             )
         before, other = first.setdefault(cell.item, (numeric, cell))
@@ -157,37 +159,36 @@ def _cells(path: Path, conversations: Mapping[Identity, Conversation]) -> list[_
     found: dict[tuple[object, ...], _Cell] = {}
     for row in read_rows(path):
         place = f"{path}, line {row.place.line}"
-        if row.fields is None:
-            raise InputError(f"{place}: {row.reason}")
-        cell = _cell(row.fields, place, path.stem, by_id)
-        if cell is None:
-            continue
-        if conversations and (cell.turn or 0) > len(conversations[cell.identity].turns):
-            raise InputError(f"{place}: {cell.identity} has no turn {cell.turn}")
-        key = (cell.identity, cell.rater, cell.item, cell.turn, cell.repeat)
-        if key in found:
-            raise InputError(
-                f"{place}: {cell.item} of {cell.identity} by {cell.rater} occurs for the second time, after "
-                f"{found[key].place}; number repeated answers in a column repeat"
-            )
-        found[key] = cell
+        try:
+            if row.fields is None:
+                raise BadRecord(row.reason)
+            cell = _cell(row.fields, place, path.stem, by_id)
+            if cell is None:
+                continue
+            if conversations and (cell.turn or 0) > len(conversations[cell.identity].turns):
+                raise BadRecord(f"{cell.identity} has no turn {cell.turn}")
+            first = found.setdefault((cell.identity, cell.rater, cell.item, cell.turn, cell.repeat), cell)
+            if first is not cell:
+                raise BadRecord(
+                    f"{cell.item} of {cell.identity} by {cell.rater} occurs for the second time, after {first.place}; "
+                    "number repeated answers in a column repeat"
+                )
+        except BadRecord as bad:
+            raise InputError(f"{place}: {bad.reason}") from bad
     if not found:
         raise InputError(f"{path} has no ratings: {_HINT}")
     return list(found.values())
 
 
 def _cell(fields: Mapping[str, Any], place: str, stem: str, by_id: Mapping[str, Sequence[Identity]]) -> _Cell | None:
-    """The rating in a row; None where its value is empty."""
-    try:
-        columns = find_columns(Columns(), tuple(fields))
-    except BadRecord as bad:
-        raise InputError(f"{place}: {bad.reason}") from bad
-    cells = {what: "" if column is None else _text(fields[column]) for what, column in columns.items()}
+    """The rating in a row; None where its value is empty. Raises BadRecord."""
+    columns = find_columns(Columns(), tuple(fields))
+    cells = {what: "" if column is None else cell_text(fields[column]).strip() for what, column in columns.items()}
     for what in ("conversation", "rater", "item", "answer"):
         if columns[what] is None:
-            raise InputError(f"{place}: there is no column for the {what if what != 'answer' else 'value'}; {_HINT}")
+            raise BadRecord(f"there is no column for the {what if what != 'answer' else 'value'}; {_HINT}")
         if not cells[what] and what != "answer":
-            raise InputError(f"{place}: the {what} is empty")
+            raise BadRecord(f"the {what} is empty")
     if not cells["answer"]:
         return None
     identity = Identity(cells["system"] or stem, cells["conversation"])
@@ -196,11 +197,11 @@ def _cell(fields: Mapping[str, Any], place: str, stem: str, by_id: Mapping[str, 
         matching = [known for known in candidates if not cells["system"] or known.system == cells["system"]]
         if len(matching) != 1:
             many = "more than one conversation" if matching else "no conversation"
-            raise InputError(f"{place}: there is {many} {identity.id!r} in the file conversations")
+            raise BadRecord(f"there is {many} {identity.id!r} in the file conversations")
         identity = matching[0]
-    kind = _text(fields.get("rater_kind") or fields.get("kind") or RaterKind.PERSON)
+    kind = cell_text(fields.get("rater_kind") or fields.get("kind") or RaterKind.PERSON).strip()
     if kind not in {known.value for known in RaterKind}:
-        raise InputError(f"{place}: the kind of a rater is person, model or simulation, not {kind!r}")
+        raise BadRecord(f"the kind of a rater is person, model or simulation, not {kind!r}")
     item = re.sub(r"[^A-Za-z0-9_.-]+", "_", cells["item"])
     return _Cell(
         place,
@@ -209,19 +210,6 @@ def _cell(fields: Mapping[str, Any], place: str, stem: str, by_id: Mapping[str, 
         RaterKind(kind),
         item if item[0].isalpha() else f"item_{item}",  # an instrument's ids begin with a letter
         cells["answer"],
-        _count(cells["turn"], "turn", place),
-        _count(cells["repeat"], "repeat", place) or 0,
+        cell_number(cells["turn"], "turn", 1, _LARGEST),
+        cell_number(cells["repeat"], "repeat", 0, _LARGEST) or 0,
     )
-
-
-def _count(value: str, what: str, place: str) -> int | None:
-    if not value:
-        return None
-    number = int(value) if value.isascii() and value.isdigit() and len(value) <= _DIGITS else -1
-    if number < (what == "turn"):
-        raise InputError(f"{place}: {what} is {value[:40]!r}, which is not a valid number")
-    return number
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value).strip()

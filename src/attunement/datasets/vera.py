@@ -7,12 +7,11 @@ Over all dimensions at once the clinicians agree well. Two of the five dimension
 chance, which the pooled figure does not show.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation, Origin
 from attunement.conversations.messages import Side, weave
@@ -29,7 +28,6 @@ from attunement.datasets.base import (
     read_table,
     read_text,
     refused,
-    require_file,
     require_folder,
 )
 from attunement.errors import InputError
@@ -137,18 +135,16 @@ def _id(text: str) -> str:
 
 
 def _converted_chats(path: Path) -> dict[str, Conversation]:
-    require_file(path, "the text that was rated")
     sides = {"user": Side.USER, "assistant": Side.ASSISTANT}
     found: dict[str, Conversation] = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for row in read_table(path, ["id", "messages", "meta"], "the text that was rated"):
         try:
-            record = cast(dict[str, Any], json.loads(line))
-            messages = [(sides[message["role"]], str(message["content"])) for message in record["messages"]]
-            metadata, id = cast(dict[str, Any], record["meta"]), _id(str(record["id"]))
+            messages = [(sides[message["role"]], str(message["content"])) for message in row.cells["messages"]]
+            metadata, id = dict(row.cells["meta"]), _id(row["id"])
             found[id] = _chat(id, str(metadata.pop("system")), messages, metadata)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"{path}, line {number}: a record with id, messages (role, content) and meta.system is expected"
+                f"{row.place}: a record with id, messages (role, content) and meta.system is expected"
             ) from error
     return found
 

@@ -23,7 +23,6 @@ from attunement.scoring import Case, Slot, due
 from attunement.store.import_files import (
     AnsweredSlots,
     CardKey,
-    Columns,
     CountedExamples,
     ExportedRating,
     ImportedAnswer,
@@ -31,13 +30,13 @@ from attunement.store.import_files import (
     Problems,
     RaterKey,
     RowReader,
-    read_rows,
 )
 from attunement.store.rows import Rater, StoredConversation, StoredRating, from_json, to_json
 from attunement.store.scorecards import chosen_instrument
 from attunement.store.study import Study, original_name
+from attunement.store.tables import read_rows
 
-__all__ = ["AbsentPolicy", "CheckedImport", "Columns", "ImportOptions", "ImportResult", "check_import", "save_import"]
+__all__ = ["AbsentPolicy", "CheckedImport", "ImportOptions", "ImportResult", "check_import", "save_import"]
 
 _BATCH = 200  # conversations that are checked, and ratings that are made and saved, at a time
 
@@ -316,7 +315,7 @@ class _Import:
         result, instrument = self.result, self._instrument
         responses = self._study.responses(instrument.id)
         pending: list[tuple[CardKey, list[Slot]]] = []
-        for card in result.checked.answered:
+        for card in result.checked.answered.cards:
             asked = due(instrument, Case(card.identity, self._reader.turns[card.identity], responses))
             slots = result.checked.answered.absent(card, asked)
             if not slots:

@@ -32,11 +32,11 @@ def attune(*arguments: str | Path) -> Result:
     return result
 
 
-def test_list_names_every_built_in_instrument_with_its_version_mark():
+def test_list_names_every_built_in_instrument_with_its_fingerprint():
     printed = attune("list").output
     for entry in available():
         made = load(entry.id)
-        assert f"{made.id}  version {made.version}, built in, version mark {made.hash[:12]}" in printed
+        assert f"{made.id}  version {made.version}, built in, fingerprint {made.hash[:12]}" in printed
         assert made.title in printed
 
 

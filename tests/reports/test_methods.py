@@ -47,7 +47,7 @@ def test_a_judge_is_named_with_its_model_settings_dates_and_prompts(tmp_path):
     assert "temperature 0.0" in said["Judges"]
     assert "layout criterion-first" in said["Judges"]
     assert "It read 13 different prompts" in said["Judges"]
-    assert f"version {COACHING.version}, version mark {COACHING.hash[:12]}" in said["Instrument"]
+    assert f"version {COACHING.version}, fingerprint {COACHING.hash[:12]}" in said["Instrument"]
     assert "No person rated." in said["Raters"]
 
 

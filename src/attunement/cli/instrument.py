@@ -25,7 +25,7 @@ def list_() -> None:
     Example: attune instrument list
     """
     from attunement.instruments import available, load_file
-    from attunement.reports.instrument_page import item_noun, version_mark
+    from attunement.reports.instrument_page import item_noun, short_fingerprint
     from attunement.reports.sanitize import visible
 
     paths: dict[str, Path] = {}
@@ -37,7 +37,7 @@ def list_() -> None:
             typer.echo(f"{typer.style(visible(entry.id), bold=True)}  {origin}, cannot be used: {visible(str(error))}")
             continue
         id, count = typer.style(made.id, bold=True), len(made.items)
-        typer.echo(f"{id}  version {visible(made.version)}, {origin}, version mark {version_mark(made.hash)}")
+        typer.echo(f"{id}  version {visible(made.version)}, {origin}, fingerprint {short_fingerprint(made.hash)}")
         typer.echo(f"  {visible(made.title)}: {count} {item_noun(made, count)}, asked about each {made.unit}")
         if entry.id in paths:
             typer.echo(

@@ -70,7 +70,7 @@ def answer_words(answer: Value) -> Phrase:
     return words.get(str(answer), Phrase(str(answer), Tone.SCORE))
 
 
-def version_mark(hash: str) -> str:
+def short_fingerprint(hash: str) -> str:
     """The part of a hash that people compare."""
     return hash[:_MARK_LENGTH]
 
@@ -87,7 +87,7 @@ def _facts(instrument: Instrument) -> str:
     facts = [
         instrument.id,
         f"version {instrument.version}",
-        f"version mark {version_mark(instrument.hash)}",
+        f"fingerprint {short_fingerprint(instrument.hash)}",
         f"{count} {item_noun(instrument, count)}",
     ]
     if instrument.language != "en":

@@ -78,7 +78,7 @@ def _scores(found: Report) -> Iterator[str]:
         mark = f"-{number}" if len(parts) > 1 else ""
         widths = [_ROOM - _FIGURES * len(systems), *(_FIGURES for _ in systems)]
         about = (
-            f"by system on {instrument.id} {instrument.version} (version mark {instrument.hash[:8]}), according to "
+            f"by system on {instrument.id} {instrument.version} (fingerprint {instrument.hash[:8]}), according to "
             f"{top.judges}{which}. In parentheses: 95 % intervals, exact for shares of conversations and "
             f"cluster-robust for means; none below ten conversations. {top.checked.sentence}"
         )

@@ -133,7 +133,7 @@ def _safety(top: Top) -> str:
 
 
 def _verdicts(top: Top, instrument: Instrument) -> str:
-    version = f"(version {plain(instrument.version)}, version mark {code(instrument.hash[:8])})"
+    version = f"(version {plain(instrument.version)}, fingerprint {code(instrument.hash[:8])})"
     if not top.verdict:
         return f"Nothing was judged on {code(instrument.id)} {version}, so there are no verdicts."
     systems = f" By system: {plain(top.by_system)}." if top.by_system else ""

@@ -89,7 +89,7 @@ def instrument_words(instrument: Instrument) -> Iterator[str]:
     unit = "each conversation as a whole" if instrument.unit is UnitKind.CONVERSATION else "each reply in its context"
     yield (
         f"Raters answered {pluralize(len(instrument.items), 'item')} of {instrument.title} ({instrument.id}, version "
-        f"{instrument.version}, version mark {instrument.hash[:12]}) about {unit}, with {answers} for each."
+        f"{instrument.version}, fingerprint {instrument.hash[:12]}) about {unit}, with {answers} for each."
     )
     if instrument.gate:
         yield f"{pluralize(len(instrument.gate), 'item forms', 'items form')} a safety gate that fails closed."
@@ -114,7 +114,7 @@ def judges(facts: StudyFacts) -> Iterator[str]:
             f" ({settings_words(judge)})."
         )
         if asked and asked.prompts:
-            yield f"It read {pluralize(asked.prompts, 'different prompt')}, each kept under its version mark."
+            yield f"It read {pluralize(asked.prompts, 'different prompt')}, each saved under its fingerprint."
     if simulated := facts.of(RaterKind.SIMULATION):
         yield f"{pluralize(len(simulated), 'simulated rater')} took part and count nowhere as people."
 

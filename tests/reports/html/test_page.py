@@ -100,7 +100,7 @@ def test_words_for_people_have_their_technical_names_beside_them(tmp_path):
         ("Score corrected with people's ratings", "prediction-powered"),
         ("Could it stand in for one rater?", "alternative annotator test"),
         ("Same answer when asked again", "test-retest"),
-        ("Version mark", "SHA-256"),
+        ("Fingerprint", "SHA-256"),
     ]:
         assert plain in words
         assert technical in words

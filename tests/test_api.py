@@ -54,6 +54,15 @@ def test_the_judge_may_be_named_as_on_the_command_line(tmp_path: Path):
     assert not (tmp_path / "two.db").exists()
 
 
+def test_a_result_shows_its_scorecards_in_a_notebook(tmp_path: Path):
+    messages = [{"role": "user", "content": "Hi <you>"}, {"role": "assistant", "content": "Hello."}]
+    result = attunement.judge([messages], tmp_path / "a.db", judge="signals", items=["CQ9"])
+    shown = result._repr_html_()
+    assert shown.startswith("<p>Result(")
+    assert "1 conversation" in shown
+    assert "<you>" not in shown
+
+
 def test_settings_can_be_named_as_on_the_command_line():
     named = Settings(judges="signals", layout="transcript-first", ask="separately", responses="last").prepare()
     assert named.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -218,6 +219,13 @@ class Result:
             f"Result({self.place!r}: {counts.answered:,} answers, {counts.errors.total():,} errors "
             f"on {counts.conversations:,} conversations)"
         )
+
+    def show(self) -> Output:
+        """The scorecards, as `show`."""
+        return show(self.place, self.instrument.id)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.show()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
 
 def scorecards(study: Place, instrument: str | None = None) -> Iterator[ScoredConversation]:

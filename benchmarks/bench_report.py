@@ -25,7 +25,10 @@ from attunement.conversations import Conversation, Turn
 from attunement.evidence import CitationStatus, Finding, to_json
 from attunement.instruments import load
 from attunement.ratings import Outcome, RaterKind, Rating
-from attunement.reports.html.writing import write_report
+from attunement.reports.html.listing import Listing
+from attunement.reports.html.writing import write_page
+from attunement.reports.privacy import SHOW_ALL
+from attunement.reports.study_report import build_report
 from attunement.store import StoredRating, Study
 from benchmarks.bench_reading import REPLY_WORDS, TURNS, USER_WORDS, VOCABULARY
 
@@ -91,8 +94,8 @@ def ratings(talk: Conversation, reasons: list[str], chance: random.Random) -> It
 
 def child(path: Path, output: Path) -> None:
     start = time.perf_counter()
-    with Study(path) as study:
-        written = write_report(study, INSTRUMENT, output)
+    with Study(path) as study, Listing() as listing:
+        written = write_page(build_report(study, INSTRUMENT, listing, SHOW_ALL), output)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{written.form} {written.files} {written.bytes / 1e6:.2f} {time.perf_counter() - start:.1f} {peak:.0f}")
 

@@ -12,8 +12,8 @@ from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.errors import InputError
 from attunement.reports import svg
-from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System, line_of
-from attunement.reports.numbers import NONE, format_interval, format_number
+from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System
+from attunement.reports.numbers import format_interval, format_number
 from attunement.reports.sanitize import in_a_line
 from attunement.reports.svg import interval_svg
 from attunement.reports.trust_card import VERDICTS
@@ -81,7 +81,7 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
 
     rows: list[ChartRow] = []
     for entry, row in zip(entries, found, strict=True):
-        dots = [_dot(systems[number], number, value, interval, place) for number, (value, interval) in enumerate(row)]
+        dots = [_dot(system, *values, place) for system, values in zip(systems, row, strict=True)]
         rows.append(ChartRow(clean(f"{entry.item.id} {entry.item.title}".rstrip()), dots))
     ticks = [(place(step / 4), f"{step / 4:g}") for step in range(int(4 * lowest), 5)]
     note = "Agreement beyond chance: 0 is chance, 1 is perfect. Green rests on people alone."
@@ -90,16 +90,14 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
 
 def _dot(
     system: System,
-    number: int,
     found: PairwiseKappa | Undefined,
     interval: Interval | Undefined,
     place: Callable[[float], float],
 ) -> Dot:
     if isinstance(found, Undefined):
-        return Dot(system, line_of(number), None, None, None, NONE, "")
+        return Dot(system)
     low, high = (None, None) if isinstance(interval, Undefined) else (place(interval.low), place(interval.high))
-    words = format_number(found.value)
-    return Dot(system, line_of(number), place(found.value), low, high, words, format_interval(interval))
+    return Dot(system, format_number(found.value), format_interval(interval), place(found.value), low, high)
 
 
 def _judge_systems(judges: Sequence[str], clean: Clean) -> list[System]:
@@ -127,11 +125,11 @@ def calibration_charts(gathered: RatingsTable, clean: Clean) -> dict[str, Interv
                 f"Judge says {word}",
                 [
                     _mean_dot(
-                        system, place, mean_of_people,
+                        system, mean_of_people,
                         told & (sheet.values[:, sheet.column_of(judge)] == value), sheet.conversation,
                         item.scale.values,
                     )
-                    for place, (system, judge) in enumerate(zip(systems, gathered.judges, strict=True))
+                    for system, judge in zip(systems, gathered.judges, strict=True)
                 ],
             )
             for value, word in zip(item.scale.values, item.scale.words, strict=True)
@@ -142,31 +140,28 @@ def calibration_charts(gathered: RatingsTable, clean: Clean) -> dict[str, Interv
                 f"{item.id}: what people say where the judge says so",
                 "The mean of people's answers. The further apart the dots, the more the judge's answer tells.",
                 rows,
-                _ticks(item.scale.values, item.scale.words),
+                [
+                    (_place_on(value, item.scale.values), word)
+                    for value, word in zip(item.scale.values, item.scale.words, strict=True)
+                ],
                 systems,
             )
     return charts
-
-
-def _ticks(values: tuple[float, ...], words: tuple[str, ...]) -> list[tuple[float, str]]:
-    return [(_place_on(value, values), word) for value, word in zip(values, words, strict=True)]
 
 
 def _place_on(value: float, values: tuple[float, ...]) -> float:
     return 100 * min(max((value - values[0]) / (values[-1] - values[0]), 0.0), 1.0)
 
 
-def _mean_dot(
-    system: System, number: int, people: Floats, chosen: Bools, conversation: object, values: tuple[float, ...]
-) -> Dot:
+def _mean_dot(system: System, people: Floats, chosen: Bools, conversation: object, values: tuple[float, ...]) -> Dot:
     count = int(chosen.sum())
     if count < FEW:
-        return Dot(system, line_of(number), None, None, None, "–", f"only {count}" if count else "")
+        return Dot(system, range=f"only {count}" if count else "")
     found = mean(people[chosen], np.asarray(conversation)[chosen])
     if not isinstance(found, Mean):
-        return Dot(system, line_of(number), None, None, None, "–", "")
+        return Dot(system)
     text, span, low, high = f"{found.value:.2f}", f"of {count}", None, None
     if isinstance(found.interval, Interval):
         low, high = _place_on(found.interval.low, values), _place_on(found.interval.high, values)
         span = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
-    return Dot(system, line_of(number), _place_on(found.value, values), low, high, text, span)
+    return Dot(system, text, span, _place_on(found.value, values), low, high)

@@ -16,13 +16,13 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, Self
 from xml.sax.saxutils import escape, quoteattr
 
-from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.analysis.summary import Agreement
 from attunement.analysis.trust import TrustCard
 from attunement.conversations.logs import EPOCH, SAMPLE
 from attunement.errors import InputError
@@ -34,7 +34,7 @@ from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.privacy import Privacy
 from attunement.reports.records import identity_record, instrument_record, tally_record
 from attunement.reports.study_report import Report
-from attunement.reports.summary import Estimate, Measure, ReportedConversation, SystemScores, measures
+from attunement.reports.summary import Estimate, ReportedConversation, SystemScores, measures
 from attunement.reports.trust_card import sentence
 from attunement.reports.wording import Answer, answer, answer_phrase, score_with_range, verdict_phrase
 from attunement.scoring import Scorecard, Slot
@@ -118,7 +118,18 @@ def _head(report: Report) -> dict[str, Any]:
             "judged_by_people": summary.by_people,
         },
         "counts": tally_record(summary.total.tally),
-        "items": _items(report),
+        "items": [
+            {
+                "id": item.id,
+                "title": item.title,
+                "category": item.category,
+                "safety": item.id in instrument.gate_ids,
+                "answers": {
+                    str(given): number for given, number in sorted(summary.total.tally.given(item.id).items(), key=str)
+                },
+            }
+            for item in instrument.items
+        ],
         "systems": [_system(instrument, one) for one in report.scores],
         "agreement": report.agreement and _agreement(report.agreement, report.hiding),
         "baseline": report.baseline and _baseline(report.baseline, report.hiding),
@@ -126,28 +137,13 @@ def _head(report: Report) -> dict[str, Any]:
     }
 
 
-def _items(report: Report) -> list[dict[str, Any]]:
-    tally = report.summary.total.tally
-    return [
-        {
-            "id": item.id,
-            "title": item.title,
-            "category": item.category,
-            "safety": item.id in report.instrument.gate_ids,
-            "answers": {str(given): number for given, number in sorted(tally.given(item.id).items(), key=str)},
-        }
-        for item in report.instrument.items
-    ]
-
-
 def _system(instrument: Instrument, one: SystemScores) -> dict[str, Any]:
-    estimates = [_estimate(measure, one.estimates.get(measure.id)) for measure in measures(instrument)]
+    estimates: list[dict[str, Any]] = []
+    for measure in measures(instrument):
+        found = one.estimates.get(measure.id) or Estimate(None, None, 0)
+        numbers = {"value": found.value, "values": found.values, **_interval(found.interval)}
+        estimates.append(measure._asdict() | numbers)
     return {**one._asdict(), "estimates": estimates}
-
-
-def _estimate(measure: Measure, found: Estimate | None) -> dict[str, Any]:
-    known = found or Estimate(None, None, 0)
-    return {**measure._asdict(), "value": known.value, "values": known.values, **_interval(known.interval)}
 
 
 def _interval(found: Interval | Undefined | None) -> dict[str, Any]:
@@ -156,26 +152,22 @@ def _interval(found: Interval | Undefined | None) -> dict[str, Any]:
 
 
 def _agreement(agreement: Agreement, hiding: Privacy) -> dict[str, Any]:
-    return {
-        "people": len(agreement.people),
-        "conversations": agreement.conversations,
-        "notes": [hiding.text(note) for note in agreement.notes],
-        "items": [_item_agreement(entry, hiding) for entry in agreement.items],
-    }
-
-
-def _item_agreement(entry: ItemAgreement, hiding: Privacy) -> dict[str, Any]:
-    alpha = entry.people.alpha
-    return {
-        "id": entry.item.id,
-        "conversations": entry.conversations,
-        "people": {
+    items: list[dict[str, Any]] = []
+    for entry in agreement.items:
+        alpha = entry.people.alpha
+        people = {
             "alpha": alpha.value if isinstance(alpha, Alpha) else None,
             "why_not": alpha.reason if isinstance(alpha, Undefined) else None,
             **_interval(entry.people.interval),
             "standing": entry.people.status.value,
-        },
-        "judges": [_judge(card, hiding) for card in entry.cards],
+        }
+        judges = [_judge(card, hiding) for card in entry.cards]
+        items.append({"id": entry.item.id, "conversations": entry.conversations, "people": people, "judges": judges})
+    return {
+        "people": len(agreement.people),
+        "conversations": agreement.conversations,
+        "notes": [hiding.text(note) for note in agreement.notes],
+        "items": items,
     }
 
 
@@ -265,34 +257,32 @@ class JUnitReport(Spool):
         self._counts = Counter[str]()
 
     def add(self, reported: ReportedConversation) -> None:
-        for case in _cases(reported, self._per):
+        card = reported.card
+        by_item = _of_items(reported, card) if card and self._per == "item" else None
+        for case in by_item or [_of_conversation(reported)]:
             self._counts[case.kind or "good"] += 1
             self.write(_case_xml(case))
 
     def pieces(self, report: Report) -> Iterator[str]:
-        return _document(report, self._counts, self.read())
-
-
-def _document(report: Report, counts: Counter[str], cases: Iterable[str]) -> Iterator[str]:
-    instrument = report.instrument
-    numbers = f'tests="{counts.total()}" failures="{counts["failure"]}" errors="{counts["error"]}" time="0"'
-    skipped = f'skipped="{counts["skipped"]}"'  # Jenkins refuses this on the outer element
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
-    yield f"<testsuites name={_attribute(report.title)} {numbers}>\n"
-    yield f"  <testsuite name={_attribute(f'{instrument.id} {instrument.version}')} {numbers} {skipped}>\n"
-    yield "    <properties>\n"
-    properties = {
-        "instrument": instrument.id,
-        "instrument version": instrument.version,
-        "instrument version mark": instrument.hash,
-        "judged by": report.top.judges or "nobody",
-        "checked": report.top.checked.sentence,
-    }
-    for name, value in properties.items():
-        yield f"      <property name={_attribute(name)} value={_attribute(value)}/>\n"
-    yield "    </properties>\n"
-    yield from cases
-    yield "  </testsuite>\n</testsuites>\n"
+        instrument, counts = report.instrument, self._counts
+        numbers = f'tests="{counts.total()}" failures="{counts["failure"]}" errors="{counts["error"]}" time="0"'
+        skipped = f'skipped="{counts["skipped"]}"'  # Jenkins refuses this on the outer element
+        yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+        yield f"<testsuites name={_attribute(report.title)} {numbers}>\n"
+        yield f"  <testsuite name={_attribute(f'{instrument.id} {instrument.version}')} {numbers} {skipped}>\n"
+        yield "    <properties>\n"
+        properties = {
+            "instrument": instrument.id,
+            "instrument version": instrument.version,
+            "instrument version mark": instrument.hash,
+            "judged by": report.top.judges or "nobody",
+            "checked": report.top.checked.sentence,
+        }
+        for name, value in properties.items():
+            yield f"      <property name={_attribute(name)} value={_attribute(value)}/>\n"
+        yield "    </properties>\n"
+        yield from self.read()
+        yield "  </testsuite>\n</testsuites>\n"
 
 
 def _case_xml(case: Case) -> str:
@@ -311,14 +301,6 @@ def _attribute(text: str) -> str:
 
 def _possible(text: str) -> str:
     return _IMPOSSIBLE.sub("\ufffd", text)
-
-
-def _cases(reported: ReportedConversation, per: Literal["conversation", "item"]) -> Iterator[Case]:
-    card = reported.card
-    if per == "conversation" or card is None:
-        yield _of_conversation(reported)
-    else:
-        yield from _of_items(reported, card)
 
 
 def _of_conversation(reported: ReportedConversation) -> Case:
@@ -432,14 +414,10 @@ def _inspect_record(reported: ReportedConversation) -> dict[str, Any]:
             "score": card and card.score,
             "categories": dict(card.categories) if card else {},
             "judged_by": [privacy.text(name) for name in card.members] if card else [],
-            "items": _inspect_items(card) if card else {},
+            # Each item's value, or what there is instead of one; the number of the reply comes after a number sign
+            "items": {
+                slot.item if slot.turn is None else f"{slot.item}#{slot.turn}": outcome.value or outcome.state.value
+                for slot, outcome in (card.outcomes.items() if card else ())
+            },
         },
-    }
-
-
-def _inspect_items(card: Scorecard) -> dict[str, Any]:
-    """Each item's value, or what there is instead of one; the number of the reply comes after a number sign."""
-    return {
-        slot.item if slot.turn is None else f"{slot.item}#{slot.turn}": outcome.value or outcome.state.value
-        for slot, outcome in card.outcomes.items()
     }

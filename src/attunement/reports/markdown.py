@@ -7,13 +7,12 @@ how much is left out.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attunement.analysis.summary import ItemAgreement
 from attunement.conversations import Identity
 from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, opening, table_rows, warnings
-from attunement.reports.baseline import OUTCOMES, Baseline
+from attunement.reports.baseline import OUTCOMES
 from attunement.reports.comparison import difference_words, findings
-from attunement.reports.conversation import Issue, Quote
+from attunement.reports.conversation import Issue
 from attunement.reports.gate import WORDS
 from attunement.reports.numbers import pluralize, score_words
 from attunement.reports.sanitize import code, plain, table
@@ -38,12 +37,18 @@ _MOST_REGRESSIONS = 50
 _MOST_ISSUES = 3
 _MOST_QUOTES = 2
 _ROOM = 400  # Bytes that are kept free for the last lines
+_GOOD = 7  # Statuses from this rank on need no look: no flag, and pass
 
 
 def markdown_summary(report: Report, examples: Sequence[ReportedConversation], *, longest: int = LONGEST) -> str:
     """The summary; `examples` are the conversations that need a look, the most serious first."""
     open_ = sum(count for status, count in report.summary.total.statuses.items() if status.rank < _GOOD)
-    closing = f"*{plain(_made(report))}*"
+    hidden = ""
+    if not report.hiding.texts:
+        hidden = " Without the words of the conversations."
+    elif report.hiding.redact:
+        hidden = " Addresses, numbers and links are replaced."
+    closing = f"*{plain(f'Attunement {__version__}, {report.title}, {report.made}.{hidden}')}*"
     before = _fit([*_gate(report), *_lines(report), *_baseline(report), *_scores(report)], longest - _ROOM)
     after = _fit([*_agreement(report), *_notes(report)], longest - _ROOM - _size(before))
     head = "### Read these first"
@@ -59,9 +64,6 @@ def markdown_summary(report: Report, examples: Sequence[ReportedConversation], *
             f"{pluralize(rest, 'more conversation needs', 'more conversations need')} a look: see the report."
         )
     return "\n\n".join([*written, *after, closing]) + "\n"
-
-
-_GOOD = 7  # Statuses from this rank on need no look: no flag, and pass
 
 
 def _size(parts: Iterable[str]) -> int:
@@ -106,8 +108,18 @@ def _lines(report: Report) -> Iterator[str]:
             f"4. **Verdicts.** {_verdicts(top, instrument)}",
         ]
     )
-    if top.verdict:
-        yield _meaning(instrument)
+    threshold = instrument.scoring.threshold
+    if top.verdict and threshold is None:
+        yield (
+            "Flagged means that a safety score is too low. The instrument has no "
+            "threshold, so no conversation passes or fails."
+        )
+    elif top.verdict:
+        origin = "the source study" if instrument.source else "the instrument's file"
+        yield (
+            f"Pass means: it met the instrument's threshold of {score_words(threshold)} and no safety item tripped. "
+            f"Weights and threshold come from {origin} and have not been checked clinically."
+        )
 
 
 def _safety(top: Top) -> str:
@@ -140,20 +152,6 @@ def _verdicts(top: Top, instrument: Instrument) -> str:
     return f"According to {code(top.judges, 200)}, {plain(top.verdict)} {code(instrument.id)} {version}.{systems}"
 
 
-def _meaning(instrument: Instrument) -> str:
-    threshold = instrument.scoring.threshold
-    if threshold is None:
-        return (
-            "Flagged means that a safety score is too low. The instrument has no "
-            "threshold, so no conversation passes or fails."
-        )
-    origin = "the source study" if instrument.source else "the instrument's file"
-    return (
-        f"Pass means: it met the instrument's threshold of {score_words(threshold)} and no safety item tripped. "
-        f"Weights and threshold come from {origin} and have not been checked clinically."
-    )
-
-
 def _baseline(report: Report) -> Iterator[str]:
     if report.baseline is None:
         return
@@ -163,10 +161,6 @@ def _baseline(report: Report) -> Iterator[str]:
     reasons = [_reason(reason.text, reason.conversations) for reason in baseline.decision.reasons]
     reasons += [f"- {plain(report.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
     yield "\n".join(reasons)
-    yield from _regressions(baseline)
-
-
-def _regressions(baseline: Baseline) -> Iterator[str]:
     if not baseline.regressions and not baseline.worse_items:
         yield "No conversation came out worse than its counterpart in the baseline."
         return
@@ -189,12 +183,8 @@ def _scores(report: Report) -> Iterator[str]:
     if not report.top.verdict:
         return
     yield f"### Scores, according to {code(report.top.judges, 200)}"
-    yield scores_table(report.instrument, report.scores)
-
-
-def scores_table(instrument: Instrument, systems: Sequence[SystemScores]) -> str:
-    """The scores of each system with their 95 % intervals; without a pass mark those of each item."""
-    every = measures(instrument)
+    # Each system with 95 % intervals; without a pass mark those of each item
+    every, systems = measures(report.instrument), report.scores
     whole = [measure for measure in every if measure.id in {PASSED, SCORE}] or [
         measure for measure in every if not measure.id.startswith("category_")
     ]
@@ -205,11 +195,12 @@ def scores_table(instrument: Instrument, systems: Sequence[SystemScores]) -> str
             + [_cell(measure, one) for measure in whole]
             for one in systems
         ]
-        return table(columns, rows)
-    columns = ["95 % intervals", *(plain(one.name, 60) for one in systems)]
-    counts = [["Conversations judged", *(f"{one.judged:,}" for one in systems)]]
-    counts.append(["Flagged", *(f"{one.unsafe:,}" for one in systems)])
-    return table(columns, [*counts, *([plain(each.title), *(_cell(each, one) for one in systems)] for each in whole)])
+    else:
+        columns = ["95 % intervals", *(plain(one.name, 60) for one in systems)]
+        rows = [["Conversations judged", *(f"{one.judged:,}" for one in systems)]]
+        rows.append(["Flagged", *(f"{one.unsafe:,}" for one in systems)])
+        rows += [[plain(each.title), *(_cell(each, one) for one in systems)] for each in whole]
+    yield table(columns, rows)
 
 
 def _cell(measure: Measure, one: SystemScores) -> str:
@@ -231,13 +222,14 @@ def _agreement(report: Report) -> Iterator[str]:
     ]  # fmt: skip
     if rows:
         yield table([COLUMNS[number] for number in shown], rows)
-    if silent := [entry.item.id for entry in agreement.items if not _has_figures(entry)]:
-        yield f"Without a figure, because there is not enough to compare: {', '.join(silent)}."
-
-
-def _has_figures(entry: ItemAgreement) -> bool:
-    judges = (card.with_people.agreement for card in entry.cards)
-    return isinstance(entry.people.alpha, Alpha) or any(isinstance(found, PairwiseKappa) for found in judges)
+    silent = [
+        entry.item.id
+        for entry in agreement.items
+        if not isinstance(entry.people.alpha, Alpha)
+        and not any(isinstance(card.with_people.agreement, PairwiseKappa) for card in entry.cards)
+    ]
+    if silent:
+        yield f"Without a number, because there is not enough to compare: {', '.join(silent)}."
 
 
 def _notes(report: Report) -> Iterator[str]:
@@ -265,19 +257,10 @@ def _example(example: ReportedConversation) -> str:
 def _issue(one: Issue) -> str:
     said = f"{plain(f'{one.place} {one.title}')}: {plain(one.words)}"
     # A reason has its quotations in it; what remains to be said is which of them are not where it says.
-    quotes = [f"“{plain(quote.text, 160)}” ({plain(quote.standing)})" for quote in one.quotes if _adds(one, quote)]
+    quotes = [
+        f"“{plain(quote.text, 160)}” ({plain(quote.standing)})"
+        for quote in one.quotes
+        if quote.text not in one.reason or not quote.found
+    ]
     reason = f". {plain(one.reason, 300)}" if one.reason else ""
     return f"{said}{reason}" + (f" Quoted: {'; '.join(quotes[:_MOST_QUOTES])}" if quotes else "")
-
-
-def _adds(one: Issue, quote: Quote) -> bool:
-    return quote.text not in one.reason or not quote.found
-
-
-def _made(report: Report) -> str:
-    hidden = ""
-    if not report.hiding.texts:
-        hidden = " Without the words of the conversations."
-    elif report.hiding.redact:
-        hidden = " Addresses, numbers and links are replaced."
-    return f"Attunement {__version__}, {report.title}, {report.made}.{hidden}"

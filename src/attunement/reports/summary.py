@@ -17,7 +17,7 @@ from itertools import combinations, islice
 from typing import NamedTuple
 
 from attunement.conversations import Conversation, UnitKind
-from attunement.instruments import Instrument, Item, Scores
+from attunement.instruments import Instrument, Scores
 from attunement.instruments.model import CrisisCueButNa
 from attunement.ratings import RuleFinding, State
 from attunement.reports.conversation import Issue, issues, view
@@ -40,7 +40,7 @@ from attunement.reports.wording import (
     possible_answers,
     status_of,
 )
-from attunement.scoring import Cards, Scorecard
+from attunement.scoring import Scorecard
 from attunement.signals.crisis import crisis_cues
 from attunement.signals.pointers import PointerKind
 from attunement.statistics.estimates import proportion, t_interval
@@ -237,15 +237,14 @@ def measures(instrument: Instrument) -> list[Measure]:
     if instrument.scoring.weights:
         found.append(Measure(SCORE, "Weighted score", False))
     found += [Measure(f"category_{id}", instrument.categories.get(id, id), False) for id in instrument.scoring.weights]
-    return [*found, *(_item_measure(instrument, item) for item in instrument.items)]
-
-
-def _item_measure(instrument: Instrument, item: Item) -> Measure:
-    if not isinstance(instrument.scale, Scores):
-        return Measure(item.id, f"{item.id} {item.title}", True)
-    if item.id in instrument.gate_ids:
-        return Measure(item.id, f"{item.title}: {low_limit(instrument)} or less", True)
-    return Measure(item.id, item.title, False)
+    for item in instrument.items:
+        if not isinstance(instrument.scale, Scores):
+            found.append(Measure(item.id, f"{item.id} {item.title}", True))
+        elif item.id in instrument.gate_ids:
+            found.append(Measure(item.id, f"{item.title}: {low_limit(instrument)} or less", True))
+        else:
+            found.append(Measure(item.id, item.title, False))
+    return found
 
 
 class SystemScores(NamedTuple):
@@ -439,7 +438,13 @@ class _Counting:
         lengths = list(_lengths(instrument, cards.deciding, conversation))
         for sums in (summary.total, counts):
             sums.add(instrument, cards.deciding, lengths)
-        self._count_raters(cards)
+        if cards.deciding:
+            summary.members.update(dict.fromkeys(cards.deciding.members))
+        summary.rated_by_people += bool(cards.people)
+        for card in cards.all:
+            rater = RaterRef(card.rater, card.repeat or 0, card.kind)
+            summary.raters.setdefault(rater, Tally()).add(instrument, card)
+        summary.repeats.add(cards)
         flags = tuple(self._flags(entry, conversation, quote_lost=quote_lost))
         summary.flags.update(flags)
         given = _given(instrument, cards.deciding)
@@ -462,16 +467,6 @@ class _Counting:
             answers=tuple(mask(self._possible, given.get(item.id, ())) for item in instrument.items),
             flags=flags,
         )
-
-    def _count_raters(self, cards: Cards) -> None:
-        summary = self._summary
-        if cards.deciding:
-            summary.members.update(dict.fromkeys(cards.deciding.members))
-        summary.rated_by_people += bool(cards.people)
-        for card in cards.all:
-            rater = RaterRef(card.rater, card.repeat or 0, card.kind)
-            summary.raters.setdefault(rater, Tally()).add(self._instrument, card)
-        summary.repeats.add(cards)
 
     def _flags(self, entry: ScoredConversation, conversation: Conversation, *, quote_lost: bool) -> Iterator[str]:
         cards, summary = entry.cards, self._summary

@@ -6,10 +6,12 @@ from typing import Any
 from attunement.conversations import Conversation
 from attunement.evidence import to_json, verify
 from attunement.ratings import Consistency, RaterKind, Rating, RuleFinding
+from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import Analysed
-from attunement.reports.html.writing import Written, write_report
+from attunement.reports.html.writing import Written, write_page
 from attunement.reports.overview import instrument_of
 from attunement.reports.privacy import Privacy
+from attunement.reports.study_report import build_report
 from attunement.store import Study
 from tests.builders import talk
 from tests.reports.html.tree import Element, parse
@@ -64,8 +66,9 @@ def mixed(path: Path, people: bool = False) -> Path:
 def report(
     path: Path, output: str | Path, hiding: Privacy | None = None, instrument: str | None = None, **more: Any
 ) -> Written:
-    with Study(path) as study:
-        return write_report(study, instrument_of(study, instrument), output, hiding or Privacy(), Analysed(**more))
+    with Study(path) as study, Listing() as listing:
+        made = build_report(study, instrument_of(study, instrument), listing, hiding or Privacy())
+        return write_page(made.with_analyses(Analysed(**more)), output)
 
 
 def page(path: Path, hiding: Privacy | None = None, **more: Any) -> Element:

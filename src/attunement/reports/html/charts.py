@@ -4,11 +4,11 @@ Lengths across are per cent of the width and lengths down are pixels, so that a 
 shrinks. Systems are told apart by shape, answers by colour. A share of fewer than ten is given as two numbers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from attunement.instruments import Scores
-from attunement.reports.numbers import score_words
+from attunement.reports.numbers import NONE, score_words
 from attunement.reports.summary import PASSED, SCORE, STEPS, Moments, Share, Summary, SystemCounts
 from attunement.reports.wording import Answer, low_limit
 from attunement.statistics.estimates import proportion
@@ -46,15 +46,14 @@ class HeatGroup(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A value of one system with its interval; None where there is nothing to draw."""
+    """A value of one system with its interval, in words and as places; None where there is nothing to draw."""
 
     system: System
-    y: int
-    x: float | None
-    low: float | None
-    high: float | None
-    words: str
-    range: str
+    words: str = NONE
+    range: str = ""
+    x: float | None = None
+    low: float | None = None
+    high: float | None = None
     person: bool = False  # Whether it rests on people's ratings, and is green
 
 
@@ -141,11 +140,6 @@ class Rate(NamedTuple):
     interval: Interval | None
 
 
-def line_of(number: int) -> int:
-    """How far down the dot of the system with this number is."""
-    return 20 + 20 * number
-
-
 def pass_rates(
     summary: Summary, systems: Sequence[System], corrected: Mapping[str, Rate] | None = None
 ) -> IntervalChart | None:
@@ -158,12 +152,12 @@ def pass_rates(
         return None
 
     def dots(id: str) -> list[Dot]:
-        return [_share(system, n, summary.systems[system.name].share(id)) for n, system in enumerate(systems)]
+        return [_share(system, summary.systems[system.name].share(id)) for system in systems]
 
     rows = [ChartRow("Passed", dots(PASSED), True)]
     if corrected:
-        dots_of_people = [_corrected(system, n, corrected.get(system.name)) for n, system in enumerate(systems)]
-        rows.append(ChartRow("Corrected with people's ratings", dots_of_people))
+        of_people = [_corrected(system, corrected.get(system.name)) for system in systems]
+        rows.append(ChartRow("Corrected with people's ratings", of_people))
     rows += [
         ChartRow(instrument.categories.get(category, category), dots(f"reached_category_{category}"))
         for category in instrument.scoring.weights
@@ -176,24 +170,23 @@ def pass_rates(
     return IntervalChart("pass-rates", "Pass rates with 95 % intervals", note, rows, ticks, list(systems))
 
 
-def _share(system: System, number: int, share: Share) -> Dot:
+def _share(system: System, share: Share) -> Dot:
     found = proportion(*share)
     if isinstance(found, Undefined) or share.whole < FEW:
-        words = f"{share.part} of {share.whole}" if share.whole else "–"
-        return Dot(system, line_of(number), None, None, None, words, "")
+        return Dot(system, f"{share.part} of {share.whole}" if share.whole else NONE)
     low, high = 100 * found.interval.low, 100 * found.interval.high
-    return Dot(system, line_of(number), 100 * found.value, low, high, percent(*share), f"{low:.0f} to {high:.0f}")
+    return Dot(system, percent(*share), f"{low:.0f} to {high:.0f}", 100 * found.value, low, high)
 
 
-def _corrected(system: System, number: int, rate: Rate | None) -> Dot:
+def _corrected(system: System, rate: Rate | None) -> Dot:
     if rate is None:
-        return Dot(system, line_of(number), None, None, None, "–", "")
+        return Dot(system)
     # A correction can leave the scale; what is drawn does not.
     value, span, low, high = _within(rate.value), "", None, None
     if rate.interval:
         low, high = _within(rate.interval.low), _within(rate.interval.high)
         span = f"{low:.0f} to {high:.0f}"
-    return Dot(system, line_of(number), value, low, high, f"{value:.0f} %", span, person=True)
+    return Dot(system, f"{value:.0f} %", span, value, low, high, person=True)
 
 
 def _within(share: float) -> float:
@@ -207,7 +200,10 @@ def item_means(summary: Summary, systems: Sequence[System]) -> IntervalChart | N
         return None
     lowest, highest = instrument.scale.lowest, instrument.scale.highest
     rows = [
-        ChartRow(item.title, _means(summary, systems, _value_of(item.id), lowest, highest))
+        ChartRow(
+            item.title,
+            [_mean(one, summary.systems[one.name].values.get(item.id), lowest, highest) for one in systems],
+        )
         for item in instrument.items
         if item.id not in instrument.gate_ids
     ]
@@ -232,7 +228,7 @@ def by_length(summary: Summary, systems: Sequence[System]) -> IntervalChart | No
     rows = [
         ChartRow(
             f"{2**number} to {2 ** (number + 1) - 1} {unit}" if number else f"1 {unit.removesuffix('s')}",
-            _means(summary, systems, _value_at_length(number), lowest, highest),
+            [_mean(one, summary.systems[one.name].lengths.get(number), lowest, highest) for one in systems],
         )
         for number in range(bins[0], bins[-1] + 1)
     ]
@@ -243,38 +239,19 @@ def by_length(summary: Summary, systems: Sequence[System]) -> IntervalChart | No
     return IntervalChart("by-length", "Score against length", note, rows, ticks, list(systems))
 
 
-_Values = Callable[[SystemCounts], Moments | None]
-
-
-def _value_of(item: str) -> _Values:
-    return lambda counts: counts.values.get(item)
-
-
-def _value_at_length(number: int) -> _Values:
-    return lambda counts: counts.lengths.get(number)
-
-
-def _means(summary: Summary, systems: Sequence[System], values: _Values, lowest: int, highest: int) -> list[Dot]:
-    return [
-        _mean(system, number, values(summary.systems[system.name]) or Moments(), lowest, highest)
-        for number, system in enumerate(systems)
-    ]
-
-
-def _mean(system: System, number: int, found: Moments, lowest: float, highest: float) -> Dot:
+def _mean(system: System, found: Moments | None, lowest: float, highest: float) -> Dot:
+    if found is None or found.mean is None:
+        return Dot(system)
     mean, interval = found.mean, found.interval()
-    if mean is None:
-        return Dot(system, line_of(number), None, None, None, "–", "")
 
     def place(value: float) -> float:
         return 100 * (value - lowest) / (highest - lowest)
 
     if not isinstance(interval, Interval):
         few = f"mean of {found.values}" if found.values < FEW else ""
-        return Dot(system, line_of(number), place(mean), None, None, f"{mean:.2f}", few)
+        return Dot(system, f"{mean:.2f}", few, place(mean))
     low, high = max(interval.low, lowest), min(interval.high, highest)
-    span = f"{low:.2f} to {high:.2f}"
-    return Dot(system, line_of(number), place(mean), place(low), place(high), f"{mean:.2f}", span)
+    return Dot(system, f"{mean:.2f}", f"{low:.2f} to {high:.2f}", place(mean), place(low), place(high))
 
 
 # Safety by level

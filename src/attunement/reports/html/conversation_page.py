@@ -21,7 +21,7 @@ from markupsafe import Markup
 from attunement.conversations import Conversation, Origin
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Item
-from attunement.ratings import Mark, Outcome, RaterKind, RuleFinding
+from attunement.ratings import Mark, Outcome, RaterKind
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
@@ -223,6 +223,7 @@ class ConversationPage:
         self, key: int, shown: View, privacy: Privacy, *, by_people: bool = False, reviews: Sequence[Review] = ()
     ) -> None:
         self._shown, self._privacy, self._instrument = shown, privacy, shown.instrument
+        self.texts = privacy.texts
         self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
         self._by_people = by_people
         self._citations = Citations(privacy)
@@ -230,27 +231,27 @@ class ConversationPage:
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
         conversation, card, pointers = shown.conversation, self._deciding, shown.cards.pointers
         self.key = key
-        self.texts = privacy.texts
         self.system, self.id = privacy.identity(conversation.identity)
         scenario = privacy.text(conversation.scenario or "")
         about = (f"scenario {scenario}" if scenario else "", pluralize(len(conversation.turns), "turn"))
         self.about = ", ".join(filter(None, (*about, _ORIGINS.get(conversation.origin, ""))))
         self.status = status_of(card)
         self.score = self._score(card)
-        self.person = _unique(self._hidden(reason_words(one.finding)) for one in (card.needs_person if card else ()))
-        self.pointers = [self._pointer(one.finding) for one in pointers]
+        person = (self._hidden(reason_words(one.finding)) for one in (card.needs_person if card else ()))
+        self.person = list(dict.fromkeys(person))
+        found = (one.finding if self.texts else one.finding._replace(quote=None) for one in pointers)
+        self.pointers = [privacy.text(pointer_words(finding)) for finding in found]
         self.measured = measured() if any(one.finding.quote for one in pointers) else ""
         counted = facts(conversation.turns, country_of(conversation.metadata))
         self.facts = [privacy.text(fact) for fact in fact_lines(counted)] if privacy.texts else []
         self.reviewed = self._reviewed(reviews)
-        self.cards = list(self._cards())
+        cards = shown.cards.all if len(shown.cards.all) > 1 else ()
+        self.cards = [
+            CardShown(self._who(card), card in self._people, status_of(card), self._score(card)) for card in cards
+        ]
         self.groups = list(self._groups())
         self.turns = list(self._citations.turns(conversation)) if privacy.texts else []  # what is cited is known now
         self.shows = _shows(self.groups)
-
-    def _pointer(self, finding: RuleFinding) -> str:
-        shown = finding if self._privacy.texts else finding._replace(quote=None)
-        return self._privacy.text(pointer_words(shown))
 
     def _hidden(self, words: str) -> str:
         if self._privacy.texts:
@@ -267,10 +268,6 @@ class ConversationPage:
             last = said[-1]
             words = f"{last.name} reviewed it on {last.at[:10]}, before the judges said what they say now."
         return self._privacy.text(words)
-
-    def _cards(self) -> Iterator[CardShown]:
-        for card in self._shown.cards.all if len(self._shown.cards.all) > 1 else ():
-            yield CardShown(self._who(card), card in self._people, status_of(card), self._score(card))
 
     def _score(self, card: Scorecard | None) -> str:
         """The score in words; empty where no answer supports it."""
@@ -300,7 +297,15 @@ class ConversationPage:
                 by_category.setdefault(None if gate else question.item.category or "", []).append(question)
             for category, own in by_category.items():
                 yield Group(*self._category(category), [self._item(question) for question in own])
-        if not_due := list(self._not_due()):
+        due = {question.item.id for question in self._shown.questions}
+        turns = len(self._shown.conversation.turns)
+        not_due: list[ItemShown] = []
+        for item in instrument.items if due else ():
+            if item.id not in due:
+                reason = f"asked from {item.minimum_turns} turns on; this conversation has {turns}"
+                shown = reason if item.minimum_turns > turns else ""
+                not_due.append(ItemShown(item.id, item.title, Answer.NOT_DUE, "none", shown))
+        if not_due:
             yield Group("Not due", "", not_due)
 
     def _category(self, category: str | None) -> tuple[str, str]:
@@ -311,15 +316,6 @@ class ConversationPage:
         mean = card.categories.get(category) if card else None
         title = self._instrument.categories.get(category, category)
         return title, "" if mean is None else score_words(mean)
-
-    def _not_due(self) -> Iterator[ItemShown]:
-        due = {question.item.id for question in self._shown.questions}
-        turns = len(self._shown.conversation.turns)
-        for item in self._instrument.items if due else ():
-            if item.id not in due:
-                reason = f"asked from {item.minimum_turns} turns on; this conversation has {turns}"
-                shown = reason if item.minimum_turns > turns else ""
-                yield ItemShown(item.id, item.title, Answer.NOT_DUE, "none", shown)
 
     def _item(self, question: Question) -> ItemShown:
         instrument, item, card = self._instrument, question.item, self._deciding
@@ -334,7 +330,8 @@ class ConversationPage:
         together = self._together(question, people) if people and not self._by_people else None
         shown = people if self._by_people else [*judges, *others]
         answers = [self._answer(item, said, alone=len(shown) == 1) for said in shown]
-        votes = Counter(self._words(item, said) for said in judges)
+        given = Counter(self._words(item, said) for said in judges).most_common()
+        votes = ", ".join(f"{number} × {words}" for words, number in given)
         tags = {
             "not": phrase.tone in {Tone.NOT_MET, Tone.UNSAFE},
             "open": phrase.tone is Tone.OPEN,
@@ -348,7 +345,7 @@ class ConversationPage:
             words=words,
             tone=phrase.tone.value,
             reason=reason,
-            votes=f"Votes: {_ranked(votes)}" if len(judges) > 1 else "",
+            votes=f"Votes: {votes}" if len(judges) > 1 else "",
             gate="bad" if card and question.slot in card.unsafe else unjudged,
             contested=item.validity.contested or "",
             judges=answers,
@@ -407,14 +404,6 @@ class ConversationPage:
         return self._citations.pieces(rating.reasoning, said.findings)
 
 
-def _unique(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
-def _ranked(votes: Counter[str]) -> str:
-    return ", ".join(f"{number} × {words}" for words, number in votes.most_common())
-
-
 def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
     """Choices among the answers: tag, words, and how many there are."""
     tags = [item.tags.split() for group in groups for item in group.items]
@@ -432,12 +421,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update({"tone": _tone, "score_words": score_words, "for_page": for_page})
+    tones = {word: status.tone for word, status in BY_WORD.items()}
+    made.filters.update({"tone": tones.__getitem__, "score_words": score_words, "for_page": for_page})
     return made
-
-
-def _tone(word: str) -> str:
-    return BY_WORD[word].tone
 
 
 def render_conversation(page: ConversationPage) -> str:

@@ -10,7 +10,6 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,6 @@ from markupsafe import Markup
 
 from attunement.conversations.writer import replacing
 from attunement.errors import InputError
-from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import (
     ConversationPage,
@@ -28,12 +26,9 @@ from attunement.reports.html.conversation_page import (
     frame,
     render_conversation,
 )
-from attunement.reports.html.listing import Listing, Placed
-from attunement.reports.html.sections import Analysed
-from attunement.reports.privacy import SHOW_ALL, Privacy
-from attunement.reports.study_report import Report, build_report, choices
+from attunement.reports.html.listing import Placed
+from attunement.reports.study_report import Report, choices
 from attunement.reports.wording import STATUSES
-from attunement.store import Study
 from attunement.store.report_queries import conversations_by_key, text_size
 from attunement.store.reviews import reviews
 
@@ -68,19 +63,6 @@ class OwnPage(NamedTuple):
     title: str
     href: str  # how the first page leads to it
     body: Markup
-
-
-def write_report(
-    study: Study,
-    instrument: Instrument,
-    output: str | Path,
-    privacy: Privacy = SHOW_ALL,
-    analyses: Analysed | None = None,
-) -> Written:
-    """Read a study and write its report as pages; see `write_page`."""
-    with closing(Listing()) as listing:
-        made = build_report(study, instrument, listing, privacy)
-        return write_page(made.with_analyses(analyses) if analyses else made, output)
 
 
 def write_page(report: Report, output: str | Path) -> Written:

@@ -8,6 +8,7 @@ For each item that fails often the clearest example is chosen: one in which a ra
 best where people or all judges agree, with the shortest reason that says why.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -447,9 +448,9 @@ class _Examples:
         ]
         if not given:
             return ""
-        words = max(set(given), key=given.count)
+        words, number = Counter(given).most_common(1)[0]
         is_score = isinstance(answer(instrument, instrument.item(rating.item), rating.outcome), int)
-        return f"People: {words}, {'said by ' if is_score else ''}{given.count(words)} of {len(given)}"
+        return f"People: {words}, {'said by ' if is_score else ''}{number} of {len(given)}"
 
 
 def _quoted(rating: Rating) -> Finding | None:

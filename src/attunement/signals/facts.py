@@ -56,9 +56,9 @@ def _first_words(reply: str) -> list[str]:
     return words if len(words) == _OPENING_WORDS else []
 
 
-def _techniques(reply: str) -> frozenset[str]:
+def _techniques(reply: str) -> list[str]:
     folded = reply.lower().replace("’", "'").replace("-", " ")
-    return frozenset(name for name, pattern in _TECHNIQUES.items() if pattern.search(folded))
+    return [name for name, pattern in _TECHNIQUES.items() if pattern.search(folded)]
 
 
 _CLOSING = " \t\r\n*_\"'”’»)]"

@@ -243,7 +243,7 @@ def may_be_real(study: Study, project: Project) -> bool:
 
 def conversation_with_key(study: Study, key: int | None) -> Conversation:
     with study.reading() as connection:
-        return conversation_of(connection.execute(_CONVERSATION, {"conversation": key}).mappings().one())
+        return conversation_of(connection.execute(_CONVERSATION, {"conversation": key}).one())
 
 
 def update(

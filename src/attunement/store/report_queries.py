@@ -16,8 +16,8 @@ def conversations_by_key(study: Study, keys: Sequence[int]) -> dict[int, StoredC
     """Those of these conversations that are in the study."""
     table = schema.conversations
     with study.reading() as connection:
-        rows = connection.execute(select(table).where(table.c.key.in_(keys))).mappings()
-        return {row["key"]: StoredConversation(row["key"], conversation_of(row)) for row in rows}
+        rows = connection.execute(select(table).where(table.c.key.in_(keys)))
+        return {row.key: StoredConversation(row.key, conversation_of(row)) for row in rows}
 
 
 def largest_systems(study: Study, most: int) -> list[str]:

@@ -13,7 +13,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Dialect, RowMapping, Table, bindparam, literal_column
+from sqlalchemy import Connection, Dialect, Row, Table, bindparam, literal_column
 from sqlalchemy.dialects import sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Turn
@@ -127,14 +127,14 @@ def conversation_row(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def conversation_of(row: RowMapping) -> Conversation:
+def conversation_of(row: Row[Any]) -> Conversation:
     return Conversation(
-        id=row["id"],
-        system=row["system"],
-        turns=tuple(Turn(*pair) for pair in from_json(row["turns"])),
-        metadata=from_json(row["metadata"]),
-        instructions=row["instructions"],
-        origin=Origin(row["origin"]),
+        id=row.id,
+        system=row.system,
+        turns=tuple(Turn(*pair) for pair in from_json(row.turns)),
+        metadata=from_json(row.metadata),
+        instructions=row.instructions,
+        origin=Origin(row.origin),
     )
 
 
@@ -241,29 +241,18 @@ def scored_rating_of(row: Sequence[Any]) -> Rating:
         rater_kind=RaterKind(kind),
         repeat=index(repeat),
         round=Round(round),
-        rules=_rules(rules),
+        rules=() if rules == "[]" else tuple(map(rule_of, from_json(rules))),
         item_hash=item_hash,
     )
 
 
 def rating_of(row: Sequence[Any]) -> Rating:
     """The rating in a row of `RATING_COLUMNS`."""
-    system, id, turn, item, state, value, error, name, kind, repeat, round, rules, item_hash, *rest = row
-    reasoning, evidence, marks, asked, instrument, detail, at = rest
-    return Rating(
-        conversation=Identity(system, id),
-        turn=turn or None,
-        item=item,
-        outcome=outcome_of(state, value, error),
-        rater=name,
-        rater_kind=RaterKind(kind),
-        repeat=index(repeat),
-        round=Round(round),
+    reasoning, evidence, marks, asked, instrument, detail, at = row[len(SCORED_COLUMNS) :]
+    return scored_rating_of(row[: len(SCORED_COLUMNS)])._replace(
         reasoning=reasoning,
         evidence=() if evidence == "[]" else tuple(from_json(evidence)),
-        rules=_rules(rules),
         marks=frozenset(Mark(mark) for mark in marks.split()),
-        item_hash=item_hash,
         asked=asked,
         instrument=instrument,
         detail=detail,
@@ -276,10 +265,6 @@ def outcome_of(state: str, value: str | None, error: str | None) -> Outcome:
     """The outcome in three columns. Scores are stored as text, like YES and NO."""
     answer: Value | None = int(value) if value is not None and value.lstrip("-").isdigit() else value
     return Outcome(State(state), answer, ErrorKind(error) if error else None)
-
-
-def _rules(text: str) -> tuple[RuleFinding, ...]:
-    return () if text == "[]" else tuple(rule_of(rule) for rule in from_json(text))
 
 
 def rule_of(fields: Mapping[str, Any]) -> RuleFinding:

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, delete, exists, func, select
 
 from attunement.conversations import Conversation, Identity, Origin, Responses
 from attunement.errors import StudyError
@@ -50,6 +50,7 @@ from attunement.store.rows import (
 )
 
 T = TypeVar("T")
+Keyed = TypeVar("Keyed", StoredConversation, ConversationSummary)
 
 _MANY = 500  # keys in one query: well under the number of variables that SQLite takes
 _BATCH = 2000  # rows that are made at a time
@@ -110,9 +111,8 @@ class Study:
 
     def instruments(self) -> list[Instrument]:
         """All instruments of the study, the one that was judged with last at the end."""
-        order = select(schema.instruments.c.content).order_by(schema.instruments.c.added, schema.instruments.c.key)
-        with self.reading() as connection:
-            return [Instrument.model_validate(from_json(content)) for content in connection.scalars(order)]
+        query = select(schema.instruments.c.content).order_by(schema.instruments.c.added, schema.instruments.c.key)
+        return list(self._each(query, lambda row: Instrument.model_validate(from_json(row.content))))
 
     def save_rater(self, name: str, kind: RaterKind, settings: dict[str, Any], *, known_as: str | None = None) -> Rater:
         """The rater with these settings, saved if it is new.
@@ -131,11 +131,8 @@ class Study:
         raise StudyError(f"{self.place} has raters under all names that {name!r} could get: give it another name")
 
     def find_rater(self, name: str, kind: RaterKind, settings: dict[str, Any]) -> Rater | None:
-        """The rater with these settings, if it is in the study."""
-        with self.reading() as connection:
-            known = schema.raters.c.mark == _mark(name, kind, settings)
-            row = connection.execute(select(schema.raters).where(known)).first()
-        return None if row is None else _rater(row)
+        query = select(schema.raters).where(schema.raters.c.mark == _mark(name, kind, settings))
+        return next(iter([*self._each(query, _rater)]), None)
 
     def save_refused(self, rater: Rater, refused: dict[str, str]) -> None:
         """Save what the rater's server did not accept."""
@@ -145,8 +142,7 @@ class Study:
 
     def raters(self) -> list[Rater]:
         """All raters, in the order in which they joined."""
-        with self.reading() as connection:
-            return [_rater(row) for row in connection.execute(select(schema.raters).order_by(schema.raters.c.key))]
+        return list(self._each(select(schema.raters).order_by(schema.raters.c.key), _rater))
 
     def mark_counts(self, mark: Mark) -> dict[str, tuple[int, int]]:
         """By rater: how many of its answers of the main round have `mark`, and how many there are."""
@@ -159,8 +155,7 @@ class Study:
             .group_by(raters.key, raters.name)
             .order_by(raters.key)
         )
-        with self.reading() as connection:
-            return {name: (count, total) for name, count, total in connection.execute(query)}
+        return dict(self._each(query, lambda row: (row[0], (row[1], row[2]))))
 
     def responses(self, instrument: str) -> Responses:
         """Which replies of a conversation this instrument is asked about in this study."""
@@ -245,46 +240,30 @@ class Study:
 
     def conversations(self, *, after: int = 0) -> Iterator[StoredConversation]:
         """All conversations in the order in which they were saved, in pages, so that memory stays flat."""
-        table = schema.conversations
-        while True:
-            page = select(table).where(table.c.key > after).order_by(table.c.key).limit(_MANY)
-            with self.reading() as connection:
-                kept = [
-                    StoredConversation(row["key"], conversation_of(row)) for row in connection.execute(page).mappings()
-                ]
-            yield from kept
-            if len(kept) < _MANY:
-                return
-            after = kept[-1].key
+        for page in self._pages(select(schema.conversations), _stored, _MANY, after):
+            yield from page
 
     def summaries(self, size: int) -> Iterator[list[ConversationSummary]]:
         """All conversations without their text, in order, `size` at a time."""
         table = schema.conversations.c
         columns = select(table.key, table.system, table.id, table.turn_count, table.metadata, table.origin)
-        after = 0
-        while True:
-            page = columns.where(table.key > after).order_by(table.key).limit(size)
-            with self.reading() as connection:
-                found = [
-                    ConversationSummary(key, Identity(system, id), turns, from_json(metadata), Origin(origin))
-                    for key, system, id, turns, metadata, origin in connection.execute(page)
-                ]
-            if not found:
+        return self._pages(columns, _summary, size)
+
+    def _pages(
+        self, query: Select[*tuple[Any, ...]], made: Callable[[Any], Keyed], size: int, after: int = 0
+    ) -> Iterator[list[Keyed]]:
+        key = schema.conversations.c.key
+        while page := list(self._each(query.where(key > after).order_by(key).limit(size), made)):
+            yield page
+            if len(page) < size:
                 return
-            yield found
-            after = found[-1].key
+            after = page[-1].key
 
     def by_identity(self, identities: Sequence[Identity]) -> dict[Identity, StoredConversation]:
         """Those of the conversations with these identities that are in the study."""
         table = schema.conversations
-        found: dict[Identity, StoredConversation] = {}
-        with self.reading() as connection:
-            for chunk in _chunks(identities):
-                query = select(table).where(table.c.identity.in_([identity_hash(identity) for identity in chunk]))
-                for row in connection.execute(query).mappings():
-                    kept = StoredConversation(row["key"], conversation_of(row))
-                    found[kept.conversation.identity] = kept
-        return found
+        found = self._each(select(table), _stored, table.c.identity, list(map(identity_hash, identities)))
+        return {stored.conversation.identity: stored for stored in found}
 
     def find(self, name: str) -> list[StoredConversation]:
         """The conversations with this id, or this `system/id`."""
@@ -292,9 +271,7 @@ class Study:
         parts = name.split("/")  # a system or an id may itself contain a slash, so each one is tried
         pairs = [Identity("/".join(parts[:place]), "/".join(parts[place:])) for place in range(1, len(parts))]
         meant = (table.c.id == name) | table.c.identity.in_([identity_hash(pair) for pair in pairs])
-        with self.reading() as connection:
-            rows = connection.execute(select(table).where(meant).order_by(table.c.key)).mappings()
-            return [StoredConversation(row["key"], conversation_of(row)) for row in rows]
+        return list(self._each(select(table).where(meant).order_by(table.c.key), _stored))
 
     def delete(self, key: int) -> int:
         """Delete a conversation with everything derived from it; returns the number of deleted ratings.
@@ -319,27 +296,16 @@ class Study:
     def rated(self, conversations: Sequence[int], rater: Rater) -> Iterator[Rated]:
         """What this rater has rated, in the main round, of the conversations with these keys."""
         table = schema.ratings.c
-        columns = select(
+        query = select(
             table.conversation, table.turn, table.item, table.asked, table.repeat, table.state, table.value, table.error
-        )
-        with self.reading() as connection:
-            for chunk in _chunks(conversations):
-                own = (table.rater == rater.key) & (table.round == Round.MAIN) & table.conversation.in_(chunk)
-                for conversation, turn, item, asked, repeat, state, value, error in connection.execute(
-                    columns.where(own)
-                ).all():
-                    yield Rated(conversation, turn or None, item, asked, repeat, outcome_of(state, value, error))
+        ).where(table.rater == rater.key, table.round == Round.MAIN)
+        return self._each(query, _rated, table.conversation, conversations)
 
     def finished(self, conversations: Sequence[int], rater: Rater, scope: str) -> dict[int, int]:
         """Those of these conversations for which all of `scope` is answered, and in how many questions."""
         table = schema.finished.c
-        found: dict[int, int] = {}
-        with self.reading() as connection:
-            for chunk in _chunks(conversations):
-                own = (table.rater == rater.key) & (table.scope == scope) & table.conversation.in_(chunk)
-                rows = connection.execute(select(table.conversation, table.questions).where(own))
-                found.update((conversation, questions) for conversation, questions in rows)
-        return found
+        query = select(table.conversation, table.questions).where(table.rater == rater.key, table.scope == scope)
+        return dict(self._each(query, tuple[int, int], table.conversation, conversations))
 
     def save_finished(self, rater: int, scope: str, questions: Mapping[int, int]) -> None:
         """Save that all of `scope` is answered for these conversations, each with so many questions."""
@@ -353,25 +319,15 @@ class Study:
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
         """The answers this rater has given to these prompts, by prompt hash and repeat, without errors."""
         table = schema.answers.c
-        found: dict[tuple[str, int], AnswerRecord] = {}
-        with self.reading() as connection:
-            for chunk in _chunks(prompts):
-                own = (table.rater == rater.key) & table.prompt.in_(chunk) & table.error.is_(None)
-                for row in connection.execute(select(*ANSWER_COLUMNS).where(own)):
-                    answer = answer_of(row)
-                    found[answer.prompt, answer.repeat] = answer
-        return found
+        query = select(*ANSWER_COLUMNS).where(table.rater == rater.key, table.error.is_(None))
+        answers = self._each(query, answer_of, table.prompt, prompts)
+        return {(answer.prompt, answer.repeat): answer for answer in answers}
 
     def asked(self, prompts: Sequence[str], rater: Rater) -> set[tuple[str, int]]:
         """Those of these prompts, with their repeats, whose answers by this rater have become ratings."""
         table = schema.ratings.c
-        found: set[tuple[str, int]] = set()
-        with self.reading() as connection:
-            for chunk in _chunks(prompts):
-                own = (table.rater == rater.key) & table.asked.in_(chunk) & table.error.is_(None)
-                rows = connection.execute(select(table.asked, table.repeat).where(own).distinct())
-                found.update((asked, repeat) for asked, repeat in rows)
-        return found
+        query = select(table.asked, table.repeat).where(table.rater == rater.key, table.error.is_(None)).distinct()
+        return set(self._each(query, tuple[str, int], table.asked, prompts))
 
     def write(self, answers: Iterable[AnswerRecord], ratings: Iterable[StoredRating]) -> int:
         """Save answers and ratings in one transaction. Where there is one already, only an ERROR is replaced.
@@ -396,7 +352,7 @@ class Study:
     def _ratings(
         self,
         columns: Sequence[ColumnElement[Any]],
-        made: Callable[[Sequence[Any]], T],
+        made: Callable[[Any], T],
         conversations: Sequence[int] | None,
         round: Round | None,
     ) -> Iterator[T]:
@@ -404,10 +360,20 @@ class Study:
         query = select(*columns).select_from(JOINED).order_by(table.conversation, table.key)
         if round is not None:
             query = query.where(table.round == round)
-        parts = [None] if conversations is None else _chunks(conversations)
+        return self._each(query, made, table.conversation, conversations)
+
+    def _each(
+        self,
+        query: Select[*tuple[Any, ...]],
+        made: Callable[[Any], T],
+        column: ColumnElement[Any] | None = None,
+        values: Sequence[Any] | None = None,
+    ) -> Iterator[T]:
+        """What `made` makes of each row; with `values`, of those in whose `column` one of them is."""
+        parts = [None] if column is None or values is None else _chunks(values)
         with self.reading() as connection:
             for part in parts:
-                wanted = query if part is None else query.where(table.conversation.in_(part))
+                wanted = query if part is None or column is None else query.where(column.in_(part))
                 with connection.execution_options(yield_per=1000).execute(wanted) as rows:
                     for row in rows:
                         yield made(row)
@@ -447,6 +413,20 @@ def _mark(name: str, kind: RaterKind, settings: dict[str, Any]) -> str:
 
 def _rater(row: Row[Any]) -> Rater:
     return Rater(row.key, row.name, RaterKind(row.kind), from_json(row.settings), from_json(row.refused))
+
+
+def _stored(row: Row[Any]) -> StoredConversation:
+    return StoredConversation(row.key, conversation_of(row))
+
+
+def _summary(row: Row[Any]) -> ConversationSummary:
+    identity = Identity(row.system, row.id)
+    return ConversationSummary(row.key, identity, row.turn_count, from_json(row.metadata), Origin(row.origin))
+
+
+def _rated(row: Sequence[Any]) -> Rated:
+    conversation, turn, item, asked, repeat, *outcome = row
+    return Rated(conversation, turn or None, item, asked, repeat, outcome_of(*outcome))
 
 
 def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:

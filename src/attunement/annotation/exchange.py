@@ -26,6 +26,7 @@ from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.store import Rater, StoredConversation, StoredRating, Study, now
 from attunement.store.import_files import CountedExamples, read_answer
+from attunement.store.import_ratings import differing_outcomes
 from attunement.store.samples import TokenTarget, exported_units, save_exported_units
 from attunement.store.study import original_name
 
@@ -364,20 +365,11 @@ class _Import:
         for (name, exported), unit in self._complete.items():
             rater = result.raters.get(name) or result.raters.setdefault(name, self._rater(name))
             ratings += _ratings(unit, conversations[exported.conversation], rater, marked[name, exported])
-        before = {
-            (rater.key, entry.conversation, entry.turn, entry.item, entry.asked): entry.outcome
-            for rater in result.raters.values()
-            for entry in self._study.rated(sorted(conversations), rater)
-            if entry.repeat == 0
-        }
         result.units = len(self._complete)
         result.new = self._study.write([], ratings)
         result.known = len(ratings) - result.new
-        for conversation, rater, rating in ratings:
-            stored = before.get((rater, conversation, rating.turn, rating.item, rating.asked))
-            if stored is not None and stored != rating.outcome:
-                where = f"{rating.item} of {rating.conversation} by {rating.rater}"
-                result.differing.add(f"{where} is {stored} there and {rating.outcome} here")
+        for difference in differing_outcomes(self._study, ratings, result.raters.values()):
+            result.differing.add(difference)
         return result
 
     def _rater(self, name: str) -> Rater:

@@ -12,10 +12,10 @@ from attunement.conversations import Identity, UnitKind
 from attunement.conversations.messages import BadRecord, Place, is_object
 from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
-from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Mark, Outcome, RaterKind, Rating, Round
+from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Outcome, RaterKind, Rating
 from attunement.scoring import Slot
 from attunement.store.export import EXPORT_COLUMNS, NOT_APPLICABLE, Column
-from attunement.store.rows import AnswerRecord, from_json, outcome_of, rule_of, to_json
+from attunement.store.rows import AnswerRecord, answer_of, from_json, rating_of, to_json
 from attunement.store.tables import (
     LARGEST,
     Columns,
@@ -89,8 +89,6 @@ def read_answer(value: Any, instrument: Instrument) -> Outcome | None:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """How files of answers are to be understood."""
-
     system: str | None = None  # meant where an answer names none and its conversation's id occurs in several
     rater: str | None = None  # who gave the answers that name nobody
     kind: RaterKind = RaterKind.MODEL
@@ -252,42 +250,26 @@ def is_exported(fields: Mapping[str, Any]) -> bool:
 
 def _exported(fields: Mapping[str, Any]) -> ExportedRating:
     try:
-        return _rating(**{column.name: _value(fields[column.name], column) for column in EXPORT_COLUMNS})
+        cells = {column.name: _value(fields[column.name], column) for column in EXPORT_COLUMNS}
+        rating = rating_of(
+            [
+                *(cells[name] for name in ("system", "conversation", "turn", "item", "outcome", "value", "error")),
+                *(cells[name] for name in ("rater", "rater_kind", "repeat", "round", "rules", "item_hash")),
+                *(cells["reasoning"], cells["evidence"], " ".join(from_json(cells["marks"]))),
+                *(cells[name] for name in ("asked", "instrument_hash", "detail", "at")),
+            ]
+        )._replace(turn=cells["turn"])  # a turn 0 is refused later, not taken for the whole conversation
+        answer = None
+        if cells["attempts"] is not None:
+            reply = {**cells, "prompt": rating.asked, "rater": 0, "text": cells["reply"]}
+            answer = answer_of([reply[name] for name in AnswerRecord._fields])
+        return ExportedRating(rating, dict(from_json(cells["rater_settings"])), answer)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadRecord(f"this is not as Attunement exported it ({' '.join(str(error).split())[:120]})") from error
 
 
-def _rating(**cells: Any) -> ExportedRating:
-    rating = Rating(
-        conversation=Identity(cells["system"], cells["conversation"]),
-        outcome=outcome_of(cells["outcome"], cells["value"], cells["error"]),
-        rater_kind=RaterKind(cells["rater_kind"]),
-        round=Round(cells["round"]),
-        evidence=tuple(cells["evidence"]),
-        rules=tuple(rule_of(rule) for rule in cells["rules"]),
-        marks=frozenset(Mark(mark) for mark in cells["marks"]),
-        instrument=cells["instrument_hash"],
-        **{name: cells[name] for name in ("turn", "item", "rater", "repeat", "reasoning", "item_hash", "asked")},
-        **{name: cells[name] for name in ("detail", "at")},
-    )
-    answer = None
-    if cells["attempts"] is not None:
-        of_answer = ("model", "finish_reason", "prompt_tokens", "completion_tokens", "cached_tokens", "cost", "latency")
-        answer = AnswerRecord(
-            prompt=rating.asked,
-            rater=0,
-            repeat=rating.repeat,
-            text=cells["reply"],
-            error=rating.outcome.error,
-            detail=rating.detail,
-            at=rating.at,
-            **{name: cells[name] for name in (*of_answer, "attempts", "logprobs")},
-        )
-    return ExportedRating(rating, dict(cells["rater_settings"]), answer)
-
-
 def _value(value: Any, column: Column) -> Any:
-    """The value of a cell; what a table holds as text becomes what it was."""
+    """The value of a cell as the study stores it, whether it comes from a table or from JSON."""
     if value is None or value == "":
         # A table writes nothing both for no text and for an empty one.
         return "" if column.kind == "text" and column.name not in _MAY_BE_ABSENT else None
@@ -302,7 +284,7 @@ def _value(value: Any, column: Column) -> Any:
         case "number":
             return float(value)
         case _:
-            return from_json(value) if isinstance(value, str) else value
+            return value if isinstance(value, str) else to_json(value)
     if not expected:
         raise ValueError(f"{column.name} is {quoted(value)}")
     return value

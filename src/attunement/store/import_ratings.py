@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from attunement import evidence, rules
 from attunement.conversations import Conversation, Identity, Unit
@@ -37,6 +38,8 @@ from attunement.store.study import Study, original_name
 from attunement.store.tables import read_rows
 
 __all__ = ["AbsentPolicy", "CheckedImport", "ImportOptions", "ImportResult", "check_import", "save_import"]
+
+T = TypeVar("T")
 
 _BATCH = 200  # conversations that are checked, and ratings that are made and saved, at a time
 
@@ -147,8 +150,8 @@ def _count(checked: CheckedImport, place: Place, entry: ImportedAnswer | Exporte
     return card.rater.name
 
 
-def _batches(conversations: Iterable[Conversation]) -> Iterator[list[Conversation]]:
-    source = iter(conversations)
+def _batches(values: Iterable[T]) -> Iterator[list[T]]:
+    source = iter(values)
     while batch := list(islice(source, _BATCH)):
         yield batch
 
@@ -188,11 +191,25 @@ def save_import(checked: CheckedImport, study: Study, absent: AbsentPolicy = Abs
     """Save what was checked in `study`, and report what is absent. What is there already stays."""
     work = _Import(checked, study)
     work.save_conversations()
-    entries = checked.entries()
-    while batch := list(islice(entries, _BATCH)):
+    for batch in _batches(checked.entries()):
         work.save(batch)
-    work.save_absent(absent)
+    for batch in _batches(work.absent(absent)):
+        work.save_absent(batch, absent)
     return work.result
+
+
+def differing_outcomes(study: Study, ratings: Sequence[StoredRating], raters: Iterable[Rater]) -> Iterator[str]:
+    """The ratings by `raters` for which the study has another outcome in its main round, one clause each."""
+    conversations = sorted({stored.conversation for stored in ratings})
+    by_key = {rater.key: rater for rater in raters}
+    outcomes = {
+        (key, *rated[:5]): rated.outcome for key, rater in by_key.items() for rated in study.rated(conversations, rater)
+    }
+    for conversation, key, rating in ratings:
+        there = outcomes.get((key, conversation, rating.turn, rating.item, rating.asked, rating.repeat))
+        if rating.round is Round.MAIN and there is not None and there != rating.outcome:
+            where = f"{rating.item} of {rating.conversation} by {by_key[key].name}"
+            yield f"{where} is {there} there and {rating.outcome} here"
 
 
 class _Import:
@@ -232,7 +249,10 @@ class _Import:
         self.result.new += new
         self.result.known += len(ratings) - new
         if new < len(ratings):
-            self._compare(ratings)
+            keys = {rating.rater for rating in ratings}
+            raters = [rater for rater in self.result.raters.values() if rater.key in keys]
+            for difference in differing_outcomes(self._study, ratings, raters):
+                self.result.differing.add(difference)
 
     def _exported(self, entry: ExportedRating, stored: dict[Identity, StoredConversation]) -> StoredRating:
         """A rating that was exported, as it was."""
@@ -250,15 +270,14 @@ class _Import:
         findings = rules.apply(self._instrument, unit, outcomes)
         self._save_instrument(self._instrument.hash)
         for entry in entries:
-            outcome, reasoning = entry.outcome, entry.reasoning
-            if outcome is None:
+            if entry.outcome is None:
                 continue
-            rating = self._rating(card, Slot(turn, entry.item), outcome, entry.detail)._replace(
-                reasoning=reasoning, rules=findings.get(entry.item, ()), at=entry.at
-            )
-            if outcome.value is not None:
+            value, reasoning = entry.outcome.value, entry.reasoning
+            rating = self._rating(card, Slot(turn, entry.item), entry.outcome, entry.detail)
+            rating = rating._replace(reasoning=reasoning, rules=findings.get(entry.item, ()), at=entry.at)
+            if value is not None:
                 item = self._instrument.item(entry.item)
-                marks = marks_of(ParsedAnswer(outcome.value, reasoning), item, self._instrument, fenced=False)
+                marks = marks_of(ParsedAnswer(value, reasoning), item, self._instrument, fenced=False)
                 rating = rating._replace(marks=marks)
                 if reasoning.strip():
                     found = evidence.verify(reasoning, unit.turns, criterion_text=self._wordings[entry.item])
@@ -266,8 +285,7 @@ class _Import:
             yield StoredRating(stored.key, self._rater(card.rater).key, rating)
 
     def _rating(self, card: CardKey, slot: Slot, outcome: Outcome, detail: str) -> Rating:
-        rater = self._rater(card.rater)
-        item_hash = self._instrument.item_hashes[slot.item]
+        rater, item_hash = self._rater(card.rater), self._instrument.item_hashes[slot.item]
         return Rating(
             conversation=card.identity,
             turn=slot.turn,
@@ -295,26 +313,10 @@ class _Import:
             self._study.save_instrument(self._reader.instruments[hash])
             self._instruments.add(hash)
 
-    def _compare(self, ratings: Sequence[StoredRating]) -> None:
-        """Find those of `ratings` for which the study has another outcome."""
-        keys = sorted({stored.conversation for stored in ratings})
-        raters = {rater.key: rater for rater in self.result.raters.values()}
-        outcomes = {
-            (rater, *rated[:5]): rated.outcome
-            for rater in {stored.rater for stored in ratings}
-            for rated in self._study.rated(keys, raters[rater])
-        }
-        for conversation, rater, rating in ratings:
-            there = outcomes.get((rater, conversation, rating.turn, rating.item, rating.asked, rating.repeat))
-            if rating.round is Round.MAIN and there is not None and there != rating.outcome:
-                where = f"{rating.item} of {rating.conversation} by {raters[rater].name}"
-                self.result.differing.add(f"{where} is {there} there and {rating.outcome} here")
-
-    def save_absent(self, absent: AbsentPolicy) -> None:
-        """Report the answers that are due and not in the file, and save what their absence means."""
+    def absent(self, absent: AbsentPolicy) -> Iterator[tuple[CardKey, list[Slot]]]:
+        """Report the answers that are due and not in the file; yields those whose absence is to be saved."""
         result, instrument = self.result, self._instrument
         responses = self._study.responses(instrument.id)
-        pending: list[tuple[CardKey, list[Slot]]] = []
         for card in result.checked.answered.cards:
             asked = due(instrument, Case(card.identity, self._reader.turns[card.identity], responses))
             slots = result.checked.answered.absent(card, asked)
@@ -326,17 +328,13 @@ class _Import:
             excused = [slot for slot in slots if slot.item not in instrument.gate_ids]
             result.absent_safety += len(slots) - len(excused)
             if absent is AbsentPolicy.NOT_DUE:
-                pending.append((card, excused))
+                yield card, excused
             elif slots == asked and card.rater.kind is not RaterKind.PERSON:
                 # Without any rating there would be no scorecard on which they are missing. A person who left
                 # everything blank has not come to this conversation.
-                pending.append((card, slots))
-            if len(pending) == _BATCH:
-                self._fill(pending, absent)
-                pending = []
-        self._fill(pending, absent)
+                yield card, slots
 
-    def _fill(self, cards: Sequence[tuple[CardKey, list[Slot]]], absent: AbsentPolicy) -> None:
+    def save_absent(self, cards: Sequence[tuple[CardKey, list[Slot]]], absent: AbsentPolicy) -> None:
         stored = self._study.by_identity([card.identity for card, _ in cards])
         ratings = [
             StoredRating(

@@ -30,8 +30,6 @@ class Tone(StrEnum):
 
 
 class Phrase(NamedTuple):
-    """Words and how to show them."""
-
     words: str
     tone: Tone = Tone.NONE
 
@@ -73,14 +71,10 @@ class LabelRow(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelRows:
-    """Rows of labels and texts."""
-
     rows: Sequence[LabelRow]
 
 
 class Column(NamedTuple):
-    """A column of a table."""
-
     title: str
     numeric: bool = False
     width: int | None = None  # on a narrow terminal
@@ -148,12 +142,10 @@ class Document:
 
 
 def texts(sentences: Iterable[str], tone: Tone = Tone.NONE) -> list[Text]:
-    """Each sentence as a paragraph."""
     return [Text(sentence, tone) for sentence in sentences]
 
 
 def words_of(cell: Cell) -> list[Phrase]:
-    """The lines of a cell, or one line of words."""
     lines = [cell] if isinstance(cell, str | Phrase) else cell
     return [line if isinstance(line, Phrase) else Phrase(line) for line in lines]
 
@@ -164,7 +156,6 @@ def joined(cell: Cell) -> str:
 
 
 def chart_table(chart: "IntervalChart") -> Table:
-    """The values of a chart with their intervals."""
     columns = [Column(chart.title), *(Column(system.name, numeric=True) for system in chart.systems)]
     rows: list[Row] = []
     for row in chart.rows:

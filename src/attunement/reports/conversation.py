@@ -220,8 +220,6 @@ class Quote(NamedTuple):
 
 
 class Issue(NamedTuple):
-    """One thing that speaks against a conversation."""
-
     slot: Slot
     title: str
     safety: bool

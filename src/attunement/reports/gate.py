@@ -286,7 +286,6 @@ def decide(
 
 
 def decision_of(counts: GateCounts, instrument: Instrument, signatures: SignOffs | None = None) -> Decision:
-    """The decision on conversations that are counted already."""
     given = [*_reasons(counts, instrument), *([_sign_off(signatures)] if signatures else [])]
     reasons = sorted(given, key=lambda reason: (STOPPED, UNDECIDED, THROUGH).index(reason.exit_code))
     return Decision(counts.limits, counts.tally, tuple(reasons), counts.rule_check)
@@ -571,7 +570,6 @@ class Gate(NamedTuple):
 
 
 def counted_gate(study: Study, instrument: Instrument, counts: GateCounts, crisis: CrisisTalk) -> Gate:
-    """The decision on conversations that are counted already."""
     decision = decision_of(counts, instrument)
     notes = notes_on(study, instrument, decision, crisis)
     record = decision_record(decision) | {"notes": notes}

@@ -33,7 +33,6 @@ class Privacy(NamedTuple):
     rename: Callable[[str], str] | None = None  # like `redact`, for names that must stay different from each other
 
     def text(self, text: str) -> str:
-        """One text as it may be shown."""
         return for_page(self.redact(text) if self.redact else text)
 
     def name(self, name: str) -> str:

@@ -115,7 +115,6 @@ class _Html:
         return f"item-{self.text(item.id or '')}"
 
     def item(self, item: Section) -> str:
-        """A card about one item."""
         labels = "".join(map(self.phrase, item.labels))
         return (
             f'<article class="card asked" id="{self.anchor(item)}">\n<h3>{self.name(item)}</h3>\n'

@@ -104,7 +104,6 @@ def plain_table() -> RichTable:
 
 
 def draw(document: Document, console: Console) -> None:
-    """Print a document."""
     width = min(console.width, WIDEST)
     if document.title:
         console.print(line(document.title, "bold"), width=width)
@@ -114,7 +113,6 @@ def draw(document: Document, console: Console) -> None:
 
 
 def _before(document: Document) -> Block | None:
-    """What the first block follows."""
     if document.subtitle:
         return Verbatim("")
     return Text(document.title) if document.title else None

@@ -277,7 +277,6 @@ _SPEAKERS: tuple[tuple[Speaker, str], ...] = (("user", "Person"), ("assistant", 
 
 
 def draw_view(shown: View, console: Console) -> None:
-    """Print one conversation with its verdicts, its turns and its answers."""
     conversation, instrument = shown.conversation, shown.instrument
     about = f"{pluralize(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
     blocks: list[Block] = [*_pointers(shown)]
@@ -335,7 +334,6 @@ def _who(shown: View, card: Scorecard) -> str:
 
 
 def _pointers(shown: View) -> Iterator[Block]:
-    """What the rule check points to, and what can be counted."""
     found = [spoken.finding for spoken in shown.cards.pointers if spoken.finding.rule != PointerKind.NOT_ENGLISH]
     if len(found) < len(shown.cards.pointers):
         yield Text("Rule check: not English, not looked at.", Tone.STRONG)
@@ -439,7 +437,6 @@ def _details(said: Said) -> Iterator[Words]:
 
 
 def _finding(finding: Finding) -> Phrase:
-    """A citation and what became of it."""
     quote = f"“{in_a_line(finding.quote)}”: " if finding.quote else ""
     nearest = f" “{in_a_line(finding.nearest)}”" if finding.nearest else ""
     words = f"{quote}{wording.finding_words(finding)}{nearest}"

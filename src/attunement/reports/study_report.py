@@ -74,8 +74,6 @@ _NO_JUDGE = Checked("There is no judge: people rated the conversations themselve
 
 
 class Top(NamedTuple):
-    """The four lines."""
-
     conversations: int
     not_judged: int
     unsafe: int
@@ -362,7 +360,6 @@ class _Examples:
         self._instrument = summary.instrument
 
     def read_first(self) -> list[Example]:
-        """The most serious failures, with the words and the reason."""
         found: list[Example] = []
         for status in ALARMING:
             for placed in self._listing.rows(Filter(status=status.word), most=_MOST_FIRST - len(found)):
@@ -429,7 +426,6 @@ class _Examples:
                     yield _Scored(finding is None or length < _SHORTEST, number, length, rating, placed, finding)
 
     def _quoted_words(self, placed: Placed, finding: Finding) -> str:
-        """The words themselves, as they are in the transcript."""
         stored = conversations_by_key(self._study, [placed.row.key]).get(placed.row.key)
         if stored is None or finding.found_turn is None or finding.start is None or finding.end is None:
             return ""

@@ -92,7 +92,6 @@ class Moments:
     counts_by_totals: float = 0.0
 
     def add(self, values: Sequence[float]) -> None:
-        """Add the values of one conversation."""
         if not values:
             return
         count, total = len(values), float(sum(values))
@@ -214,23 +213,18 @@ def step(score: float) -> int:
 
 
 class Measure(NamedTuple):
-    """Something that is measured for each system."""
-
     id: str
     title: str
     is_share: bool  # whether its values are shares, from 0 to 1
 
 
 class Estimate(NamedTuple):
-    """A value with its interval, where there is one."""
-
     value: float | None
     interval: Interval | None
     values: int  # how many values it rests on
 
 
 def measures(instrument: Instrument) -> list[Measure]:
-    """What is measured with this instrument: the whole, its categories, its items."""
     found: list[Measure] = []
     if instrument.scoring.threshold is not None:
         found.append(Measure(PASSED, "Passed", True))
@@ -257,7 +251,6 @@ class SystemScores(NamedTuple):
 
 
 def system_scores(instrument: Instrument, name: str, counts: SystemCounts) -> SystemScores:
-    """The estimates of one system, with their intervals."""
     criteria = instrument.unit is UnitKind.CONVERSATION and not isinstance(instrument.scale, Scores)
     exact = {PASSED, *(item.id for item in instrument.items if criteria)}  # one value for each conversation
     estimates = {
@@ -308,8 +301,6 @@ class Candidate(NamedTuple):
 
 
 class PointerRow(NamedTuple):
-    """A pointer of the rule check and the conversation it is about."""
-
     key: int
     system: str
     id: str
@@ -431,7 +422,6 @@ class _Counting:
         self._crisis_items = {rule.item for rule in self._instrument.rules if isinstance(rule, CrisisCueButNa)}
 
     def row(self, entry: ScoredConversation, conversation: Conversation, *, quote_lost: bool) -> Row:
-        """Count one conversation and describe it."""
         summary, instrument, cards = self._summary, self._instrument, entry.cards
         system = self._privacy.name(conversation.system)
         counts = summary.systems.get(system) or summary.systems.setdefault(OTHERS, SystemCounts())
@@ -522,7 +512,6 @@ class _Counting:
 
 
 def _given(instrument: Instrument, card: Scorecard | None) -> dict[str, list[Answer | int]]:
-    """The answers of a card by item."""
     given: dict[str, list[Answer | int]] = {}
     if card:
         for slot, outcome in card.outcomes.items():

@@ -232,7 +232,6 @@ def _heat_map(report: "Report") -> str:
 
 
 def _distribution(one: Distribution) -> str:
-    """A histogram for each system, all on one scale."""
     canvas, tall = _Canvas(f"Distribution: {one.title}"), 80
     left = _label_width([drawn.system.name for drawn in one.histograms])
     most = max((bar.number for drawn in one.histograms for bar in drawn.bars), default=0) or 1
@@ -264,7 +263,6 @@ def _mixed(ground: str, colour: str, share: float) -> str:
 
 
 def can_write_png() -> bool:
-    """Whether the extra for PNG files is installed."""
     return find_spec("resvg_py") is not None
 
 

@@ -21,8 +21,6 @@ _HEAT = (0.0, 0.05, 0.12, 0.22, 0.35, 0.55)
 
 
 class System(NamedTuple):
-    """A system and the shape that marks it."""
-
     name: str
     shape: str
 
@@ -64,8 +62,6 @@ class ChartRow(NamedTuple):
 
 
 class IntervalChart(NamedTuple):
-    """Values with intervals, a line for each thing and a dot for each system."""
-
     id: str
     title: str
     note: str
@@ -103,7 +99,6 @@ def percent(part: int, whole: int) -> str:
 
 
 def systems_of(summary: Summary) -> list[System]:
-    """The systems that have conversations, with their shapes."""
     named = [name for name, counts in summary.systems.items() if counts.tally.conversations]
     return [System(name, SHAPES[min(number, len(SHAPES) - 1)]) for number, name in enumerate(named)]
 
@@ -311,14 +306,11 @@ class Histogram(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """A score and its distribution for each system."""
-
     title: str
     histograms: list[Histogram]
 
 
 def distributions(summary: Summary, systems: Sequence[System]) -> list[Distribution]:
-    """The distribution of the weighted score and of each category, or of each item that is scored."""
     instrument, total = summary.instrument, summary.total
     found: list[Distribution] = []
     if SCORE in total.steps:

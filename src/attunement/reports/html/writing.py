@@ -42,8 +42,6 @@ _MOST_PACKED = 2_000  # conversations up to which a report is one file
 
 
 class Form(StrEnum):
-    """How the conversations of a report are written."""
-
     INLINE = "inline"
     PACKED = "packed"
     FOLDER = "folder"

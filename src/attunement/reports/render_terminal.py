@@ -148,6 +148,8 @@ def _needs_gap(before: Block | None, block: Block) -> bool:
     """A blank line sets blocks apart, but not paragraphs, and not a list from the words that announce it."""
     if before is None:
         return isinstance(block, Section)
+    if isinstance(block, Text) and block.tone is Tone.STRONG and block.text.endswith(":"):
+        return True
     if isinstance(before, Text) and isinstance(block, Text | Bullets | LabelRows | Table | Verbatim):
         return not isinstance(block, Text) and not before.text.endswith(":")
     return True

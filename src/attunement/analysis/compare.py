@@ -37,8 +37,6 @@ _DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.UNSAFE})
 
 
 class MeasureKind(StrEnum):
-    """What a measure is taken from."""
-
     ITEM = "item"
     CATEGORY = "category"
     SCORE = "score"
@@ -46,8 +44,6 @@ class MeasureKind(StrEnum):
 
 
 class Measure(NamedTuple):
-    """One thing that scorecards are compared by."""
-
     kind: MeasureKind
     id: str
     title: str
@@ -56,7 +52,6 @@ class Measure(NamedTuple):
 
     @property
     def name(self) -> str:
-        """A name that no other measure of the instrument has."""
         return self.id if self.kind in {MeasureKind.SCORE, MeasureKind.PASSED} else f"{self.kind}:{self.id}"
 
 
@@ -144,16 +139,12 @@ _SAFETY_OPEN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Ver
 
 
 class ComparedConversation(NamedTuple):
-    """One conversation of a group."""
-
     conversation: Identity
     card: Scorecard | None  # None where it was not judged, or not by all judges
     scenario: str | None = None  # what it shares with conversations of the other group
 
 
 class Group(NamedTuple):
-    """The conversations on one side of a comparison."""
-
     name: str
     conversations: Sequence[ComparedConversation]
 
@@ -167,8 +158,6 @@ class UnsafeConversation(NamedTuple):
 
 
 class GroupSummary(NamedTuple):
-    """What is known of one group as a whole."""
-
     name: str
     conversations: int
     not_judged: tuple[Identity, ...]
@@ -178,7 +167,6 @@ class GroupSummary(NamedTuple):
 
     @property
     def safety_not_judged(self) -> tuple[Identity, ...]:
-        """The judged conversations without an answer on safety."""
         return tuple(sorted(name for verdict in _SAFETY_OPEN for name in self.verdicts.get(verdict, ())))
 
     @property
@@ -188,8 +176,6 @@ class GroupSummary(NamedTuple):
 
 
 class MeasureSummary(NamedTuple):
-    """One group's value of a measure, and how many answers stand behind it or are missing from it."""
-
     value: float | None
     units: int
     conversations: int
@@ -200,8 +186,6 @@ class MeasureSummary(NamedTuple):
 
 
 class MeasureComparison(NamedTuple):
-    """One measure of both groups, and the difference."""
-
     measure: Measure
     first: MeasureSummary
     second: MeasureSummary
@@ -212,23 +196,18 @@ class MeasureComparison(NamedTuple):
 
 
 class PassTest(NamedTuple):
-    """Whether the two pass rates differ by more than chance, and by which test."""
-
     test: str
     p: float | Undefined
     pairs: McNemar | None
 
 
 class Pairing(NamedTuple):
-    """How conversations of the two groups were held against each other."""
-
     column: str | None  # the column whose values are shared; None where conversations stand for themselves
     scenarios: int  # how many are shared
     without: int  # conversations whose scenario the other group does not have; pairs leave them out
 
     @property
     def paired(self) -> bool:
-        """Whether conversations were compared within scenarios."""
         return self.column is not None
 
 
@@ -247,7 +226,6 @@ class Comparison(NamedTuple):
 
     @property
     def rows(self) -> tuple[MeasureComparison, ...]:
-        """All rows, the whole first."""
         return (*(row for row in (self.score, self.passed) if row), *self.categories, *self.items)
 
 
@@ -311,8 +289,6 @@ def _pairing(first: Group, second: Group, column: str | None) -> Pairing:
 
 
 class _Units(NamedTuple):
-    """One group's values of a measure, each with the conversation and the scenario it comes from."""
-
     values: list[float]
     conversations: list[int]
     scenarios: list[str | None]

@@ -46,8 +46,6 @@ class ScorePairs(NamedTuple):
 
 
 class CorrectedMeasure(NamedTuple):
-    """One measure of one system."""
-
     measure: Measure
     system: str | None  # None for all systems together
     estimate: PredictionPowered | Undefined
@@ -108,7 +106,6 @@ def labelled_pairs(instrument: Instrument, measure: Measure, cases: Sequence[Cor
 def judge_scores(
     instrument: Instrument, measure: Measure, cases: Sequence[CorrectionCase]
 ) -> tuple[list[float], list[int]]:
-    """Every score of the judge, and the number of the conversation it belongs to."""
     scores: list[float] = []
     conversations: list[int] = []
     for number, case in enumerate(cases):
@@ -127,11 +124,7 @@ def _corrected(
     # The judge's side has the drawn conversations too: where some were more likely to be drawn than others, those
     # that were not drawn are no fair picture of all.
     estimate = prediction_powered_mean(
-        pairs.people,
-        pairs.judge,
-        scores,
-        conversations=(pairs.conversations, conversations),
-        weights=pairs.weights,
+        pairs.people, pairs.judge, scores, conversations=(pairs.conversations, conversations), weights=pairs.weights
     )
     labelled = zip(pairs.conversations, pairs.judge, pairs.weights, strict=True)
     weight_of = {number: weight for number, score, weight in labelled if not np.isnan(score)}
@@ -169,8 +162,7 @@ def _unless_uneven(estimate: PredictionPowered, weights: Sequence[float]) -> Pre
     )
 
 
-_REFITS = 200
-"""Enough to know a standard error to within a twentieth of itself."""
+_REFITS = 200  # enough to know a standard error to within a twentieth of itself
 
 
 class CalibrationCurve(NamedTuple):

@@ -46,15 +46,11 @@ from attunement.store.samples import latest_sample, versions_tried_on_certify
 
 
 class AgreementDifference(NamedTuple):
-    """A difference of two agreements with its interval."""
-
     value: float
     interval: Interval | Undefined
 
 
 class Baseline(NamedTuple):
-    """A trivial judge on the units that the judge rated too."""
-
     name: str
     agreement: PairwiseKappa | Undefined
     margin: AgreementDifference | Undefined  # how far the judge is ahead of it; computed for the best rival only
@@ -157,7 +153,6 @@ def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered
 
 
 def _best(rivals: list[Baseline]) -> Baseline | None:
-    """The rival that agrees best, if it is better than chance; one that is not beats nobody."""
     better = [
         (rival.agreement.value, rival)
         for rival in rivals
@@ -166,12 +161,9 @@ def _best(rivals: list[Baseline]) -> Baseline | None:
     return max(better, key=lambda entry: entry[0])[1] if better else None
 
 
-FAILURES_NEEDED = 30
-"""A verdict on a gate item rests on at least so many failures, each labelled as one by two people."""
-RECALL_NEEDED = 0.8
-"""The lower end of recall's interval must reach this."""
-_BY_CHANCE = 0.01
-"""Less probable than this, people did not choose what they rated regardless of what the judge flagged."""
+FAILURES_NEEDED = 30  # A verdict on a gate item rests on at least so many failures, each labelled as one by two people
+RECALL_NEEDED = 0.8  # the lower end of recall's interval must reach this
+_BY_CHANCE = 0.01  # less probable than this, people did not choose what they rated regardless of what the judge flagged
 
 
 class FailureDetection(NamedTuple):
@@ -209,7 +201,6 @@ class GateAnswers(NamedTuple):
 
 
 def detect_failures(seen: GateAnswers) -> FailureDetection:
-    """Count the failures that a judge missed, and its false alarms."""
     labelled = np.isin(seen.people_states, [AnswerState.VALUE, AnswerState.NA]).sum(axis=1)
     said = (seen.people <= seen.fails_at).sum(axis=1)
     asked = seen.judge_states != AnswerState.NOT_ASKED
@@ -290,8 +281,7 @@ def _unknowable(labelled: Bools, asked: Bools, flagged: Bools, weights: Floats |
 
 CONSTANT, WORD_COUNT, QUESTION_MARKS = "always the same", "word count", "question marks"
 
-_QUESTION = "?\uff1f\u061f"
-"""Question marks of the Latin, Chinese and Arabic scripts."""
+_QUESTION = "?\uff1f\u061f"  # question marks of the Latin, Chinese and Arabic scripts
 
 
 def text_counts(study: Study, gathered: RatingsTable) -> dict[str, Floats]:
@@ -391,8 +381,6 @@ def citations(study: Study, instrument: Instrument) -> dict[tuple[str, str], Cit
 
 
 class SampleRatings(NamedTuple):
-    """The ratings that cards rest on, and what to say about them."""
-
     table: RatingsTable
     weights: Floats | None  # for each conversation one over its probability of being drawn; None without a sample
     notes: tuple[str, ...]

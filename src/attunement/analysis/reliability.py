@@ -43,22 +43,16 @@ from attunement.statistics.tables import Floats, Ints
 
 ENOUGH = 0.4
 """People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
-GOOD = 0.6
-"""The most that is expected of people of whom little is known."""
-MANY_UNITS = 100
-"""From so many units on an alpha below `ENOUGH` counts without an interval."""
-COMMON = 0.9
-"""Where more answers than this share are the same, alpha says nothing."""
-RARE_NEEDED = 30
-"""So many units with a rare answer allow to say how far people agree on it."""
+GOOD = 0.6  # the most that is expected of people of whom little is known
+MANY_UNITS = 100  # from so many units on an alpha below `ENOUGH` counts without an interval
+COMMON = 0.9  # where more answers than this share are the same, alpha says nothing
+RARE_NEEDED = 30  # so many units with a rare answer allow to say how far people agree on it
 
 
 _NOBODY = Undefined("there are no ratings")
 
 
 class ReliabilityStatus(StrEnum):
-    """Whether people agree."""
-
     RELIABLE = "reliable"
     DISAGREE = "people disagree"
     NOT_ENOUGH = "not enough data"
@@ -66,8 +60,6 @@ class ReliabilityStatus(StrEnum):
 
 
 class Reliability(NamedTuple):
-    """Whether people agree on an item, the rule that says so, and what it rests on."""
-
     status: ReliabilityStatus
     rule: str
     needed: int | None  # how many conversations, each rated by two people, would decide it; None where it is decided
@@ -193,8 +185,6 @@ def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
 
 
 class Retest(NamedTuple):
-    """How far a rater agrees with their own earlier answers."""
-
     units: int  # units that were rated at least twice
     same: int  # of those, the ones that got the same answer each time
     times: int  # how often a unit was rated at most
@@ -225,16 +215,12 @@ FEWEST_SYSTEMS = 3
 
 
 class Level(NamedTuple):
-    """A judge beside the mean of people, over units or over the means of systems."""
-
     number: int  # of units, or of systems
     spearman: Correlation | Undefined
     icc: ICC | Undefined  # ICC(2,1): the judge as one rater and the mean of people as the other
 
 
 class Levels(NamedTuple):
-    """The same judge at both levels."""
-
     unit: Level
     system: Level
 

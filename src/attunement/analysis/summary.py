@@ -38,24 +38,18 @@ from attunement.store import Study
 
 
 class JudgePair(NamedTuple):
-    """How far two judges agree."""
-
     first: str
     second: str
     agreement: PairwiseKappa | Undefined
 
 
 class PeopleDetails(NamedTuple):
-    """What else is known about the people."""
-
     icc: ICC | Undefined  # ICC(2,k): how reliable the mean of a unit's raters is
     interval: Interval | Undefined  # of how far single raters agree
     retest: Retest | Undefined  # all people together, each compared with their own earlier answers
 
 
 class ItemAgreement(NamedTuple):
-    """What is known about one item."""
-
     item: RatedItem
     conversations: int  # those that people rated, or where there are no people those that judges rated
     units: int
@@ -87,8 +81,6 @@ class Agreement:
 
 
 class StudyContext(NamedTuple):
-    """What is known beside the ratings; all of it may be absent."""
-
     counts: Mapping[str, Floats] | None = None  # for each unit what trivial judges count: see `baselines.text_counts`
     citations: Mapping[tuple[str, str], Citations] | None = None
     weights: Floats | None = None  # for each conversation one over its probability of being drawn

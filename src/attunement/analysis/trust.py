@@ -43,8 +43,7 @@ from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, Ints
 from attunement.statistics.tests import EPSILON, AlternativeAnnotator, alternative_annotator_test
 
-ABOUT = 0.1
-"""How far below the people's own agreement still counts as about as good."""
+ABOUT = 0.1  # how far below the people's own agreement still counts as about as good
 _NEAR = f"less than {ABOUT:g} below the agreement of people, or above it"
 
 FEWEST_FOR_PRAISE = 30
@@ -53,8 +52,6 @@ people 4 to 9 % looked as good as they at 15 to 25 conversations, and 3 % at 45.
 
 
 class Verdict(StrEnum):
-    """What may be said of a judge on an item."""
-
     AS_PEOPLE = "agrees with your raters about as well as they agree with each other"
     IN_PART = "agrees in part, check by hand"
     NOT = "does not agree, do not use"
@@ -62,8 +59,6 @@ class Verdict(StrEnum):
 
 
 class Ruling(NamedTuple):
-    """A verdict, the rule that gave it, and where there is not enough data, what would be."""
-
     verdict: Verdict
     rule: str
     needed: str | None = None
@@ -75,7 +70,6 @@ def ruling(
     alt_test: AlternativeAnnotator | Undefined,
     detection: FailureDetection | None = None,
 ) -> Ruling:
-    """The verdict on a judge and an item; `missed` is given for gate items alone."""
     return (
         _agreement(people, with_people, alt_test)
         if detection is None
@@ -251,12 +245,10 @@ def _percent(share: float) -> str:
 
 
 _LEAST = _percent(RECALL_NEEDED)
-_MOST_FAILURES = 1000
-"""More failures than this nobody labels to see a judge just above the least."""
+_MOST_FAILURES = 1000  # more failures than this nobody labels to see a judge just above the least
 
 
-_FINE_NEEDED = 30
-"""With so many and no false alarm among them, the interval of the share of false alarms ends at 12 %."""
+_FINE_NEEDED = 30  # with so many and no false alarm among them, the interval of the share of false alarms ends at 12 %
 
 
 def _rated_by_two(conversations: int) -> str:
@@ -271,8 +263,6 @@ _EXPERTS = frozenset({"expert", "clinician"})
 
 
 class Outcomes(NamedTuple):
-    """What came of asking a judge about the units that people rated."""
-
     asked: int
     values: int
     na: int
@@ -281,8 +271,6 @@ class Outcomes(NamedTuple):
 
 
 class Subgroup(NamedTuple):
-    """The judge within a part of the conversations."""
-
     name: str
     conversations: int
     agreement: PairwiseKappa | Undefined
@@ -297,8 +285,6 @@ class Applicability(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What stands behind the verdict for those who want to know it all."""
-
     error: Mean | Undefined  # the mean absolute error against the mean of people
     compression: RangeCompression | Undefined
     with_median: Kappa | Undefined
@@ -313,8 +299,6 @@ class Details(NamedTuple):
 
 
 class TrustCard(NamedTuple):
-    """One judge on one item."""
-
     item: RatedItem
     judge: str
     ruling: Ruling
@@ -329,15 +313,11 @@ class TrustCard(NamedTuple):
 
 
 class JudgeBehavior(NamedTuple):
-    """What is known about a judge on an item beside its first answers."""
-
     again: Retest | Undefined
     citations: Citations | None
 
 
 class ItemContext(NamedTuple):
-    """What is known about the units of a matrix beside the ratings."""
-
     rivals: Mapping[str, Floats]  # the answers of trivial judges, by name
     words: Floats | None  # the number of words of each unit, where there is text
     system: Ints  # for each unit the number of its system in `systems`

@@ -12,7 +12,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
-from attunement.analysis.reliability import FEWEST_SYSTEMS, Reliability, ReliabilityStatus
+from attunement.analysis.reliability import FEWEST_SYSTEMS, ReliabilityStatus
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import TrustCard, Verdict
 from attunement.reports.blocks import (
@@ -70,18 +70,14 @@ class AgreementRow(NamedTuple):
     name: str
     conversations: str
     answers: str
-    people: tuple[str, ...]
-    """The figure and its interval."""
-    judge: tuple[str, ...]
-    """The figure, its interval, and what people reach with each other on the same conversations."""
+    people: tuple[str, ...]  # the figure and its interval
+    judge: tuple[str, ...]  # the figure, its interval, and what people reach with each other on the same conversations
     missed: str
     verdict: Phrase
-    below: int = 0
-    """How far the row is set in: 0 for an item."""
+    below: int = 0  # how far the row is set in: 0 for an item
 
 
 def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[AgreementRow]:
-    """The rows of the table, of each item and of its parts."""
     for place, entry in enumerate(agreement.items):
         yield from _item_rows(entry, agreement, entry.item.id, 0, full=full)
         for part in agreement.parts:
@@ -89,133 +85,104 @@ def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[Agreemen
                 yield from _item_rows(part.items[place], agreement, part.part, 1, full=False)
 
 
-_EMPTY = Phrase("", Tone.NONE)
-
-
 def _item_rows(
     entry: ItemAgreement, agreement: Agreement, name: str, below: int, *, full: bool
 ) -> Iterator[AgreementRow]:
-    merged = entry.cards[0] if len(agreement.judges) == 1 and entry.cards else None
-    yield AgreementRow(
-        name,
-        f"{entry.conversations:,}" if entry.units else NONE,
-        common_answers(entry),
-        _people(entry.people),
-        _judge(merged) if merged else (),
-        _missed(merged) if merged else "",
-        verdict_phrase(merged) if merged else _EMPTY if entry.cards else _standing(entry.people),
-        below,
-    )
-    if not merged:
-        for card in entry.cards:
-            yield AgreementRow(card.judge, "", "", (), _judge(card), _missed(card), verdict_phrase(card), below + 1)
-    for rival, found in _rivals(entry, full=full):
-        yield AgreementRow(
-            rival, "", "", (), (format_number(found.value),), "", Phrase("to be beaten", Tone.NONE), below + 1
-        )
-
-
-def _people(people: Reliability) -> tuple[str, ...]:
+    people, cards = entry.people, list(entry.cards)
+    people_cell = (NONE, "one rater") if people.people == 1 else (NONE,)
     if isinstance(people.alpha, Alpha):
-        return tuple(filter(None, (format_number(people.alpha.value), format_interval(people.interval))))
-    return (NONE, "one rater") if people.people == 1 else (NONE,)
-
-
-def _judge(card: TrustCard) -> tuple[str, ...]:
-    held = card.with_people
-    if isinstance(held.agreement, Undefined):
-        return (NONE,)
-    beside = f"people {format_number(held.people.value)}" if isinstance(held.people, PairwiseKappa) else ""
-    return tuple(filter(None, (format_number(held.agreement.value), format_interval(held.interval), beside)))
-
-
-def _missed(card: TrustCard) -> str:
-    return points(card.bias, card.item.scale) if card.detection is None else missed_failures(card.detection)
-
-
-def _standing(people: Reliability) -> Phrase:
-    return RELIABILITY[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
-
-
-def _rivals(entry: ItemAgreement, *, full: bool) -> list[tuple[str, PairwiseKappa]]:
-    """The trivial judges that have a figure; in short only the best, because the others say less."""
-    if not entry.cards:
-        return []
+        people_cell = _filled(format_number(people.alpha.value), format_interval(people.interval))
+    first = (name, f"{entry.conversations:,}" if entry.units else NONE, common_answers(entry), people_cell)
+    if len(agreement.judges) == 1 and cards:
+        yield AgreementRow(*first, *_judge_cells(cards.pop()), below)
+    else:
+        status = RELIABILITY[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
+        yield AgreementRow(*first, (), "", Phrase("") if cards else status, below)
+    for card in cards:
+        yield AgreementRow(card.judge, "", "", (), *_judge_cells(card), below + 1)
     shown = {card.judge for card in entry.cards}
-    found = [
-        (name, rival)
-        for name, rival in entry.baselines.items()
-        if isinstance(rival, PairwiseKappa) and name not in shown
+    baselines = [
+        (found.value, name)
+        for name, found in entry.baselines.items()
+        if shown and isinstance(found, PairwiseKappa) and name not in shown
     ]
-    found.sort(key=lambda pair: -pair[1].value)
-    return found if full else found[:1]
+    baselines.sort(key=lambda found: -found[0])
+    # In short only the best trivial judge, because the others say less.
+    for value, baseline in baselines if full else baselines[:1]:
+        to_beat = Phrase("to be beaten", Tone.NONE)
+        yield AgreementRow(baseline, "", "", (), (format_number(value),), "", to_beat, below + 1)
+
+
+def _judge_cells(card: TrustCard) -> tuple[tuple[str, ...], str, Phrase]:
+    found, agreement = card.with_people, (NONE,)
+    if isinstance(found.agreement, PairwiseKappa):
+        people = f"people {format_number(found.people.value)}" if isinstance(found.people, PairwiseKappa) else ""
+        agreement = _filled(format_number(found.agreement.value), format_interval(found.interval), people)
+    missed = points(card.bias, card.item.scale) if card.detection is None else missed_failures(card.detection)
+    return agreement, missed, verdict_phrase(card)
+
+
+def _filled(*parts: str) -> tuple[str, ...]:
+    return tuple(filter(None, parts))
 
 
 def opening(agreement: Agreement) -> list[str]:
-    """What the table rests on, in sentences; the first thing to read."""
     people, judges = len(agreement.people), len(agreement.judges)
     most = sorted(agreement.professions.items(), key=lambda stated: (-stated[1], stated[0]))
     kinds = ", ".join(f"{number} × {profession}" for profession, number in most)
-    said = [
+    sentences = [
         f"{pluralize(agreement.conversations, 'conversation')}, {pluralize(people, 'person', 'people')}"
-        f"{f' ({kinds})' if kinds else ''}, "
-        f"{pluralize(judges, 'judge')}" + (f": {', '.join(agreement.judges)}." if judges == 1 else ".")
+        f"{f' ({kinds})' if kinds else ''}, {pluralize(judges, 'judge')}"
+        + (f": {', '.join(agreement.judges)}." if judges == 1 else ".")
     ]
     if not any(entry.units for entry in agreement.items):
-        return [*said, "Nobody has rated anything here, so there is nothing to compare."]
-    if not any(word_count for entry in agreement.items for word_count in _values(entry)):
-        return [*said, "There is no answer to compare: all that was asked got an error, or no answer."]
-    if not people:
-        said.append("No person has rated anything here, so no judge can be compared with people.")
+        sentences.append("Nobody has rated anything here, so there is nothing to compare.")
+    elif not any(entry.answers.get(word) for entry in agreement.items for word in entry.item.scale.words):
+        sentences.append("There is no answer to compare: all that was asked got an error, or no answer.")
+    elif not people:
+        sentences.append("No person has rated anything here, so no judge can be compared with people.")
     elif people == 1:
-        said.append("Only one person has rated, so how far people agree is not known, and no judge gets a verdict.")
-    return said
-
-
-def _values(entry: ItemAgreement) -> Iterator[int]:
-    return (entry.answers.get(word, 0) for word in entry.item.scale.words)
+        sentences.append(
+            "Only one person has rated, so how far people agree is not known, and no judge gets a verdict."
+        )
+    return sentences
 
 
 def closing(agreement: Agreement) -> list[str]:
-    """What was left out, and how the ratings were read."""
     left_out = [f"Left out: {pluralize(count, 'rating')} {why}." for why, count in agreement.left_out.items()]
     return [*agreement.notes, *left_out]
 
 
-def _meanings(agreement: Agreement) -> list[tuple[Verdict, str]]:
-    """The verdicts that occur, in full, each with what it means."""
-    cards = (card for part in (agreement, *agreement.parts) for entry in part.items for card in entry.cards)
-    present = {card.ruling.verdict for card in cards}
-    return [(verdict, MEANINGS[verdict]) for verdict in Verdict if verdict in present]
-
-
 def _needs(agreement: Agreement) -> list[str]:
-    """What would be enough, where there is not enough data: a sentence for all items that need the same."""
+    """What would be enough, where there is not enough data: one sentence for all items that need the same."""
     items: dict[str, list[str]] = {}
     for entry in agreement.items:
-        wanted: dict[str, list[str]] = {}
+        judges: dict[str, list[str]] = {}
         for card in entry.cards:
             if card.ruling.needed:
-                wanted.setdefault(card.ruling.needed, []).append(card.judge)
+                judges.setdefault(card.ruling.needed, []).append(card.judge)
         if not entry.cards and entry.people.needed:
-            wanted[f"about {entry.people.needed:,} conversations rated by two people each"] = []
-        for needed, judges in wanted.items():
-            some = 0 < len(judges) < len(entry.cards)
-            items.setdefault(needed, []).append(f"{entry.item.id} ({', '.join(judges)})" if some else entry.item.id)
+            judges[f"about {entry.people.needed:,} conversations rated by two people each"] = []
+        for needed, names in judges.items():
+            only_some = 0 < len(names) < len(entry.cards)
+            items.setdefault(needed, []).append(f"{entry.item.id} ({', '.join(names)})" if only_some else entry.item.id)
     return [f"Enough for {', '.join(names)} would be: {needed}." for needed, names in items.items()]
 
 
+_WARNINGS = {
+    ReliabilityStatus.DISAGREE: "Your raters disagree on {}: no judge can be compared with them there.",
+    ReliabilityStatus.LITTLE_VARIATION: (
+        "Nearly all answers of your raters are the same on {}: agreement beyond chance says nothing there."
+    ),
+}
+
+
 def warnings(agreement: Agreement) -> list[str]:
-    """The items on which people cannot be relied upon: no pooled figure may hide them."""
-    standings = {entry.item.id: entry.people.status for entry in agreement.items}
-    said = {
-        ReliabilityStatus.DISAGREE: "Your raters disagree on {}: nothing can be held against them there.",
-        ReliabilityStatus.LITTLE_VARIATION: (
-            "Nearly all answers of your raters are the same on {}: agreement beyond chance says nothing there."
-        ),
+    """The items on which people cannot be relied upon: no pooled number may hide them."""
+    found = {
+        status: [entry.item.id for entry in agreement.items if entry.people.status is status] for status in _WARNINGS
     }
-    found = {kind: [item for item, standing in standings.items() if standing is kind] for kind in said}
-    return [said[kind].format(", ".join(items)) for kind, items in found.items() if items]
+    return [_WARNINGS[status].format(", ".join(items)) for status, items in found.items() if items]
 
 
 _WIDTHS = (12, 7, 10, 7, 7, 9, 10)
@@ -233,22 +200,24 @@ _READING_JUDGES = (
 def agreement_document(agreement: Agreement, title: str, *, full: bool = False) -> Document:
     """The table, what it rests on and what its verdicts mean; with `full` all that is known."""
     blocks: list[Block] = [*texts(opening(agreement))]
-    if any(entry.units for entry in agreement.items):
-        reading = _READING + (_READING_JUDGES if agreement.judges and len(agreement.people) > 1 else "")
-        explained = [
-            LabelRow(Phrase(str(verdict.value), VERDICTS[verdict].tone), meaning)
-            for verdict, meaning in _meanings(agreement)
-        ]
-        blocks += [_table(agreement, full=full), Text(reading, Tone.QUIET), *texts(warnings(agreement), Tone.NOT_MET)]
-        blocks += [LabelRows(explained)] if explained else []
-        blocks += [Bullets(found)] if (found := _needs(agreement)) else []
-        blocks += texts(closing(agreement), Tone.QUIET)
-        blocks += _levels(agreement)
-        blocks += _again(agreement)
-        blocks += _full(agreement) if full else []
-    else:
-        blocks += texts(closing(agreement), Tone.QUIET)
-    return Document(title, blocks)
+    if not any(entry.units for entry in agreement.items):
+        return Document(title, [*blocks, *texts(closing(agreement), Tone.QUIET)])
+    reading = _READING + (_READING_JUDGES if agreement.judges and len(agreement.people) > 1 else "")
+    cards = (card for part in (agreement, *agreement.parts) for entry in part.items for card in entry.cards)
+    present = {card.ruling.verdict for card in cards}
+    explained = [
+        LabelRow(Phrase(str(verdict.value), VERDICTS[verdict].tone), MEANINGS[verdict])
+        for verdict in Verdict
+        if verdict in present
+    ]
+    blocks += [_table(agreement, full=full), Text(reading, Tone.QUIET), *texts(warnings(agreement), Tone.NOT_MET)]
+    blocks += [LabelRows(explained)] if explained else []
+    blocks += [Bullets(needs)] if (needs := _needs(agreement)) else []
+    blocks += texts(closing(agreement), Tone.QUIET)
+    for heading, heads, rows in _tables(agreement):
+        if rows:
+            blocks.append(Section(heading, [Table([*map(Column, heads)], rows)]))
+    return Document(title, [*blocks, *(_details(agreement) if full else ())])
 
 
 def _table(agreement: Agreement, *, full: bool) -> Table:
@@ -266,46 +235,36 @@ def _table(agreement: Agreement, *, full: bool) -> Table:
     rows: list[TableRow] = []
     for row in table_rows(agreement, full=full):
         name = Phrase(in_a_line(row.name, 40), Tone.QUIET if row.below else Tone.STRONG)
-        cells: list[Cell] = [
-            name, row.conversations, row.answers, _lines(row.people, Tone.PERSON), _lines(row.judge, Tone.NONE),
-            row.missed, row.verdict,
-        ]  # fmt: skip
+        # A number, and below it what it rests on.
+        people, judge = (
+            [Phrase(part, Tone.QUIET if place else tone) for place, part in enumerate(parts)] or ""
+            for parts, tone in ((row.people, Tone.PERSON), (row.judge, Tone.NONE))
+        )
+        cells: list[Cell] = [name, row.conversations, row.answers, people, judge, row.missed, row.verdict]
         rows.append(TableRow([cells[place] for place in shown], indent=row.below))
     return Table(columns, rows)
 
 
-def _lines(cell: tuple[str, ...], tone: Tone) -> Cell:
-    """A number, and below it what it rests on."""
-    return [Phrase(part, Tone.QUIET if place else tone) for place, part in enumerate(cell)] or ""
-
-
-def _levels(agreement: Agreement) -> Iterator[Section]:
-    """How far each judge orders conversations, and systems, as people do; not for few systems."""
-    rows = [
+def _tables(agreement: Agreement) -> Iterator[tuple[str, tuple[str, ...], list[TableRow]]]:
+    """Further tables: their titles, the titles of their columns, and their rows."""
+    orders = [
         TableRow((entry.item.id, in_a_line(card.judge, 40), order(card.levels.unit), order(card.levels.system)))
         for entry in agreement.items
         for card in entry.cards
         if card.levels.system.number >= FEWEST_SYSTEMS
     ]
-    if rows:
-        heads = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
-        yield Section("Ranking systems is not rating conversations", [Table([*map(Column, heads)], rows)])
-
-
-def _again(agreement: Agreement) -> Iterator[Section]:
-    """Judges that were asked again, where there are no trust cards to say it: no person has rated."""
-    rows = [
+    heads = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
+    yield "Ranking systems is not rating conversations", heads, orders
+    # Where people rated, the trust cards say this.
+    retests = [
         TableRow((entry.item.id, in_a_line(judge, 40), retest_row(found).text, retest_alpha(found)))
-        for entry in agreement.items
+        for entry in ([] if agreement.people else agreement.items)
         for judge, found in entry.judge_retests.items()
     ]
-    if rows and not agreement.people:
-        heads = ("Item", "Judge", "The same each time", "Agreement of the repeats")
-        yield Section("Same answer when asked again", [Table([*map(Column, heads)], rows)])
+    yield "Same answer when asked again", ("Item", "Judge", "The same each time", "Agreement of the repeats"), retests
 
 
-def _full(agreement: Agreement) -> Iterator[Section]:
-    """Everything that is known about each item, and how far judges agree with each other."""
+def _details(agreement: Agreement) -> Iterator[Section]:
     for entry in agreement.items:
         name = f"{entry.item.id} {entry.item.title}".rstrip()
         if people := list(people_rows(entry)):
@@ -354,7 +313,6 @@ _KEYS = {
 
 
 def _plain(value: Any) -> Any:
-    """Results, their parts and numbers as JSON has them."""
     named: Any = getattr(value, "_asdict", None)
     if named is not None:
         return {_KEYS.get(name, name): _plain(part) for name, part in named().items()}

@@ -15,7 +15,6 @@ from attunement.analysis.compare import (
     MeasureKind,
     MeasureSummary,
     PassTest,
-    UnsafeConversation,
 )
 from attunement.conversations import Identity, UnitKind
 from attunement.instruments import Instrument, Scores
@@ -26,53 +25,61 @@ from attunement.reports.records import identity_record, instrument_record, inter
 from attunement.reports.sanitize import in_a_line
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
 
-SHOWN = 0.05
-"""A corrected p-value below this is called a difference."""
+SHOWN = 0.05  # A corrected p-value below this is called a difference
 _MOST_NAMES = 20
 
 
 def comparison_document(found: GroupComparison, *, conversations: bool = True) -> Document:
     """A comparison to be shown; `conversations` says whether those that fail the gate are named."""
-    comparison = found.comparison
+    comparison, instrument = found.comparison, found.comparison.instrument
     title, *how = heading_words(comparison, found.judges)
     blocks: list[Block] = [*texts(how, Tone.QUIET), Bullets(list(findings(comparison)))]
     if conversations:
         blocks += _gate_blocks(comparison)
-    blocks += _measures_table(comparison, _score_rows(comparison), f"Score ({scale_words(comparison.instrument)})")
-    many = unit_words(comparison.instrument)[1].capitalize()
-    blocks += _measures_table(comparison, _share_rows(comparison), f"{many} that meet it")
+    means = [row for row in comparison.items if not row.measure.is_share]
+    shares = [row for row in comparison.items if row.measure.is_share]
+    shares.sort(key=lambda row: row.measure.id not in instrument.gate_ids)
+    score = [comparison.score] if comparison.score else []
+    passed = [comparison.passed] if comparison.passed else []
+    blocks += _measures_table(
+        comparison, [*score, *comparison.categories, *means], f"Score ({scale_words(instrument)})"
+    )
+    many = unit_words(instrument)[1].capitalize()
+    blocks += _measures_table(comparison, [*passed, *shares], f"{many} that meet it")
     blocks += _level_tables(comparison)
     return Document(title, [*blocks, *texts((*found.notes, *notes(comparison)), Tone.QUIET)])
 
 
 def name_list(names: Sequence[Identity]) -> str:
-    """The first names, and how many there are beyond them."""
     shown = ", ".join(in_a_line(str(name), 80) for name in names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _gate_blocks(comparison: Comparison) -> Iterator[Block]:
+    instrument = comparison.instrument
     for side in (comparison.first, comparison.second):
-        points = [Phrase(_unsafe_words(comparison, entry), Tone.UNSAFE) for entry in side.unsafe]
+        points: list[Phrase] = []
+        for entry in side.unsafe:
+            items = ", ".join(f"{item} {instrument.item(item).title}" for item in entry.items)
+            points.append(Phrase(f"{in_a_line(str(entry.conversation), 80)}: {items}", Tone.UNSAFE))
         if side.safety_not_judged:
             points.append(Phrase(f"safety not judged: {name_list(side.safety_not_judged)}", Tone.OPEN))
         if points:
-            word = "unsafe" if comparison.instrument.scoring.threshold is not None else "flagged"
+            word = "unsafe" if instrument.scoring.threshold is not None else "flagged"
             unsafe = f"{_unsafe_share(side)} {word}" if side.safety_judged else "safety not known"
             yield Text(f"{side.name}: {unsafe}:", Tone.STRONG)
             yield Bullets(points)
 
 
-def _unsafe_words(comparison: Comparison, entry: UnsafeConversation) -> str:
-    items = ", ".join(f"{item} {comparison.instrument.item(item).title}" for item in entry.items)
-    return f"{in_a_line(str(entry.conversation), 80)}: {items}"
-
-
-_HEADS = (("Difference (95 %)", False), ("p", False), ("Could show", True), ("Does not\napply", True),
-          ("Not\njudged", False))  # fmt: skip
-"""The titles of the columns behind those of the two groups, and whether they need a wide terminal."""
-_NAME = 10
+# The titles of the columns behind those of the two groups, and whether they need a wide terminal.
+_HEADS = (
+    ("Difference (95 %)", False),
+    ("p", False),
+    ("Could show", True),
+    ("Does not\napply", True),
+    ("Not\njudged", False),
+)
 
 
 def _measures_table(comparison: Comparison, rows: Sequence[MeasureComparison], title: str) -> Iterator[Table]:
@@ -81,16 +88,15 @@ def _measures_table(comparison: Comparison, rows: Sequence[MeasureComparison], t
     if all(each[1] == each[2] == NONE for each in cells):
         return
     filled = [place for place in range(len(_HEADS)) if any(each[3 + place] != NONE for each in cells)]
-    columns = [Column(title)]
-    columns += [Column(side.name, True, _NAME) for side in (comparison.first, comparison.second)]
+    columns = [Column(title), *(Column(side.name, True, 10) for side in (comparison.first, comparison.second))]
     columns += [Column(_HEADS[place][0], numeric=True, wide=_HEADS[place][1]) for place in filled]
     shown: list[Row] = []
     for row, each in zip(rows, cells, strict=True):
         whole = row is comparison.score or row is comparison.passed
         p = _p(comparison, row)
-        stands_out = whole or (not isinstance(p, Undefined) and p < SHOWN)
-        safety = row.measure.id in comparison.instrument.gate_ids
-        tone = Tone.STRONG if stands_out else Tone.UNSAFE if safety else Tone.NONE
+        tone = Tone.UNSAFE if row.measure.id in comparison.instrument.gate_ids else Tone.NONE
+        if whole or (not isinstance(p, Undefined) and p < SHOWN):
+            tone = Tone.STRONG
         shown.append(Row([*each[:3], *(each[3 + place] for place in filled)], tone, line_below=whole))
     yield Table(columns, shown)
 
@@ -102,9 +108,9 @@ def _cells(comparison: Comparison, row: MeasureComparison) -> tuple[str, ...]:
     name = f"{measure.id} {measure.title}" if titled else measure.title
     if measure.above is not None:
         name = f"{name}: {measure.above + 1} or more"
-    values = [_value_words(row, each) for each in (first, second)]
     missing = [(first.na, second.na), (first.not_judged, second.not_judged)]
     counts = [f"{one:,}, {other:,}" if one or other else NONE for one, other in missing]
+    values = _value_words(row, first), _value_words(row, second)
     return name, *values, difference_words(row), p_value(_p(comparison, row)), _detectable_words(row), *counts
 
 
@@ -128,19 +134,15 @@ def _level_tables(comparison: Comparison) -> Iterator[Table]:
 
 
 def unit_words(instrument: Instrument) -> tuple[str, str]:
-    """What the instrument asks about, as one and as many."""
     return ("conversation", "conversations") if instrument.unit is UnitKind.CONVERSATION else ("reply", "replies")
 
 
 def scale_words(instrument: Instrument) -> str:
-    """From where to where a score goes."""
-    if isinstance(instrument.scale, Scores):
-        return f"{instrument.scale.lowest} to {instrument.scale.highest}"
-    return "0 to 1"
+    scale = instrument.scale
+    return f"{scale.lowest} to {scale.highest}" if isinstance(scale, Scores) else "0 to 1"
 
 
 def _amount(measure: Measure, value: float) -> str:
-    """A difference with its sign, in points or in a hundred."""
     return signed(100 * value, 0) if measure.is_share else signed(value)
 
 
@@ -158,22 +160,19 @@ def difference_words(row: MeasureComparison) -> str:
     return f"{value} ({_amount(row.measure, interval.low)} to {_amount(row.measure, interval.high)})"
 
 
-def _value_words(row: MeasureComparison, share: MeasureSummary) -> str:
-    """One group's value: how many of how many, or a mean."""
-    if share.value is None:
+def _value_words(row: MeasureComparison, summary: MeasureSummary) -> str:
+    if summary.value is None:
         return NONE
     if row.measure.is_share:
-        return f"{round(share.value * share.units):,} of {share.units:,}"
-    return f"{share.value:.2f}"
+        return f"{round(summary.value * summary.units):,} of {summary.units:,}"
+    return f"{summary.value:.2f}"
 
 
 def _detectable_words(row: MeasureComparison) -> str:
-    """The smallest difference that this sample could have shown."""
     return NONE if isinstance(row.detectable, Undefined) else _amount(row.measure, row.detectable).lstrip("+")
 
 
 def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
-    """What is compared, by whom, and how."""
     first, second, pairing = comparison.first, comparison.second, comparison.pairing
     instrument = comparison.instrument
     who = f"Judged by {', '.join(judges)}. " if judges else "Judged by nobody. "
@@ -193,7 +192,14 @@ def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
 
 def findings(comparison: Comparison) -> Iterator[str]:
     """The answer in a few sentences, what matters most first."""
-    yield from _safety(comparison)
+    sides = (comparison.first, comparison.second)
+    if not comparison.instrument.gate:
+        yield "Safety was not compared: the instrument has no safety items."
+    else:
+        word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
+        parts = [f"{side.name} {_unsafe_share(side)}" for side in sides]
+        missing = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
+        yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(missing)}." if missing else "")
     if not any(row.first.units and row.second.units for row in comparison.rows):
         yield "Nothing can be compared: not a single answer of both was judged."
         return
@@ -201,18 +207,11 @@ def findings(comparison: Comparison) -> Iterator[str]:
         yield f"{comparison.score.measure.title}: {_finding(comparison, comparison.score)}"
     if comparison.passed and comparison.pass_test:
         yield _passed(comparison, comparison.passed, comparison.pass_test)
-    yield from _items(comparison)
-
-
-def _safety(comparison: Comparison) -> Iterator[str]:
-    sides = (comparison.first, comparison.second)
-    if not comparison.instrument.gate:
-        yield "Safety was not compared: the instrument has no safety items."
-        return
-    word = "Unsafe" if comparison.instrument.scoring.threshold is not None else "Flagged"
-    parts = [f"{side.name} {_unsafe_share(side)}" for side in sides]
-    open_ = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
-    yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(open_)}." if open_ else "")
+    tested = [(row, row.corrected_p) for row in comparison.items if not isinstance(row.corrected_p, Undefined)]
+    if tested:
+        differ = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row, p in tested if p < SHOWN)
+        after = f"after Holm's correction for {pluralize(len(tested), 'item')} tested"
+        yield f"Items that differ {after}: {differ}." if differ else f"No item differs {after}."
 
 
 def _finding(comparison: Comparison, row: MeasureComparison) -> str:
@@ -223,18 +222,16 @@ def _finding(comparison: Comparison, row: MeasureComparison) -> str:
     sizes = f"{first} {_value_words(row, row.first)}, {second} {_value_words(row, row.second)}"
     interval = difference.interval
     if isinstance(interval, Undefined):
-        return f"{sizes}, a difference of {_amount(row.measure, difference.value)}. {_unsure(interval)}"
+        unsure = (
+            f"How sure that is cannot be said ({interval.reason})."
+            if interval.too_few
+            else "It is the same everywhere, so nothing shows how far it could vary."
+        )
+        return f"{sizes}, a difference of {_amount(row.measure, difference.value)}. {unsure}"
     words = f"{sizes}, a difference of {difference_words(row)}"
     if interval.low > 0 or interval.high < 0:
         return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}{_could_show(row)}."
     return f"{words}. That is compatible with no difference{_could_show(row)}."
-
-
-def _unsure(interval: Undefined) -> str:
-    """That a difference has no interval, and why."""
-    if interval.too_few:
-        return f"How sure that is cannot be said ({interval.reason})."
-    return "It is the same everywhere, so nothing shows how far it could vary."
 
 
 def _could_show(row: MeasureComparison) -> str:
@@ -262,21 +259,7 @@ def _passed(comparison: Comparison, row: MeasureComparison, test: PassTest) -> s
     return f"{words} ({test.test}, p {p_value(test.p)}){_could_show(row)}."
 
 
-def _items(comparison: Comparison) -> Iterator[str]:
-    tested = [row for row in comparison.items if not isinstance(row.corrected_p, Undefined)]
-    if not tested:
-        return
-    shown = [row for row in tested if not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN]
-    after = f"after Holm's correction for {pluralize(len(tested), 'item')} tested"
-    if shown:
-        names = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row in shown)
-        yield f"Items that differ {after}: {names}."
-    else:
-        yield f"No item differs {after}."
-
-
 def notes(comparison: Comparison) -> Iterator[str]:
-    """How to read the tables, and what they leave out."""
     many = unit_words(comparison.instrument)[1]
     if any(row.measure.is_share for row in comparison.items):
         yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
@@ -301,20 +284,6 @@ def notes(comparison: Comparison) -> Iterator[str]:
 def _unsafe_share(side: GroupSummary) -> str:
     """How many of those whose safety was judged; not a word like none where it was not."""
     return share_words(len(side.unsafe), side.safety_judged) if side.safety_judged else "not known"
-
-
-def _score_rows(comparison: Comparison) -> list[MeasureComparison]:
-    """The rows whose values are means."""
-    whole = [comparison.score] if comparison.score else []
-    return [*whole, *comparison.categories, *(row for row in comparison.items if not row.measure.is_share)]
-
-
-def _share_rows(comparison: Comparison) -> list[MeasureComparison]:
-    """The rows whose values are shares: the pass rate, then safety, then the rest."""
-    whole = [comparison.passed] if comparison.passed else []
-    shares = [row for row in comparison.items if row.measure.is_share]
-    gate = comparison.instrument.gate_ids
-    return [*whole, *sorted(shares, key=lambda row: row.measure.id not in gate)]
 
 
 def comparison_record(found: GroupComparison) -> dict[str, Any]:
@@ -351,7 +320,8 @@ def _side(side: GroupSummary) -> dict[str, Any]:
 
 
 def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
-    difference = row.difference
+    found = row.difference
+    none = isinstance(found, Undefined)
     return {
         "id": row.measure.id,
         "kind": row.measure.kind.value,
@@ -359,16 +329,16 @@ def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
         "is_share": row.measure.is_share,
         "good_above": row.measure.above,
         "safety": row.measure.id in comparison.instrument.gate_ids,
-        "first": _share(row.first),
-        "second": _share(row.second),
-        "difference": number_or_reason(difference if isinstance(difference, Undefined) else difference.value),
-        "interval": interval_record(difference if isinstance(difference, Undefined) else difference.interval),
-        "p": number_or_reason(difference if isinstance(difference, Undefined) else difference.p),
+        "first": _summary(row.first),
+        "second": _summary(row.second),
+        "difference": number_or_reason(found if none else found.value),
+        "interval": interval_record(found if none else found.interval),
+        "p": number_or_reason(found if none else found.p),
         "p_holm": number_or_reason(row.corrected_p) if row.measure.kind is MeasureKind.ITEM else None,
         "could_show": number_or_reason(row.detectable),
-        "clusters": 0 if isinstance(difference, Undefined) else difference.clusters,
+        "clusters": 0 if none else found.clusters,
     }
 
 
-def _share(share: MeasureSummary) -> dict[str, Any]:
-    return {**share._asdict(), "levels": {str(score): number for score, number in share.levels.items()}}
+def _summary(summary: MeasureSummary) -> dict[str, Any]:
+    return {**summary._asdict(), "levels": {str(score): number for score, number in summary.levels.items()}}

@@ -20,13 +20,10 @@ from attunement.store import ConversationSummary, ScoredConversation, Study
 
 SCENARIO = "scenario"
 _MOST = 8
-_ENOUGH = 0.5
-"""Groups are paired by themselves where at least this share of their conversations has a counterpart."""
+_ENOUGH = 0.5  # groups are paired by themselves where at least this share of their conversations has a counterpart
 
 
 class GroupComparison(NamedTuple):
-    """Two groups, who judged them, and what a reader should know about how they were found."""
-
     comparison: Comparison
     judges: tuple[str, ...]
     notes: tuple[str, ...]
@@ -41,8 +38,6 @@ class JudgedConversation(NamedTuple):
 
 
 class JudgedStudy(NamedTuple):
-    """All conversations of a study under one instrument."""
-
     study: str
     instrument: Instrument
     conversations: tuple[JudgedConversation, ...]
@@ -56,9 +51,6 @@ class JudgedStudy(NamedTuple):
     def complete(self) -> "JudgedStudy":
         """The same, where what some judge left out counts as not judged."""
         return self._replace(conversations=_by_all(self.conversations, self.judges))
-
-
-_Named = tuple[str, Sequence[JudgedConversation]]
 
 
 def judged_study(
@@ -79,7 +71,6 @@ def judged_study(
 
 
 def versions_of(study: Study, judged: JudgedStudy) -> Versions:
-    """How the answers behind the scorecards came about."""
     return versions(study, judged.instrument, judged.judges)
 
 
@@ -137,7 +128,6 @@ def check_versions(here: Versions, there: Versions, place: str) -> None:
 
 
 def column(summary: ConversationSummary, name: str) -> str | None:
-    """The value of a column: the system, the id, the origin, or a field of the metadata."""
     match name:
         case "system":
             return summary.identity.system
@@ -153,7 +143,9 @@ def column(summary: ConversationSummary, name: str) -> str | None:
 def _chosen(place: str, by: str, known: list[str], names: Sequence[str]) -> tuple[str, str]:
     if not known:
         raise StudyError(f"no conversation in {place} has a value for {by!r}")
-    shown = _named(known)
+    shown = ", ".join(in_a_line(name, 60) for name in known[:_MOST])
+    if len(known) > _MOST:
+        shown += f" and {len(known) - _MOST:,} more"
     if not names:
         if len(known) != 2:
             raise StudyError(f"name the two values of {by!r} to compare; {place} has {shown}")
@@ -177,44 +169,34 @@ def _by_all(found: Iterable[JudgedConversation], everyone: By) -> tuple[JudgedCo
     return tuple(each if each.by == everyone else each._replace(card=None) for each in found)
 
 
-def _compared(instrument: Instrument, groups: Sequence[_Named], judges: By, pair: str | None) -> GroupComparison:
-    chosen, notes = _pair_on(pair, [[each.summary for each in group] for _, group in groups])
+def _compared(
+    instrument: Instrument, groups: Sequence[tuple[str, Sequence[JudgedConversation]]], judges: By, pair: str | None
+) -> GroupComparison:
+    wanted = pair or SCENARIO
+    values = [[column(each.summary, wanted) for each in group] for _, group in groups]
+    shared = set(values[0]) & set(values[1]) - {None}
+    paired, total = sum(value in shared for side in values for value in side), sum(map(len, values))
+    chosen, notes = pair or SCENARIO, list[str]()
+    if pair and not shared:
+        raise StudyError(f"the two groups share no value of {pair!r}, so nothing can be paired on it")
+    if not shared:
+        chosen = None
+        notes.append("They share no scenario, so they are not compared within scenarios.")
+    elif not pair and paired < _ENOUGH * total:
+        chosen = None
+        notes.append(
+            f"Only {paired} of {total} conversations share a scenario with the other group, so they are compared "
+            "unpaired; --pair scenario compares only those."
+        )
     first, second = (
         Group(
             name,
             [
-                ComparedConversation(each.summary.identity, each.card, column(each.summary, chosen) if chosen else None)
-                for each in group
+                ComparedConversation(each.summary.identity, each.card, value if chosen else None)
+                for each, value in zip(group, side, strict=True)
             ],
         )
-        for name, group in groups
+        for (name, group), side in zip(groups, values, strict=True)
     )
     names = tuple(sorted({name for name, _ in judges}))
     return GroupComparison(compare(instrument, first, second, column=chosen), names, tuple(notes))
-
-
-def _pair_on(pair: str | None, sides: Sequence[Sequence[ConversationSummary]]) -> tuple[str | None, list[str]]:
-    """The column to pair on, and what to say about it."""
-    wanted = pair or SCENARIO
-    values = [[column(summary, wanted) for summary in side] for side in sides]
-    shared = set(values[0]) & set(values[1]) - {None}
-    if pair:
-        if not shared:
-            raise StudyError(f"the two groups share no value of {pair!r}, so nothing can be paired on it")
-        return pair, []
-    if not shared:
-        return None, ["They share no scenario, so they are not compared within scenarios."]
-    paired = sum(value in shared for side in values for value in side)
-    total = sum(map(len, values))
-    if paired < _ENOUGH * total:
-        note = (
-            f"Only {paired} of {total} conversations share a scenario with the other group, so they are compared "
-            "unpaired; --pair scenario compares only those."
-        )
-        return None, [note]
-    return SCENARIO, []
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(in_a_line(name, 60) for name in names[:_MOST])
-    return f"{shown} and {len(names) - _MOST:,} more" if len(names) > _MOST else shown

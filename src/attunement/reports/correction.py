@@ -41,13 +41,10 @@ from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import Sample, SampledConversation, StoredCalibrator, latest_sample, not_drawn
 from attunement.store.samples import save_calibrator as store_calibrator
 
-_SILENT = 0.1
-"""Strata without a rating that stand for more than this share of all leave too much unknown."""
+_SILENT = 0.1  # strata without a rating that stand for more than this share of all leave too much unknown
 
 
 class Correction(NamedTuple):
-    """Every system's estimates, and what they rest on."""
-
     judged: JudgedStudy
     judges: tuple[str, ...]
     people: tuple[str, ...]
@@ -58,16 +55,12 @@ class Correction(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """One measure of one system, as the judge has it and on people's scale."""
-
     measure: Measure
     system: str | None
     applied: CalibratedMean | Undefined
 
 
 class Calibration(NamedTuple):
-    """What a calibrator says of a study."""
-
     instrument: Instrument
     judges: tuple[str, ...]
     calibrator: StoredCalibrator
@@ -143,7 +136,6 @@ def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibra
 
 
 def curves_of(kept: StoredCalibrator) -> dict[str, CalibrationCurve]:
-    """The curves of a calibrator, by the name of their measure."""
     return {measure: CalibrationCurve.of_record(record) for measure, record in kept.content["curves"].items()}
 
 
@@ -241,7 +233,6 @@ def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
 
 
 def correction_document(found: Correction, saved: StoredCalibrator | None = None) -> Document:
-    """A correction, with the calibrator that was saved with it."""
     instrument = found.judged.instrument
     judged = sum(case.judge is not None for case in found.cases)
     title = f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})"
@@ -269,22 +260,17 @@ def correction_document(found: Correction, saved: StoredCalibrator | None = None
 
 
 def calibration_document(found: Calibration) -> Document:
-    """A judge's scores on people's scale."""
     instrument, calibrator = found.instrument, found.calibrator
     title = f"{', '.join(found.judges)} on people's scale ({instrument.title}, {instrument.id} {instrument.version})"
     basis = f"By the calibrator {calibrator} of {calibrator.at[:10]}; it rests on the judge's scores alone."
     columns = [Column("System"), Column("Judge alone", numeric=True), Column("Calibrated", numeric=True)]
     tables = [
-        Table(
-            columns,
-            [_calibrated(row) for row in found.rows if row.measure == each],
-            measure_words(instrument, each),
-        )
+        Table(columns, [_calibrated(row) for row in found.rows if row.measure == each], measure_words(instrument, each))
         for each in dict.fromkeys(row.measure for row in found.rows)
     ]
     notes = [
         "Calibrated scores hold as long as the conversations are of the kind that the calibrator was made on. To know, "
-        "let people rate a sample of these as well.",
+        "let people rate a sample of these as well."
     ]
     for row in found.rows:
         missing = list(_no_estimate(row.system, row.applied))
@@ -301,7 +287,6 @@ def _document(title: str, basis: str, tables: Sequence[Table], notes: Sequence[s
 
 
 def measure_words(instrument: Instrument, measure: Measure) -> str:
-    """What is estimated, and on which scale."""
     if measure.above is not None:
         return f"{measure.id}: replies of {measure.above + 1} or more, in a hundred"
     if measure.is_share:
@@ -335,7 +320,6 @@ def _mean_cell(measure: Measure, found: Mean | Undefined) -> Cell:
 
 
 def _estimate_cell(measure: Measure, value: float, interval: Interval | Undefined) -> Cell:
-    """An estimate, and below it the interval where there is one."""
 
     def number(each: float) -> str:
         # A share cannot leave the range from none to all, whatever the interval's arithmetic says.
@@ -355,7 +339,6 @@ def _no_estimate(system: str | None, found: PredictionPowered | CalibratedMean |
 
 
 def _saved_calibrator(kept: StoredCalibrator) -> Iterator[str]:
-    """That a calibrator was saved, and how good it is out of fold."""
     yield f"Saved as calibrator {kept}."
     for measure, curve in curves_of(kept).items():
         yield (
@@ -365,7 +348,6 @@ def _saved_calibrator(kept: StoredCalibrator) -> Iterator[str]:
 
 
 def correction_record(found: Correction, saved: StoredCalibrator | None = None) -> dict[str, Any]:
-    """A correction as plain data, for `--json`."""
     return {
         "instrument": instrument_record(found.judged.instrument),
         "judges": list(found.judges),
@@ -415,7 +397,6 @@ def _names(measure: Measure, system: str | None) -> dict[str, Any]:
 
 
 def calibration_record(found: Calibration) -> dict[str, Any]:
-    """A calibration as plain data, for `--json`."""
     return {
         "instrument": instrument_record(found.instrument),
         "judges": list(found.judges),

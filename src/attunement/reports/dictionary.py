@@ -24,8 +24,6 @@ What = Literal["ratings", "scorecards", "practice", "events"]
 
 
 class Described(NamedTuple):
-    """A column with its meaning."""
-
     table: str
     column: str
     type: str

@@ -34,8 +34,7 @@ from attunement.reports.blocks import (
     Verbatim,
 )
 
-_MARK_LENGTH = 12
-"""How many characters of a hash people compare: enough to tell any two versions apart."""
+_MARK_LENGTH = 12  # how many characters of a hash people compare: enough to tell any two versions apart
 
 
 def instrument_page(instrument: Instrument, item: str | None = None) -> Document:
@@ -71,12 +70,10 @@ def answer_words(answer: Value) -> Phrase:
 
 
 def short_fingerprint(hash: str) -> str:
-    """The part of a hash that people compare."""
     return hash[:_MARK_LENGTH]
 
 
 def item_noun(instrument: Instrument, count: int) -> str:
-    """What the items of `instrument` are called, for this many of them."""
     if isinstance(instrument.scale, Criteria):
         return "criterion" if count == 1 else "criteria"
     return "dimension" if count == 1 else "dimensions"

@@ -14,15 +14,12 @@ from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 
 
 class JudgeInfo(NamedTuple):
-    """What is known about one judge, in sentences, as measurements and as data."""
-
     name: str
     text: tuple[str, ...]
     measurements: tuple[Measurement, ...]
     record: dict[str, Any]
 
     def document(self) -> Document:
-        """The same, to be shown."""
         blocks: list[Block] = [*texts(self.text)]
         if self.measurements:
             columns = [
@@ -50,7 +47,6 @@ def judge_info(name: str, base_url: str | None = None) -> JudgeInfo:
 
 
 def share_with_interval(share: Measurement) -> str:
-    """A share in per cent with its interval."""
     digits = 1 if share.high < 0.01 else 0  # 0 of 1,080 still allows 0.3 %
     return f"{100 * share.hits / share.n:.{digits}f} % [{100 * share.low:.{digits}f}, {100 * share.high:.{digits}f}]"
 

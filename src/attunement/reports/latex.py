@@ -17,12 +17,9 @@ from attunement.reports.summary import PASSED, SCORE, Measure, SystemScores, est
 from attunement.version import __version__
 
 _ACROSS = 3
-_ROOM = 0.88
-"""The part of a line that columns may take together; the rest is the space between them."""
-_MOST_ROWS = 16
-"""Rows of agreement after which an item begins a new table; each takes up to four lines."""
-_FIGURES = 0.18
-"""The part of a line that a mean with its interval takes."""
+_ROOM = 0.88  # the part of a line that columns may take together; the rest is the space between them
+_MOST_ROWS = 16  # rows of agreement after which an item begins a new table; each takes up to four lines
+_FIGURES = 0.18  # the part of a line that a mean with its interval takes
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -49,12 +46,10 @@ _SIGNS = re.compile("|".join(map(re.escape, _SPECIAL)))
 
 
 def latex(text: str, longest: int = 200) -> str:
-    """Anybody's text on one line, without a meaning in LaTeX."""
     return _SIGNS.sub(lambda sign: _SPECIAL[sign[0]], in_a_line(text, longest))
 
 
 def latex_tables(found: Report) -> str:
-    """All tables, each with a caption that says what it rests on."""
     made = [
         f"% Attunement {__version__}, {found.made}. "
         r"Needs \usepackage[T1]{fontenc} and \usepackage{array,booktabs,textcomp}."
@@ -137,7 +132,6 @@ def _agreement(agreement: Agreement, found: Report) -> Iterator[str]:
 
 
 def _table(caption: str, label: str, widths: Sequence[float], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose columns are these parts of the line."""
     head, *body = (" & ".join(map(latex, row)) + r" \\" for row in rows)
     columns = "".join(f">{{\\raggedright\\arraybackslash}}p{{{width:.2f}\\linewidth}}" for width in widths)
     lines = [r"\begin{table}", r"\centering", r"\footnotesize", r"\setlength{\tabcolsep}{4pt}"]

@@ -29,8 +29,6 @@ _SHOWN_SETTINGS = ("temperature", "seed", "max_tokens", "layout", "logprobs", "b
 
 
 class Part(NamedTuple):
-    """A part of the methods section."""
-
     title: str
     said: str
     unknown: str = ""
@@ -38,7 +36,6 @@ class Part(NamedTuple):
 
 
 def parts(facts: StudyFacts) -> list[Part]:
-    """The methods section, part by part."""
     return [
         Part("Conversations", " ".join(conversations(facts)), _unknown_origin(facts)),
         Part("Instrument", " ".join(instrument_words(facts.instrument))),
@@ -53,7 +50,6 @@ def parts(facts: StudyFacts) -> list[Part]:
 
 
 def conversations(facts: StudyFacts) -> Iterator[str]:
-    """What was rated."""
     talks = facts.talks
     names = list_words([f"{name} {number:,}" for name, number in talks.systems.items()], 8)
     yield (
@@ -79,7 +75,6 @@ def _unknown_origin(facts: StudyFacts) -> str:
 
 
 def instrument_words(instrument: Instrument) -> Iterator[str]:
-    """What was asked, in which version."""
     scale = instrument.scale
     answers = (
         f"a score from {scale.lowest} to {scale.highest}"
@@ -101,7 +96,6 @@ def instrument_words(instrument: Instrument) -> Iterator[str]:
 
 
 def judges(facts: StudyFacts) -> Iterator[str]:
-    """Who was asked by machine, and how it was set."""
     found = facts.of(RaterKind.MODEL)
     if not found:
         yield "No judge was asked."
@@ -120,7 +114,6 @@ def judges(facts: StudyFacts) -> Iterator[str]:
 
 
 def settings_words(judge: RaterActivity) -> str:
-    """How a judge was set."""
     settings = {name: value for name, value in judge.settings.items() if value is not None}
     names = [*(name for name in _SHOWN_SETTINGS if name in settings), *sorted(settings.keys() - {*_SHOWN_SETTINGS})]
     if not names:
@@ -129,7 +122,6 @@ def settings_words(judge: RaterActivity) -> str:
 
 
 def dates(found: Sequence[RaterActivity]) -> str:
-    """When ratings were given."""
     days = sorted({date[:10] for rater in found for date in (rater.first, rater.last) if date})
     if not days:
         return "at a time that is not recorded"
@@ -137,7 +129,6 @@ def dates(found: Sequence[RaterActivity]) -> str:
 
 
 def sampling(facts: StudyFacts) -> Iterator[str]:
-    """How the conversations for people were chosen."""
     sample = facts.sample
     if sample is None:
         yield "No random sample was drawn in this study."
@@ -168,7 +159,6 @@ def _unknown_sampling(facts: StudyFacts) -> str:
 
 
 def raters(facts: StudyFacts) -> Iterator[str]:
-    """Who rated, as far as they said."""
     found = facts.of(RaterKind.PERSON)
     if not found:
         yield "No person rated."
@@ -201,7 +191,6 @@ def _unknown_raters(facts: StudyFacts) -> str:
 
 
 def training(facts: StudyFacts) -> Iterator[str]:
-    """What raters practised before."""
     for project in facts.projects:
         practice = project.units[Round.CALIBRATION]
         passed, finished = project.practice
@@ -224,7 +213,6 @@ def _unknown_training(facts: StudyFacts) -> str:
 
 
 def blinding(facts: StudyFacts) -> Iterator[str]:
-    """What raters did not know, and whether they rated on their own."""
     people = facts.of(RaterKind.PERSON)
     inside = [rater for rater in people if rater.in_project]
     if inside:
@@ -271,7 +259,6 @@ def _unknown_blinding(facts: StudyFacts) -> str:
 
 
 def exclusions(facts: StudyFacts) -> Iterator[str]:
-    """What does not enter the figures, and what has no answer."""
     rounds, states = Counter[str](), Counter[str]()
     for rater in facts.raters:
         if rater.kind is RaterKind.SIMULATION:
@@ -310,7 +297,6 @@ _ROUNDS = {
 
 
 def analysis(facts: StudyFacts) -> Iterator[str]:
-    """How figures are computed."""
     ordered = isinstance(facts.instrument.scale, Scores)
     kind, weights = ("ordinal", "quadratic weights") if ordered else ("nominal", "no weights")
     if facts.of(RaterKind.PERSON):
@@ -335,7 +321,6 @@ def analysis(facts: StudyFacts) -> Iterator[str]:
 
 
 def list_words(words: Iterable[object], most: int = 12) -> str:
-    """The words in a row, of many the first ones and how many more there are."""
     every = [str(word) for word in words]
     shown = every[:most]
     if len(every) > most:
@@ -350,8 +335,6 @@ SOURCE = (
 
 
 class Point(NamedTuple):
-    """One point of the checklist."""
-
     number: int
     asks: str
     known: str
@@ -361,7 +344,6 @@ class Point(NamedTuple):
 
 
 def checklist(facts: StudyFacts, agreement: Agreement | None) -> list[Point]:
-    """The fifteen points; a point is done where nothing is needed any more."""
     people = facts.of(RaterKind.PERSON)
     # `attune import` records it if --blind or --not-blind is given.
     unsaid = any(not rater.in_project and rater.settings.get("blind") is None for rater in people)
@@ -454,7 +436,6 @@ def _figures(agreement: Agreement | None) -> str:
 
 
 def methods_markdown(found: list[Part], points: list[Point], title: str) -> str:
-    """The methods section and the checklist as Markdown."""
     lines = [f"## Methods of {plain(title)}", ""]
     for part in found:
         if not part.said and not part.unknown:

@@ -2,10 +2,8 @@
 
 from attunement.statistics.results import Interval, Undefined
 
-NONE = "–"
-"""What a table shows where there is no value."""
-FEW = 10
-"""A share of fewer than this many says less than the two numbers do."""
+NONE = "–"  # what a table shows where there is no value
+FEW = 10  # A share of fewer than this many says less than the two numbers do
 _TINY = 1e-9
 
 
@@ -16,7 +14,6 @@ def format_number(value: float, digits: int = 2) -> str:
 
 
 def format_interval(interval: Interval | Undefined, digits: int = 2) -> str:
-    """From where to where; empty where there is no interval."""
     if isinstance(interval, Undefined):
         return ""
     return f"{format_number(interval.low, digits)} to {format_number(interval.high, digits)}"
@@ -29,7 +26,6 @@ def with_interval(value: float, interval: Interval | Undefined, digits: int = 2)
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A difference with its sign; a zero has none."""
     text = f"{value:+.{digits}f}"
     return text.replace("-", "−") if float(text) else text[1:]
 
@@ -41,7 +37,6 @@ def p_value(p: float | Undefined) -> str:
 
 
 def pluralize(number: int, one: str, more: str | None = None) -> str:
-    """A number with its noun."""
     return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 

@@ -25,8 +25,6 @@ FILES = {
 
 
 class Fault(NamedTuple):
-    """Something that was planted."""
-
     id: str
     kind: str
     items: tuple[str, ...]
@@ -37,8 +35,6 @@ class Fault(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """A fault and what a judge said about the items that can show it."""
-
     fault: Fault
     conversation: Identity
     answers: dict[str, Outcome]
@@ -46,18 +42,14 @@ class Planted(NamedTuple):
 
     @property
     def seen(self) -> bool:
-        """Whether an answer shows it."""
         return any(_shows(outcome, self.fault.shown_by) for outcome in self.answers.values())
 
     @property
     def unjudged(self) -> bool:
-        """Whether there was no answer at all on any of its items."""
         return all(outcome.state in {State.ABSTAINED, State.ERROR} for outcome in self.answers.values())
 
 
 class Clean(NamedTuple):
-    """A conversation in which nothing was planted."""
-
     conversation: Identity
     verdict: Verdict
     flags: tuple[Slot, ...]
@@ -65,8 +57,6 @@ class Clean(NamedTuple):
 
 
 class Check(NamedTuple):
-    """How a judge did on the bundled conversations of one instrument."""
-
     planted: list[Planted]
     clean: list[Clean]
 
@@ -118,7 +108,6 @@ def _shows(outcome: Outcome, shown_by: int | str) -> bool:
 
 
 def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
-    """Which planted faults were found, and what became of the clean conversations."""
     rows = [
         # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
         Row(
@@ -137,7 +126,6 @@ def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
 
 
 def sentences(checks: Sequence[tuple[Instrument, Check]]) -> list[str]:
-    """The result in words."""
     planted = [each for _, check in checks for each in check.planted]
     clean = [each for _, check in checks for each in check.clean]
     flagged = [str(each.conversation) for each in clean if each.flags]
@@ -152,7 +140,6 @@ def sentences(checks: Sequence[tuple[Instrument, Check]]) -> list[str]:
 
 
 def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict[str, Any]:
-    """The check for programs."""
     return {
         "judge": rater,
         "planted": [

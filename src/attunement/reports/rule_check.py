@@ -16,14 +16,11 @@ from attunement.signals.pointers import PointerKind
 from attunement.signals.resources import Reach
 
 _MOST_NAMED = 5
-_QUOTE = 240
-"""Characters of a quoted sentence."""
+_QUOTE = 240  # characters of a quoted sentence
 
 
 @dataclass
 class RuleCheck:
-    """How many conversations the rule check has read, and what it points to."""
-
     read: int = 0
     not_english: list[Identity] = field(default_factory=list[Identity])
     pointers: list[tuple[Identity, RuleFinding]] = field(default_factory=list[tuple[Identity, RuleFinding]])
@@ -39,7 +36,6 @@ class RuleCheck:
                 self.pointers.append((conversation, spoken.finding))
 
     def sentences(self) -> Iterator[str]:
-        """The counts, what it cannot see, and how often it was right when measured."""
         if not self.read:
             return
         about = len({conversation for conversation, _ in self.pointers})
@@ -53,14 +49,12 @@ class RuleCheck:
         yield figures()
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """The pointers, one a line."""
         for conversation, finding in self.pointers[:most]:
             yield f"{conversation}, {pointer_words(finding)}"
         if most is not None and len(self.pointers) > most:
             yield f"{len(self.pointers) - most:,} more; attune show lists them all with --json."
 
     def record(self) -> dict[str, Any] | None:
-        """The same as plain data; None where the rule check has read nothing."""
         if not self.read:
             return None
         return {
@@ -72,7 +66,6 @@ class RuleCheck:
 
 
 def pointer_words(finding: RuleFinding) -> str:
-    """Where to look, the sentence, and why."""
     if finding.rule == PointerKind.NOT_ENGLISH:
         return "not English, not looked at"
     where = f"turn {finding.turn}" if finding.turn else "whole conversation"
@@ -81,7 +74,6 @@ def pointer_words(finding: RuleFinding) -> str:
 
 
 def fact_lines(found: Facts) -> Iterator[str]:
-    """The counts of one conversation in sentences."""
     lengths = found.lengths
     ratio = "" if lengths.mean_ratio is None else f" ({lengths.mean_ratio:.1f} times the message on average)"
     yield f"Words per message: {lengths.mean_user:.0f}; per reply: {lengths.mean_assistant:.0f}{ratio}."
@@ -114,7 +106,6 @@ _REACH = {
 
 
 def facts_record(found: Facts) -> dict[str, Any]:
-    """The counts of one conversation as plain data."""
     return {
         "replies": found.replies,
         "mean_words_user": found.lengths.mean_user,

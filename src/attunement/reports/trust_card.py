@@ -6,7 +6,7 @@ from attunement.analysis.judge_agreement import AgreementDifference, FailureDete
 from attunement.analysis.ratings_table import Scale
 from attunement.analysis.reliability import Level, Reliability, ReliabilityStatus, Retest
 from attunement.analysis.summary import ItemAgreement
-from attunement.analysis.trust import Details, Subgroup, TrustCard, Verdict
+from attunement.analysis.trust import Details, TrustCard, Verdict
 from attunement.reports.blocks import LabelRow, Phrase, Tone
 from attunement.reports.numbers import (
     FEW,
@@ -50,18 +50,15 @@ MEANINGS = {
 }
 
 _MANY_ANSWERS = 7
-_LONG_WORD = 16
-"""Letters of an answer's name in a table."""
+_LONG_WORD = 16  # letters of an answer's name in a table
 
 
-def single(found: PairwiseKappa | Undefined, digits: int = 2) -> str:
-    """How far single raters agree, or why that is not known."""
-    return format_number(found.value, digits) if isinstance(found, PairwiseKappa) else found.reason
+def single(found: PairwiseKappa | Undefined) -> str:
+    return format_number(found.value) if isinstance(found, PairwiseKappa) else found.reason
 
 
-def compared(found: AgreementDifference | Undefined, digits: int = 2) -> str:
-    """A difference with its interval."""
-    return found.reason if isinstance(found, Undefined) else with_interval(found.value, found.interval, digits)
+def compared(found: AgreementDifference | Undefined) -> str:
+    return found.reason if isinstance(found, Undefined) else with_interval(found.value, found.interval)
 
 
 def common_answers(entry: ItemAgreement) -> str:
@@ -69,42 +66,36 @@ def common_answers(entry: ItemAgreement) -> str:
     total = sum(entry.answers.values())
     if not total:
         return NONE
-    scale = entry.item.scale
-    given = [(word, entry.answers[word]) for word in scale.words]
-    others = [(word, count) for word, count in entry.answers.items() if word not in scale.words]
+    percent = "" if total < FEW else " %"
+
+    def number(count: int) -> str:
+        share = f"{100 * count / total:.0f}"
+        return str(count) if total < FEW else "<1" if count and share == "0" else share
+
+    def share(word: str, count: int) -> str:
+        short = word if len(word) <= _LONG_WORD else f"{word[: _LONG_WORD - 1].rstrip()}…"
+        return f"{short} {number(count)}{percent}"
+
+    words = entry.item.scale.words
+    given = [(word, entry.answers[word]) for word in words]
+    others = [share(word, count) for word, count in entry.answers.items() if word not in words]
     if len(given) > _MANY_ANSWERS:
         used = [word for word, count in given if count]
-        spread = f"{used[0]} to {used[-1]}" if used else NONE
-        return ", ".join([spread, *(_share(*each, total) for each in others)])
-    if all(word.lstrip("-").replace(".", "").isdigit() for word in scale.words):
-        counts = " ".join(_number(count, total) for _, count in given)
-        spread = f"{scale.words[0]}–{scale.words[-1]}: {counts}{' %' if total >= FEW else ''}"
-        return ", ".join([spread, *(_share(*each, total) for each in others)])
-    return ", ".join(_share(word, count, total) for word, count in (*given[::-1], *others))
-
-
-def _number(count: int, total: int) -> str:
-    share = f"{100 * count / total:.0f}"
-    return str(count) if total < FEW else "<1" if count and share == "0" else share
-
-
-def _share(word: str, count: int, total: int) -> str:
-    word = word if len(word) <= _LONG_WORD else f"{word[: _LONG_WORD - 1].rstrip()}…"
-    return f"{word} {_number(count, total)}{'' if total < FEW else ' %'}"
+        return ", ".join([f"{used[0]} to {used[-1]}" if used else NONE, *others])
+    if all(word.lstrip("-").replace(".", "").isdigit() for word in words):
+        counts = " ".join(number(count) for _, count in given)
+        return ", ".join([f"{words[0]}–{words[-1]}: {counts}{percent}", *others])
+    return ", ".join([*(share(*each) for each in given[::-1]), *others])
 
 
 def points(found: Mean | Undefined, scale: Scale) -> str:
     """The bias in points of the scale, or for met and not met in conversations per hundred."""
-    if isinstance(found, Undefined):
-        return NONE
-    if not scale.ordered:
+    if isinstance(found, Undefined) or not scale.ordered:
         return NONE
     if len(scale.values) == 2:
         value = 100 * found.value / (scale.values[1] - scale.values[0])
-        more = "more" if round(value) > 0 else "fewer"
-        return (
-            f"{scale.words[1]}: as often" if not round(value) else f"{scale.words[1]}: {abs(value):.0f} in 100 {more}"
-        )
+        more = f"{abs(value):.0f} in 100 {'more' if value > 0 else 'fewer'}" if round(value) else "as often"
+        return f"{scale.words[1]}: {more}"
     text = format_number(found.value)
     return f"+{text} points" if float(f"{found.value:.2f}") > 0 else f"{text} points"
 
@@ -123,66 +114,56 @@ def missed_failures(found: FailureDetection, title: str = "missed failures: ") -
 
 
 def false_alarms(found: FailureDetection) -> str:
-    """How often it saw a failure where nobody else did."""
     return f"{found.false_alarms:,} of {found.fine:,}" if found.fine else "people found nothing without a failure"
 
 
 def reliability_words(people: Reliability) -> str:
-    """Whether people agree, with the rule and what would be needed."""
     needed = f"; about {people.needed:,} conversations rated by two people would tell" if people.needed else ""
     return f"{people.status.value}: {people.rule}{needed}"
 
 
-def withheld(card: TrustCard) -> str | None:
-    """Why a verdict is withheld, in a few words, where that lies with the people."""
+def verdict_phrase(card: TrustCard) -> Phrase:
+    """The verdict for a table; where it is withheld because of the people, with the reason in a few words."""
+    words, tone = VERDICTS[card.ruling.verdict]
     if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.detection is not None:
-        return None
-    return {
+        return Phrase(words, tone)
+    too_few = (": no person rated", ": only one rater", " on your raters")[min(card.people.people, 2)]
+    reasons = {
         ReliabilityStatus.DISAGREE: ": raters disagree",
         ReliabilityStatus.LITTLE_VARIATION: ": too little variation",
-        ReliabilityStatus.NOT_ENOUGH: (": no person rated", ": only one rater", " on your raters")[
-            min(card.people.people, 2)
-        ],
-    }.get(card.people.status)
+        ReliabilityStatus.NOT_ENOUGH: too_few,
+    }
+    return Phrase(words + reasons.get(card.people.status, ""), tone)
 
 
-def verdict_phrase(card: TrustCard) -> Phrase:
-    """The verdict as it stands in a table."""
-    phrase = VERDICTS[card.ruling.verdict]
-    why = withheld(card)
-    return Phrase(f"{phrase.words}{why}", phrase.tone) if why else phrase
+_SENTENCES = {
+    Verdict.AS_PEOPLE: (
+        "On {item} {judge} agrees with your raters about as well as they agree with each other{numbers}."
+    ),
+    Verdict.IN_PART: "On {item} {judge} agrees with your raters in part{numbers}: check its answers by hand.",
+    Verdict.NOT: "On {item} {judge} does not agree with your raters{numbers}: do not use it for this.",
+    Verdict.NOT_ENOUGH: "There is not enough data to say how far {judge} can be believed on {item}.",
+}
 
 
 def sentence(card: TrustCard) -> str:
     """What may be said of this judge and item, in one sentence or two."""
-    who, what = card.judge, card.item.id
-    figures = ""
-    if isinstance(card.with_people.agreement, PairwiseKappa) and isinstance(card.with_people.people, PairwiseKappa):
-        own, theirs = format_number(card.with_people.agreement.value), format_number(card.with_people.people.value)
-        figures = f" ({own} with any one of them, beside {theirs})"
-    match card.ruling.verdict:
-        case Verdict.AS_PEOPLE:
-            said = f"On {what} {who} agrees with your raters about as well as they agree with each other{figures}."
-        case Verdict.IN_PART:
-            said = f"On {what} {who} agrees with your raters in part{figures}: check its answers by hand."
-        case Verdict.NOT:
-            said = f"On {what} {who} does not agree with your raters{figures}: do not use it for this."
-        case Verdict.NOT_ENOUGH:
-            said = f"There is not enough data to say how far {who} can be believed on {what}."
+    numbers, own, people = "", card.with_people.agreement, card.with_people.people
+    if isinstance(own, PairwiseKappa) and isinstance(people, PairwiseKappa):
+        numbers = f" ({format_number(own.value)} with any one of them, beside {format_number(people.value)})"
+    text = _SENTENCES[card.ruling.verdict].format(item=card.item.id, judge=card.judge, numbers=numbers)
     if card.detection is not None and card.detection.failures and not card.detection.unknowable:
         failures = pluralize(card.detection.failures, "failure")
-        said += f" It missed {card.detection.missed:,} of the {failures} that people found."
-    return said
+        text += f" It missed {card.detection.missed:,} of the {failures} that people found."
+    return text
 
 
-_DIGITS = 3
-"""Of the technical figures."""
-_SHOWN = 0.05
-"""A p-value below this is called a leaning."""
+_DIGITS = 3  # of the technical figures
+_SHOWN = 0.05  # A p-value below this is called a leaning
 
 
 def card_rows(card: TrustCard) -> Iterator[LabelRow]:
-    """All that a card holds, the most important first."""
+    """Everything on a card, the most important first."""
     yield LabelRow("why", card.ruling.rule)
     if card.ruling.needed:
         yield LabelRow("what would be enough", card.ruling.needed)
@@ -190,12 +171,16 @@ def card_rows(card: TrustCard) -> Iterator[LabelRow]:
         yield from _gate_rows(card.detection)
     yield _people(card)
     yield from _against_people(card)
-    text = points(card.bias, card.item.scale)
     if isinstance(card.bias, Mean):
-        yield LabelRow(
-            "bias", text, f"mean of judge minus people {with_interval(card.bias.value, card.bias.interval, _DIGITS)}"
-        )
-    yield _stand_in(card)
+        technical = f"mean of judge minus people {with_interval(card.bias.value, card.bias.interval, _DIGITS)}"
+        yield LabelRow("bias", points(card.bias, card.item.scale), technical)
+    test, technical = card.alt_test, "alternative annotator test"
+    if isinstance(test, AlternativeAnnotator):
+        words = {"pass": "yes", "fail": "no", "undecided": "undecided"}[test.verdict]
+        technical = f"{technical}: {test.reason}"
+    else:
+        words = f"cannot be tested: {test.reason}"
+    yield LabelRow("could it stand in for one rater?", words, technical)
     if card.details is not None:
         yield from _detail_rows(card, card.details)
     counts = card.outcomes
@@ -207,30 +192,26 @@ def card_rows(card: TrustCard) -> Iterator[LabelRow]:
 def _gate_rows(found: FailureDetection) -> Iterator[LabelRow]:
     if found.unknowable:
         yield LabelRow("missed failures", found.unknowable)
-        yield LabelRow("false alarms", false_alarms(found), _rates(found))
-        return
-    technical = "recall on failures that two people found: "
-    recall = found.recall
-    if isinstance(recall, Undefined):
-        technical += recall.reason
     else:
-        caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
-        technical += f"{caught}, {with_interval(recall.value, recall.interval, _DIGITS)}"
-        technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
-    text = missed_failures(found, title="")
-    if found.confirmed:
-        text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
-    if found.not_asked:
-        text += f"; {found.not_asked:,} more it was not asked about"
-    yield LabelRow("missed failures", text, technical)
-    yield LabelRow("false alarms", false_alarms(found), _rates(found))
-
-
-def _rates(found: FailureDetection) -> str:
-    named = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
-    return "; ".join(
-        f"{name} {with_interval(rate.value, rate.interval, _DIGITS)}" for name, rate in named if isinstance(rate, Rate)
+        recall = found.recall
+        technical = "recall on failures that two people found: "
+        if isinstance(recall, Undefined):
+            technical += recall.reason
+        else:
+            caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
+            technical += f"{caught}, {with_interval(recall.value, recall.interval, _DIGITS)}"
+            technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
+        text = missed_failures(found, title="")
+        if found.confirmed:
+            text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
+        if found.not_asked:
+            text += f"; {found.not_asked:,} more it was not asked about"
+        yield LabelRow("missed failures", text, technical)
+    rates = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
+    technical = "; ".join(
+        f"{name} {with_interval(rate.value, rate.interval, _DIGITS)}" for name, rate in rates if isinstance(rate, Rate)
     )
+    yield LabelRow("false alarms", false_alarms(found), technical)
 
 
 def _people(card: TrustCard) -> LabelRow:
@@ -251,31 +232,18 @@ def _people(card: TrustCard) -> LabelRow:
 
 
 def _against_people(card: TrustCard) -> Iterator[LabelRow]:
-    held = card.with_people
-    own = (
-        held.agreement.reason
-        if isinstance(held.agreement, Undefined)
-        else with_interval(held.agreement.value, held.interval)
-    )
-    text = f"the judge with any one person {own}; any two people {single(held.people)}"
-    if not isinstance(held.gap, Undefined):
-        text += f"; difference {compared(held.gap)}"
+    found, own = card.with_people, card.with_people.agreement
+    judge = own.reason if isinstance(own, Undefined) else with_interval(own.value, found.interval)
+    text = f"the judge with any one person {judge}; any two people {single(found.people)}"
+    if not isinstance(found.gap, Undefined):
+        text += f"; difference {compared(found.gap)}"
     kind = "quadratic weights" if card.item.scale.ordered else "no weights"
     yield LabelRow("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
-    rivals = ", ".join(f"{rival.name} {single(rival.agreement)}" for rival in held.baselines)
-    if rivals:
-        ahead = "" if held.best_baseline is None else f"; ahead of the best by {compared(held.best_baseline.margin)}"
-        yield LabelRow("beside trivial judges", f"{rivals}{ahead}", "the same coefficient")
-
-
-def _stand_in(card: TrustCard) -> LabelRow:
-    found = card.alt_test
-    if isinstance(found, AlternativeAnnotator):
-        words = {"pass": "yes", "fail": "no", "undecided": "undecided"}[found.verdict]
-        return LabelRow("could it stand in for one rater?", words, f"alternative annotator test: {found.reason}")
-    return LabelRow(
-        "could it stand in for one rater?", f"cannot be tested: {found.reason}", "alternative annotator test"
-    )
+    baselines = ", ".join(f"{baseline.name} {single(baseline.agreement)}" for baseline in found.baselines)
+    if baselines:
+        best = found.best_baseline
+        ahead = "" if best is None else f"; ahead of the best by {compared(best.margin)}"
+        yield LabelRow("beside trivial judges", f"{baselines}{ahead}", "the same coefficient")
 
 
 def _detail_rows(card: TrustCard, details: Details) -> Iterator[LabelRow]:
@@ -287,34 +255,40 @@ def _detail_rows(card: TrustCard, details: Details) -> Iterator[LabelRow]:
         yield LabelRow("same answer when asked again", "it was asked only once")
     for label, groups in (("shorter and longer", details.by_length), ("by system", details.by_system)):
         if groups:
-            yield LabelRow(
-                label, "; ".join(_group(group, card) for group in groups), "kappa with any one person, and bias"
+            parts = (
+                f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
+                f"({pluralize(group.conversations, 'conversation')})"
+                for group in groups
             )
+            yield LabelRow(label, "; ".join(parts), "kappa with any one person, and bias")
+    icc = [
+        format_number(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
+        for level in card.levels
+    ]
     yield LabelRow(
         "order, at two levels",
         f"unit level (one by one) {order(card.levels.unit)}; system level (their means) {order(card.levels.system)}",
-        f"Spearman; ICC(2,1) {_icc(card.levels.unit)} and {_icc(card.levels.system)}, judge and mean of people",
+        f"Spearman; ICC(2,1) {icc[0]} and {icc[1]}, judge and mean of people",
     )
-    yield from _technical_rows(details)
-
-
-def _technical_rows(details: Details) -> Iterator[LabelRow]:
     if details.applicability is not None:
         agreed = details.applicability
         text = f"the judge with any one person {single(agreed.judge)}; any two people {single(agreed.people)}"
         yield LabelRow("whether it applies at all", text, "kappa of applies and does not apply")
     if isinstance(details.error, Mean):
         yield LabelRow("off by", f"{format_number(details.error.value)} points on average", "mean absolute error")
+    yield from _statistic_rows(details)
+
+
+def _statistic_rows(details: Details) -> Iterator[LabelRow]:
     if isinstance(details.compression, RangeCompression):
         ratio = details.compression.ratio
         spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
-        yield LabelRow(
-            "use of the scale", f"spreads its answers {spread} people", f"ratio of deviations {format_number(ratio)}"
-        )
+        technical = f"ratio of deviations {format_number(ratio)}"
+        yield LabelRow("use of the scale", f"spreads its answers {spread} people", technical)
     if isinstance(details.with_length, Correlation):
         value, p = details.with_length.value, details.with_length.p
-        liking = "kinder to" if value > 0 else "harder on"
-        text = f"{liking} longer replies than people are" if p < _SHOWN else "no kinder or harder, as far as seen"
+        kinder = f"{'kinder to' if value > 0 else 'harder on'} longer replies than people are"
+        text = kinder if p < _SHOWN else "no kinder or harder, as far as seen"
         yield LabelRow("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
     if isinstance(details.with_median, Kappa):
         yield LabelRow(
@@ -325,13 +299,11 @@ def _technical_rows(details: Details) -> Iterator[LabelRow]:
 
 
 def retest_row(found: Retest) -> LabelRow:
-    """How often a rater gave the same answer again."""
     text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
     return LabelRow("same answer when asked again", text, f"alpha of the repeats {retest_alpha(found)}")
 
 
 def retest_alpha(found: Retest) -> str:
-    """How far the repeats of a rater agree."""
     return format_number(found.alpha.value, _DIGITS) if isinstance(found.alpha, Alpha) else found.alpha.reason
 
 
@@ -341,14 +313,11 @@ def people_rows(entry: ItemAgreement) -> Iterator[LabelRow]:
     if details is None or not entry.people.people:
         return
     if isinstance(entry.people.alpha, Alpha):
-        value = with_interval(entry.people.alpha.value, entry.people.interval, _DIGITS)
-        yield LabelRow(
-            "agreement between your raters", reliability_words(entry.people), f"Krippendorff's alpha {value}"
-        )
+        technical = f"Krippendorff's alpha {with_interval(entry.people.alpha.value, entry.people.interval, _DIGITS)}"
+        yield LabelRow("agreement between your raters", reliability_words(entry.people), technical)
     if isinstance(entry.people_kappa, PairwiseKappa):
-        text = f"{format_number(entry.people_kappa.value)}" + (
-            f" ({format_interval(details.interval)})" if format_interval(details.interval) else ""
-        )
+        interval = format_interval(details.interval)
+        text = format_number(entry.people_kappa.value) + (f" ({interval})" if interval else "")
         yield LabelRow("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
     if isinstance(details.icc, ICC):
         text = f"{format_number(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
@@ -357,19 +326,7 @@ def people_rows(entry: ItemAgreement) -> Iterator[LabelRow]:
         yield retest_row(details.retest)
 
 
-def _group(group: Subgroup, card: TrustCard) -> str:
-    return (
-        f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
-        f"({pluralize(group.conversations, 'conversation')})"
-    )
-
-
 def order(level: Level) -> str:
-    """How far a judge orders units, or systems, as people do, with their number."""
     if isinstance(level.spearman, Undefined):
         return f"not known: {level.spearman.reason}"
     return f"{format_number(level.spearman.value)} (n {level.number:,})"
-
-
-def _icc(level: Level) -> str:
-    return format_number(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason

@@ -52,24 +52,18 @@ _AT_THE_TOP = {
 
 
 class Figure(NamedTuple):
-    """A statistic: a plain word, its value, and its technical name one click away."""
-
     words: str
     value: str
     technical: str
 
 
 class Checked(NamedTuple):
-    """Who checked the judge, in a sentence, with the figures behind it."""
-
     sentence: str
     note: str = ""
     figures: tuple[Figure, ...] = ()
 
 
 class Section(NamedTuple):
-    """The page of an analysis within a report."""
-
     id: str
     title: str
     body: Markup
@@ -78,16 +72,12 @@ class Section(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """How far one judge can be believed on one item."""
-
     verdict: Phrase
     sentence: str
     figures: list[Figure]
 
 
 class ItemTrust(NamedTuple):
-    """One item: how far people agree on it, and how far each judge can be believed."""
-
     id: str
     title: str
     people: list[Figure]
@@ -104,16 +94,12 @@ NEEDS = {
         "Score corrected with people's ratings",
         "It needs a random sample that people rated: attune plan draws one, and attune annotate has it rated.",
     ),
-    "compare": (
-        "Comparison",
-        "It needs two systems that the same judges rated.",
-    ),
+    "compare": ("Comparison", "It needs two systems that the same judges rated."),
 }
 """The pages of analyses by their ids: the title of each, and what it needs."""
 
 
 def missing_section(id: str, why: str = "") -> Section:
-    """The page of an analysis that a study does not allow: it says what is missing."""
     title, needs = NEEDS[id]
     said = Markup('<div class="card block"><p>This study does not allow it. {}</p></div>').format(why or needs)
     return Section(id, title, said)
@@ -123,7 +109,6 @@ def missing_section(id: str, why: str = "") -> Section:
 
 
 def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy) -> Checked | None:
-    """The sentence about the people who checked the judges, with the failures that were missed; None without people."""
     if not agreement.people:
         return None
     rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
@@ -164,7 +149,6 @@ def _rulings(gates: Iterable[TrustCard], judges: Sequence[str]) -> Iterator[str]
 
 
 def _missed(cards: Sequence[TrustCard]) -> str:
-    """Missed failures and false alarms over all safety items, each named where there are several."""
     parts: list[str] = []
     for card in cards:
         if card.detection is None:
@@ -188,7 +172,6 @@ def _hidden(figure: Figure, hiding: Privacy) -> Figure:
 def agreement_section(
     agreement: Agreement, hiding: Privacy, calibration: Mapping[str, IntervalChart] | None = None
 ) -> Section:
-    """The trust cards of every item that people rated; `calibration` are charts by item."""
     calibration = calibration or {}
     # Safety first: there the failures that a judge misses matter most.
     rated = sorted(
@@ -242,7 +225,6 @@ def comparison_section(
 
 
 def correction_section(found: Correction, hiding: Privacy) -> Section:
-    """The judge alone, people alone, and the score corrected with people's ratings."""
     return Section("corrected", NEEDS["corrected"][0], _card(correction_document(found), hiding))
 
 
@@ -253,13 +235,10 @@ def _card(document: Document, hiding: Privacy) -> Markup:
 
 MOST_COMPARED = 5_000
 """Conversations up to which a report compares: it scores them once more, a millisecond each, and holds them all."""
-_MOST_SYSTEMS = 3
-"""Systems of which each pair is compared; more pairs would bury what matters."""
+_MOST_SYSTEMS = 3  # systems of which each pair is compared; more pairs would bury what matters
 
 
 class Analysed(NamedTuple):
-    """What was found beside the counts."""
-
     checked: Checked | None = None
     sign_off: str = ""
     """Who took responsibility, in words; empty where nobody signed."""

@@ -33,10 +33,9 @@ from attunement.reports.comparison_groups import JudgedStudy, judged_study, vers
 from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.records import instrument_record, interval_record, number_or_reason
 from attunement.reports.sanitize import in_a_line
-from attunement.scoring import Scorecard
 from attunement.statistics.estimates import Mean
 from attunement.statistics.ppi import PredictionPowered
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.results import Undefined
 from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import Sample, SampledConversation, StoredCalibrator, latest_sample, not_drawn
 from attunement.store.samples import save_calibrator as store_calibrator
@@ -88,14 +87,23 @@ def correct_study(
             f"themselves corrects nothing: draw one with: attune plan {study.place} --draw 50"
         )
     used = {key: drawn for key, drawn in sample.units.items() if drawn.split != "develop"}
-    cards = _people_cards(study, judged.instrument, set(used), scored)
-    if not any(cards.values()):
+    people = {known.name for known in study.raters() if known.kind is RaterKind.PERSON}
+    cards = {
+        entry.conversation.key: tuple(card for card in entry.cards.all if card.rater in people)
+        for entry in (scored_conversations(study, judged.instrument) if scored is None else scored)
+        if entry.conversation.key in used
+    }
+    rated = {key for key, given in cards.items() if given}
+    if not rated:
         raise StudyError(
             f"no person has rated any of the {pluralize(len(used), 'conversation')} that {sample.name} drew in "
             f"{study.place}, so there is nothing to correct with"
         )
-    probabilities = _answered(sample.name, used, {key for key, given in cards.items() if given})
-    frame = _frame(study, sample)
+    probabilities = _answered(sample.name, used, rated)
+    # A sample that was drawn with probabilities but does not name who else could have been drawn is of all.
+    others = not_drawn(study, sample)
+    anybody = not others and any(drawn.probability < 1 for drawn in sample.units.values())
+    frame = {*sample.units, *others}
     cases = [
         CorrectionCase(
             system=found.summary.identity.system,
@@ -104,43 +112,53 @@ def correct_study(
             people=cards.get(found.summary.key, ()),
         )
         for found in judged.complete.conversations
-        if frame is None or found.summary.key in frame
+        if anybody or found.summary.key in frame
     ]
-    people = tuple(dict.fromkeys(card.rater for given in cards.values() for card in given))
-    notes = _notes(
-        sample, len(used), sum(bool(given) for given in cards.values()), len(judged.conversations) - len(cases)
-    )
-    return Correction(judged, judges, people, sample, correct(judged.instrument, cases), cases, notes)
+    notes: list[str] = []
+    if len(used) < len(sample.units):
+        notes.append(
+            f"Of {sample.name} only the {pluralize(len(used), 'conversation')} of the test split count: a judge that "
+            "was tuned on the dev split is better there than elsewhere."
+        )
+    if len(rated) < len(used):
+        notes.append(
+            f"People rated {len(rated):,} of {pluralize(len(used), 'drawn conversation')}. The estimates hold if in "
+            "each stratum the rest was left out by chance."
+        )
+    if outside := len(judged.conversations) - len(cases):
+        notes.append(f"{pluralize(outside, 'conversation')} could not have been drawn, and no estimate is about them.")
+    names = tuple(dict.fromkeys(card.rater for given in cards.values() for card in given))
+    return Correction(judged, judges, names, sample, correct(judged.instrument, cases), cases, notes)
 
 
 def save_calibrator(study: Study, found: Correction, name: str) -> StoredCalibrator:
-    """Fit a calibrator for each measure on all systems together, and keep it as the next version of `name`.
+    """Fit a calibrator for each measure on all systems together, and save it as the next version of `name`.
 
     Raises:
         StudyError: People and judge rated too few conversations.
     """
     instrument = found.judged.instrument
-    curves: dict[str, CalibrationCurve] = {}
+    curves: dict[str, Any] = {}
     for measure in corrected_measures(instrument):
         fitted = fit_curve(labelled_pairs(instrument, measure, found.cases))
         if isinstance(fitted, Undefined):
             raise StudyError(f"no calibrator was made, because of {measure.title!r}: {fitted.reason}")
-        curves[measure.name] = fitted
+        curves[measure.name] = fitted._asdict()
     content = {
         "versions": versions_of(study, found.judged).record(),
         "sample": found.sample.name,
         "people": list(found.people),
-        "curves": {measure: curve.record() for measure, curve in curves.items()},
+        "curves": curves,
     }
     return store_calibrator(study, name, content)
 
 
-def curves_of(kept: StoredCalibrator) -> dict[str, CalibrationCurve]:
-    return {measure: CalibrationCurve.of_record(record) for measure, record in kept.content["curves"].items()}
+def curves_of(calibrator: StoredCalibrator) -> dict[str, CalibrationCurve]:
+    return {measure: CalibrationCurve.of_record(record) for measure, record in calibrator.content["curves"].items()}
 
 
 def apply_calibrator(
-    study: Study, kept: StoredCalibrator, instrument: str | None = None, rater: str | None = None
+    study: Study, calibrator: StoredCalibrator, instrument: str | None = None, rater: str | None = None
 ) -> Calibration:
     """Put a judge's scores on people's scale in a study that people did not rate.
 
@@ -148,16 +166,16 @@ def apply_calibrator(
         StudyError: The study was judged with another instrument, prompt or judge than the calibrator was fitted on.
     """
     judged, judges = _judged(study, instrument, rater)
-    there = Versions.of_record(kept.content["versions"])
+    there = Versions.of_record(calibrator.content["versions"])
     if found := version_difference(versions_of(study, judged), there):
-        raise StudyError(f"the calibrator {kept} does not fit {study.place}: {found}")
+        raise StudyError(f"the calibrator {calibrator} does not fit {study.place}: {found}")
     cases = [CorrectionCase(found.summary.identity.system, found.card) for found in judged.complete.conversations]
-    curves, rows = curves_of(kept), list[Calibrated]()
+    curves, rows = curves_of(calibrator), list[Calibrated]()
     for measure in corrected_measures(judged.instrument):
         for system, chosen in by_system(cases):
             scores, conversations = judge_scores(judged.instrument, measure, chosen)
             rows.append(Calibrated(measure, system, apply_curve(curves[measure.name], scores, conversations)))
-    return Calibration(judged.instrument, judges, kept, rows)
+    return Calibration(judged.instrument, judges, calibrator, rows)
 
 
 def _judged(
@@ -170,17 +188,6 @@ def _judged(
         who = f"{rater} is a person" if rater in kinds else "no judge has rated"
         raise StudyError(f"{who} in {study.place}: a judge is what is corrected; judge something first, or name one")
     return judged, judges
-
-
-def _people_cards(
-    study: Study, instrument: Instrument, drawn: set[int], scored: Sequence[ScoredConversation] | None
-) -> dict[int, tuple[Scorecard, ...]]:
-    people = {rater.name for rater in study.raters() if rater.kind is RaterKind.PERSON}
-    return {
-        entry.conversation.key: tuple(card for card in entry.cards.all if card.rater in people)
-        for entry in (scored_conversations(study, instrument) if scored is None else scored)
-        if entry.conversation.key in drawn
-    }
 
 
 def _answered(name: str, used: Mapping[int, SampledConversation], rated: Collection[int]) -> dict[int, float]:
@@ -207,83 +214,82 @@ def _answered(name: str, used: Mapping[int, SampledConversation], rated: Collect
     }
 
 
-def _frame(study: Study, sample: Sample) -> set[int] | None:
-    """Everybody who could have been drawn; None where the sample does not say, so that it was everybody."""
-    others = not_drawn(study, sample)
-    if not others and any(drawn.probability < 1 for drawn in sample.units.values()):
-        return None
-    return {*sample.units, *others}
-
-
-def _notes(sample: Sample, used: int, rated: int, outside: int) -> list[str]:
-    notes: list[str] = []
-    if used < len(sample.units):
-        notes.append(
-            f"Of {sample.name} only the {pluralize(used, 'conversation')} of the test split count: a judge that was "
-            "tuned on the dev split is better there than elsewhere."
-        )
-    if rated < used:
-        notes.append(
-            f"People rated {rated:,} of {pluralize(used, 'drawn conversation')}. The estimates hold if in each "
-            "stratum the rest was left out by chance."
-        )
-    if outside:
-        notes.append(f"{pluralize(outside, 'conversation')} could not have been drawn, and no estimate is about them.")
-    return notes
-
-
 def correction_document(found: Correction, saved: StoredCalibrator | None = None) -> Document:
-    instrument = found.judged.instrument
+    """A correction, with the calibrator that was saved with it."""
     judged = sum(case.judge is not None for case in found.cases)
-    title = f"{', '.join(found.judges)} corrected by people ({instrument.title}, {instrument.id} {instrument.version})"
     basis = (
         f"{pluralize(len(found.people), 'person', 'people')} rated conversations of {found.sample.name}, which was "
         f"drawn at random; the judge rated {judged:,} of {pluralize(len(found.cases), 'conversation')}."
     )
-    columns = [Column("System")]
-    heads = ("People rated", "Judge alone", "People alone", "Corrected", "Gain")
-    columns += [Column(head, numeric=True) for head in heads]
-    tables = [
-        Table(columns, [_row(row) for row in found.rows if row.measure == measure], measure_words(instrument, measure))
-        for measure in dict.fromkeys(row.measure for row in found.rows)
-    ]
-    missing = dict.fromkeys(reason for row in found.rows for reason in _no_estimate(row.system, row.estimate))
+    rows: list[tuple[Measure, Row]] = []
+    missing: list[str] = []
+    for row in found.rows:
+        name, counts, estimate = _name(row.system), f"{row.labelled:,} of {row.conversations:,}", row.estimate
+        missing += _no_estimate(row.system, estimate)
+        if isinstance(estimate, Undefined):
+            rows.append((row.measure, Row((name, counts, NONE, NONE, NONE, NONE))))
+        else:
+            cells = [_cell(row.measure, each) for each in (estimate.judge_only, estimate.people_only, estimate)]
+            gain = NONE if isinstance(estimate.interval, Undefined) else f"{estimate.gain:.1f}x"
+            rows.append((row.measure, Row((name, counts, *cells, gain))))
     notes = [
         "Corrected: the judge's mean over all conversations, corrected by how far it is off where people rated too. "
         "Gain: how many times as many conversations people would have to rate for the same precision without the "
         "judge.",
-        *missing,
+        *dict.fromkeys(missing),
         *found.notes,
-        *(_saved_calibrator(saved) if saved else ()),
     ]
-    return _document(title, basis, tables, notes)
+    if saved:
+        notes.append(f"Saved as calibrator {saved}.")
+        notes += [
+            f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that "
+            f"did not see the conversation, {curve.error_after:.2f} ({pluralize(curve.conversations, 'conversation')})."
+            for measure, curve in curves_of(saved).items()
+        ]
+    heads = ("People rated", "Judge alone", "People alone", "Corrected", "Gain")
+    instrument = found.judged.instrument
+    return _document(instrument, f"{', '.join(found.judges)} corrected by people", basis, heads, rows, notes)
 
 
 def calibration_document(found: Calibration) -> Document:
-    instrument, calibrator = found.instrument, found.calibrator
-    title = f"{', '.join(found.judges)} on people's scale ({instrument.title}, {instrument.id} {instrument.version})"
+    """A judge's scores on people's scale."""
+    calibrator = found.calibrator
     basis = f"By the calibrator {calibrator} of {calibrator.at[:10]}; it rests on the judge's scores alone."
-    columns = [Column("System"), Column("Judge alone", numeric=True), Column("Calibrated", numeric=True)]
-    tables = [
-        Table(columns, [_calibrated(row) for row in found.rows if row.measure == each], measure_words(instrument, each))
-        for each in dict.fromkeys(row.measure for row in found.rows)
-    ]
     notes = [
         "Calibrated scores hold as long as the conversations are of the kind that the calibrator was made on. To know, "
         "let people rate a sample of these as well."
     ]
+    rows: list[tuple[Measure, Row]] = []
     for row in found.rows:
-        missing = list(_no_estimate(row.system, row.applied))
+        applied, missing = row.applied, list(_no_estimate(row.system, row.applied))
+        cells = [NONE, NONE]
+        if not isinstance(applied, Undefined):
+            cells = [_cell(row.measure, applied.judge), _cell(row.measure, applied)]
+        rows.append((row.measure, Row((_name(row.system), *cells))))
         notes += missing
-        if not missing and isinstance(row.applied, CalibratedMean) and row.applied.beyond:
-            share = f"{100 * row.applied.beyond:.0f} %"
+        if not missing and isinstance(applied, CalibratedMean) and applied.beyond:
+            share = f"{100 * applied.beyond:.0f} %"
             notes.append(f"{_name(row.system)}: {share} of the scores are outside those that the calibrator has seen.")
-    return _document(title, basis, tables, notes)
+    title = f"{', '.join(found.judges)} on people's scale"
+    return _document(found.instrument, title, basis, ("Judge alone", "Calibrated"), rows, notes)
 
 
-def _document(title: str, basis: str, tables: Sequence[Table], notes: Sequence[str]) -> Document:
+def _document(
+    instrument: Instrument,
+    title: str,
+    basis: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[Measure, Row]],
+    notes: Sequence[str],
+) -> Document:
+    """A table for each measure, between what it rests on and the notes."""
+    columns = [Column("System"), *(Column(head, numeric=True) for head in heads)]
+    tables = [
+        Table(columns, [row for measure, row in rows if measure == each], measure_words(instrument, each))
+        for each in dict.fromkeys(measure for measure, _ in rows)
+    ]
     blocks: list[Block] = [*texts([basis], Tone.QUIET), *tables, *texts(notes, Tone.QUIET)]
-    return Document(title, blocks)
+    return Document(f"{title} ({instrument.title}, {instrument.id} {instrument.version})", blocks)
 
 
 def measure_words(instrument: Instrument, measure: Measure) -> str:
@@ -295,39 +301,22 @@ def measure_words(instrument: Instrument, measure: Measure) -> str:
     return f"{name} ({scale_words(instrument)})"
 
 
-def _row(row: CorrectedMeasure) -> Row:
-    name, counts, estimate = _name(row.system), f"{row.labelled:,} of {row.conversations:,}", row.estimate
-    if isinstance(estimate, Undefined):
-        return Row((name, counts, NONE, NONE, NONE, NONE))
-    means = [_mean_cell(row.measure, each) for each in (estimate.judge_only, estimate.people_only)]
-    gain = NONE if isinstance(estimate.interval, Undefined) else f"{estimate.gain:.1f}x"
-    return Row((name, counts, *means, _estimate_cell(row.measure, estimate.value, estimate.interval), gain))
-
-
-def _calibrated(row: Calibrated) -> Row:
-    if isinstance(row.applied, Undefined):
-        return Row((_name(row.system), NONE, NONE))
-    judge = _mean_cell(row.measure, row.applied.judge)
-    return Row((_name(row.system), judge, _estimate_cell(row.measure, row.applied.value, row.applied.interval)))
-
-
 def _name(system: str | None) -> str:
     return in_a_line(system or "all systems", 40)
 
 
-def _mean_cell(measure: Measure, found: Mean | Undefined) -> Cell:
-    return NONE if isinstance(found, Undefined) else _estimate_cell(measure, found.value, found.interval)
-
-
-def _estimate_cell(measure: Measure, value: float, interval: Interval | Undefined) -> Cell:
+def _cell(measure: Measure, found: Mean | PredictionPowered | CalibratedMean | Undefined) -> Cell:
+    """An estimate, and below it the interval where there is one."""
 
     def number(each: float) -> str:
         # A share cannot leave the range from none to all, whatever the interval's arithmetic says.
         return f"{100 * min(max(each, 0), 1):.0f}" if measure.is_share else f"{each:.2f}"
 
-    if isinstance(interval, Undefined):
-        return number(value)
-    return number(value), f"({number(interval.low)} to {number(interval.high)})"
+    if isinstance(found, Undefined):
+        return NONE
+    if isinstance(found.interval, Undefined):
+        return number(found.value)
+    return number(found.value), f"({number(found.interval.low)} to {number(found.interval.high)})"
 
 
 def _no_estimate(system: str | None, found: PredictionPowered | CalibratedMean | Undefined) -> Iterator[str]:
@@ -338,52 +327,40 @@ def _no_estimate(system: str | None, found: PredictionPowered | CalibratedMean |
         yield f"{name}: no interval ({found.interval.reason})."
 
 
-def _saved_calibrator(kept: StoredCalibrator) -> Iterator[str]:
-    yield f"Saved as calibrator {kept}."
-    for measure, curve in curves_of(kept).items():
-        yield (
-            f"{measure}: the judge is typically {curve.error_before:.2f} away from people; calibrated, by fits that "
-            f"did not see the conversation, {curve.error_after:.2f} ({pluralize(curve.conversations, 'conversation')})."
-        )
-
-
 def correction_record(found: Correction, saved: StoredCalibrator | None = None) -> dict[str, Any]:
+    """A correction as plain data, for `--json`."""
+    rows: list[dict[str, Any]] = []
+    for row in found.rows:
+        estimate = row.estimate
+        record: dict[str, Any] = {
+            **_names(row.measure, row.system),
+            "conversations": row.conversations,
+            "judged": row.judged,
+            "drawn": row.drawn,
+            "rated_by_people": row.labelled,
+        }
+        if isinstance(estimate, Undefined):
+            record["undefined"] = estimate.reason
+        else:
+            record["judge_only"] = _mean_record(estimate.judge_only)
+            record["people_only"] = _mean_record(estimate.people_only)
+            interval = interval_record(estimate.interval)
+            record["corrected"] = {"value": estimate.value, "se": estimate.se, "interval": interval}
+            record |= {"trust_in_judge": estimate.trust, "gain": estimate.gain}
+        rows.append(record)
     return {
         "instrument": instrument_record(found.judged.instrument),
         "judges": list(found.judges),
         "people": list(found.people),
         "sample": found.sample.name,
-        "rows": [_corrected_record(row) for row in found.rows],
+        "rows": rows,
         "notes": found.notes,
         "calibrator": saved and _calibrator_record(saved),
     }
 
 
-def _calibrator_record(kept: StoredCalibrator) -> dict[str, Any]:
-    return {"name": kept.name, "version": kept.version, "at": kept.at}
-
-
-def _corrected_record(row: CorrectedMeasure) -> dict[str, Any]:
-    return {
-        **_names(row.measure, row.system),
-        "conversations": row.conversations,
-        "judged": row.judged,
-        "drawn": row.drawn,
-        "rated_by_people": row.labelled,
-        **_estimates(row.estimate),
-    }
-
-
-def _estimates(estimate: PredictionPowered | Undefined) -> dict[str, Any]:
-    if isinstance(estimate, Undefined):
-        return {"undefined": estimate.reason}
-    return {
-        "judge_only": _mean_record(estimate.judge_only),
-        "people_only": _mean_record(estimate.people_only),
-        "corrected": {"value": estimate.value, "se": estimate.se, "interval": interval_record(estimate.interval)},
-        "trust_in_judge": estimate.trust,
-        "gain": estimate.gain,
-    }
+def _calibrator_record(calibrator: StoredCalibrator) -> dict[str, Any]:
+    return {"name": calibrator.name, "version": calibrator.version, "at": calibrator.at}
 
 
 def _mean_record(found: Mean | Undefined) -> dict[str, Any]:
@@ -397,19 +374,20 @@ def _names(measure: Measure, system: str | None) -> dict[str, Any]:
 
 
 def calibration_record(found: Calibration) -> dict[str, Any]:
+    """A calibration as plain data, for `--json`."""
+    rows: list[dict[str, Any]] = []
+    for row in found.rows:
+        record, applied = _names(row.measure, row.system), row.applied
+        if isinstance(applied, Undefined):
+            record["undefined"] = applied.reason
+        else:
+            record["judge_only"] = _mean_record(applied.judge)
+            record["calibrated"] = {"value": applied.value, "interval": interval_record(applied.interval)}
+            record["beyond"] = applied.beyond
+        rows.append(record)
     return {
         "instrument": instrument_record(found.instrument),
         "judges": list(found.judges),
         "calibrator": _calibrator_record(found.calibrator),
-        "rows": [{**_names(row.measure, row.system), **_applied_record(row.applied)} for row in found.rows],
-    }
-
-
-def _applied_record(applied: CalibratedMean | Undefined) -> dict[str, Any]:
-    if isinstance(applied, Undefined):
-        return {"undefined": applied.reason}
-    return {
-        "judge_only": _mean_record(applied.judge),
-        "calibrated": {"value": applied.value, "interval": interval_record(applied.interval)},
-        "beyond": applied.beyond,
+        "rows": rows,
     }

@@ -28,8 +28,7 @@ class Described(NamedTuple):
     column: str
     type: str
     meaning: str
-    values: str
-    """Which values it can have, and what an empty cell means."""
+    values: str  # which values it can have, and what an empty cell means
 
 
 _TYPES = {
@@ -168,26 +167,17 @@ _EVENTS = {
 
 def dictionary(what: What, columns: Sequence[Column], instrument: Instrument | None = None) -> list[Described]:
     """The columns of a table with their meanings; `instrument` describes its categories and its scale."""
-    known = {
-        "ratings": _RATINGS,
-        "scorecards": _SCORECARDS | _categories(instrument),
-        "practice": _PRACTICE,
-        "events": _EVENTS,
-    }[what]
+    known = {"ratings": _RATINGS, "scorecards": _SCORECARDS, "practice": _PRACTICE, "events": _EVENTS}[what]
+    if what == "scorecards" and instrument is not None:
+        scale = "points" if isinstance(instrument.scale, Scores) else "0 to 1"
+        known = known | {
+            f"category_{id}": (
+                f"The mean of the category {instrument.categories.get(id, id)}, which has the weight {weight:g}.",
+                f"{scale}; empty: nothing in it counts",
+            )
+            for id, weight in instrument.scoring.weights.items()
+        }
     return [Described(what, column.name, _TYPES[column.kind], *known[column.name]) for column in columns]
-
-
-def _categories(instrument: Instrument | None) -> dict[str, tuple[str, str]]:
-    if instrument is None:
-        return {}
-    scale = "points" if isinstance(instrument.scale, Scores) else "0 to 1"
-    return {
-        f"category_{id}": (
-            f"The mean of the category {instrument.categories.get(id, id)}, which has the weight {weight:g}.",
-            f"{scale}; empty: nothing in it counts",
-        )
-        for id, weight in instrument.scoring.weights.items()
-    }
 
 
 def write_dictionary(described: Sequence[Described], path: Path) -> None:
@@ -196,26 +186,18 @@ def write_dictionary(described: Sequence[Described], path: Path) -> None:
     Raises:
         InputError: The name says none of these, or the file cannot be written.
     """
-    writers = {".csv": _csv, ".json": _json, ".md": _markdown}
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise InputError(f"{path}: a data dictionary is written as .csv, .json or .md; change the ending")
-    with replacing(path) as stream:
-        stream.write(writer(described).encode())
-
-
-def _csv(described: Sequence[Described]) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(Described._fields)
-    writer.writerows(described)
-    return text.getvalue()
-
-
-def _json(described: Sequence[Described]) -> str:
-    return json.dumps([entry._asdict() for entry in described], indent=1, ensure_ascii=False) + "\n"
-
-
-def _markdown(described: Sequence[Described]) -> str:
-    rows = [[code(each.column), *(plain(text, 2000) for text in each[2:])] for each in described]
-    return f"## Columns of {described[0].table}\n\n{table(['Column', 'Type', 'Meaning', 'Values'], rows)}\n"
+    match path.suffix.lower():
+        case ".csv":
+            stream = io.StringIO(newline="")
+            csv.writer(stream, lineterminator="\r\n").writerows([Described._fields, *described])
+            text = stream.getvalue()
+        case ".json":
+            text = json.dumps([entry._asdict() for entry in described], indent=1, ensure_ascii=False) + "\n"
+        case ".md":
+            rows = [[code(each.column), *(plain(words, 2000) for words in each[2:])] for each in described]
+            head = ["Column", "Type", "Meaning", "Values"]
+            text = f"## Columns of {described[0].table}\n\n{table(head, rows)}\n"
+        case _:
+            raise InputError(f"{path}: a data dictionary is written as .csv, .json or .md; change the ending")
+    with replacing(path) as file:
+        file.write(text.encode())

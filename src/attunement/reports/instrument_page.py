@@ -13,10 +13,8 @@ from attunement.instruments.model import (
     CrisisNeedsResources,
     Criteria,
     Example,
-    GateItem,
     Item,
     NaPolicy,
-    Rule,
     Scores,
     Value,
 )
@@ -50,23 +48,30 @@ def instrument_page(instrument: Instrument, item: str | None = None) -> Document
             Section("How it is answered", list(_answering(instrument))),
             Section("How the score is computed", list(_scoring(instrument))),
             Section("Safety items", list(_gate(instrument))),
-            Section("Answers that do not fit together", list(_rules(instrument))),
+            Section("Answers that do not fit together", _rules(instrument)),
             Section("Good to know", [Bullets(instrument.notes)] if instrument.notes else []),
             Section("Sources", [Bullets(instrument.source)] if instrument.source else []),
         ]
         about = [Text(instrument.about)] if instrument.about else []
         sections = [*about, *(part for part in parts if part.blocks), *_items(instrument)]
-    return Document(instrument.title, sections, _facts(instrument), instrument.language)
+    count = len(instrument.items)
+    facts = [instrument.id, f"version {instrument.version}", f"fingerprint {short_fingerprint(instrument.hash)}"]
+    facts.append(f"{count} {item_noun(instrument, count)}")
+    if instrument.language != "en":
+        facts.append(f"language {instrument.language}")
+    return Document(instrument.title, sections, " · ".join(facts), instrument.language)
+
+
+_ANSWERS = {
+    "YES": Phrase("met", Tone.MET),
+    "NO": Phrase("not met", Tone.NOT_MET),
+    "NA": Phrase("does not apply", Tone.NA),
+}
 
 
 def answer_words(answer: Value) -> Phrase:
     """An answer as people read it: never a bare YES or NO."""
-    words = {
-        "YES": Phrase("met", Tone.MET),
-        "NO": Phrase("not met", Tone.NOT_MET),
-        "NA": Phrase("does not apply", Tone.NA),
-    }
-    return words.get(str(answer), Phrase(str(answer), Tone.SCORE))
+    return _ANSWERS.get(str(answer), Phrase(str(answer), Tone.SCORE))
 
 
 def short_fingerprint(hash: str) -> str:
@@ -77,19 +82,6 @@ def item_noun(instrument: Instrument, count: int) -> str:
     if isinstance(instrument.scale, Criteria):
         return "criterion" if count == 1 else "criteria"
     return "dimension" if count == 1 else "dimensions"
-
-
-def _facts(instrument: Instrument) -> str:
-    count = len(instrument.items)
-    facts = [
-        instrument.id,
-        f"version {instrument.version}",
-        f"fingerprint {short_fingerprint(instrument.hash)}",
-        f"{count} {item_noun(instrument, count)}",
-    ]
-    if instrument.language != "en":
-        facts.append(f"language {instrument.language}")
-    return " · ".join(facts)
 
 
 def _score(score: int, label: str | None) -> Phrase:
@@ -125,43 +117,36 @@ def _scoring(instrument: Instrument) -> Iterator[Block]:
             if item.holistic:
                 yield Text(f"“{item.title}” is a judgement of the whole. It is not the mean of the others.")
         return
-    yield Text(" ".join(_counting(instrument)))
+    weighted = any(item.weight != 1 for item in instrument.items)
+    sentences = [
+        "A criterion counts 1 when it is met and 0 when it is not met or was not answered.",
+        "The score of a category is the mean of its items"
+        + (", where some items count more than others." if weighted else "."),
+        "“Does not apply” is left out of every mean; a category with nothing left drops out, and the others take "
+        "over its share."
+        if scoring.na is NaPolicy.EXCLUDE
+        else "“Does not apply” counts as met.",
+    ]
+    if any(not item.na_valid for item in instrument.items):
+        sentences.append("Where it is not a valid answer, it counts as not met.")
+    yield Text(" ".join(sentences))
     yield Text("The score adds up the categories, each with its share:")
-    yield LabelRows(tuple(_shares(instrument)))
+    rows: list[LabelRow] = []
+    for category, weight in scoring.weights.items():
+        members = [
+            item.id if item.weight == 1 else f"{item.id} (counts {item.weight:g} times)"
+            for item in instrument.items
+            if item.category == category
+        ]
+        title = instrument.categories.get(category, category)
+        rows.append(LabelRow(Phrase(f"{100 * weight:.4g} %"), f"{title}: {', '.join(members)}"))
+    yield LabelRows(rows)
     unit = "conversation" if instrument.unit is UnitKind.CONVERSATION else "reply"
     if scoring.threshold is None:
         yield Text("There is no pass mark.")
     else:
         unless = ", unless a safety item fails" if instrument.gate else ""
         yield Text(f"A {unit} passes with a score of {scoring.threshold:.2f} or more{unless}.")
-
-
-def _counting(instrument: Instrument) -> Iterator[str]:
-    yield "A criterion counts 1 when it is met and 0 when it is not met or was not answered."
-    weighted = any(item.weight != 1 for item in instrument.items)
-    yield "The score of a category is the mean of its items" + (
-        ", where some items count more than others." if weighted else "."
-    )
-    if instrument.scoring.na is NaPolicy.EXCLUDE:
-        yield (
-            "“Does not apply” is left out of every mean; a category with nothing left drops out, and the others take "
-            "over its share."
-        )
-    else:
-        yield "“Does not apply” counts as met."
-    if any(not item.na_valid for item in instrument.items):
-        yield "Where it is not a valid answer, it counts as not met."
-
-
-def _shares(instrument: Instrument) -> Iterator[LabelRow]:
-    for category, weight in instrument.scoring.weights.items():
-        members = (_counted(item) for item in instrument.items if item.category == category)
-        title = instrument.categories.get(category, category)
-        yield LabelRow(Phrase(f"{100 * weight:.4g} %"), f"{title}: {', '.join(members)}")
-
-
-def _counted(item: Item) -> str:
-    return item.id if item.weight == 1 else f"{item.id} (counts {item.weight:g} times)"
 
 
 def _gate(instrument: Instrument) -> Iterator[Block]:
@@ -172,42 +157,37 @@ def _gate(instrument: Instrument) -> Iterator[Block]:
         yield Text(f"A {unit} is flagged when one of these items fails.")
     else:
         yield Text(f"A {unit} is rejected when one of these items fails, whatever its score.")
-    yield LabelRows(tuple(_gate_row(entry, instrument) for entry in instrument.gate))
+    items = {item.id: item for item in instrument.items}
+    rows: list[LabelRow] = []
+    for entry in instrument.gate:
+        item = items.get(entry.item)
+        fails = [f"{item.title if item else 'no such item'}."]
+        if not isinstance(instrument.scale, Scores):
+            fails.append("Fails when it is not met.")
+            if item:
+                valid = "a valid answer" if item.na_valid else "not a valid answer and fails too"
+                fails.append(f"“Does not apply” is {valid}.")
+        elif entry.fails_at is not None:
+            fails.append(f"Fails at {entry.fails_at} or lower.")
+        rows.append(LabelRow(Phrase(entry.item, Tone.SAFETY), " ".join(fails)))
+    yield LabelRows(rows)
     yield Text(
         "Where no answer came back it never passes: it shows as “safety not judged”. "
         "No judge is told what a failure leads to."
     )
 
 
-def _gate_row(entry: GateItem, instrument: Instrument) -> LabelRow:
-    item = _find(entry.item, instrument)
-    fails = [f"{item.title if item else 'no such item'}."]
-    if isinstance(instrument.scale, Scores):
-        fails.append(f"Fails at {entry.fails_at} or lower." if entry.fails_at is not None else "")
-    else:
-        fails.append("Fails when it is not met.")
-        if item:
-            valid = "a valid answer." if item.na_valid else "not a valid answer and fails too."
-            fails.append(f"“Does not apply” is {valid}")
-    return LabelRow(Phrase(entry.item, Tone.SAFETY), " ".join(part for part in fails if part))
-
-
-def _find(id: str, instrument: Instrument) -> Item | None:
-    return next((item for item in instrument.items if item.id == id), None)
-
-
-def _rules(instrument: Instrument) -> Iterator[Block]:
-    if instrument.rules:
-        yield Text("Such answers are not changed. They are flagged, so that a person looks again.")
-        yield LabelRows(tuple(_rule(rule) for rule in instrument.rules))
-
-
-def _rule(rule: Rule) -> LabelRow:
-    if isinstance(rule, CrisisNeedsResources):
-        return LabelRow(Phrase("A crisis without a resource"), rule.text)
-    if isinstance(rule, CrisisCueButNa):
-        return LabelRow(Phrase("A crisis cue, yet “does not apply”"), rule.text)
-    return LabelRow(Phrase("Harmful advice"), f"{rule.text}\nNotice: {rule.notice}")
+def _rules(instrument: Instrument) -> list[Block]:
+    rows: list[LabelRow] = []
+    for rule in instrument.rules:
+        if isinstance(rule, CrisisNeedsResources):
+            rows.append(LabelRow(Phrase("A crisis without a resource"), rule.text))
+        elif isinstance(rule, CrisisCueButNa):
+            rows.append(LabelRow(Phrase("A crisis cue, yet “does not apply”"), rule.text))
+        else:
+            rows.append(LabelRow(Phrase("Harmful advice"), f"{rule.text}\nNotice: {rule.notice}"))
+    text = Text("Such answers are not changed. They are flagged, so that a person looks again.")
+    return [text, LabelRows(rows)] if rows else []
 
 
 def _items(instrument: Instrument) -> Iterator[Section]:
@@ -222,26 +202,34 @@ def _items(instrument: Instrument) -> Iterator[Section]:
 
 
 def _item(item: Item, instrument: Instrument) -> Section:
+    between = [
+        LabelRow(Phrase("{} or {}?".format(*each.between)), each.text) for each in item.boundaries if each.between
+    ]
+    boundaries: list[Block] = [LabelRows(between)] if between else []
+    if others := [each.text for each in item.boundaries if not each.between]:
+        boundaries.append(Bullets(others))
+    validity = item.validity
+    checked = any(finding.people for finding in validity.findings)
+    known: list[Block] = [] if checked else [Text("Not checked against people.")]
+    if validity.findings:
+        known.append(Bullets([f"{finding.text} ({finding.source})" for finding in validity.findings]))
+    if validity.contested:
+        known.append(Text(f"Contested: {validity.contested}"))
     sections = [
-        Section("In doubt", list(_boundaries(item))),
+        Section("In doubt", boundaries),
         Section("Examples", [_example(example, item) for example in item.examples]),
         Section("Special cases", [Bullets(item.edge_cases)] if item.edge_cases else []),
         Section("What a judge is told, word for word", [Verbatim(item.prompt)] if item.prompt else []),
-        Section("What is known about it", list(_known(item))),
+        Section("What is known about it", known),
     ]
+    labels = (
+        (item.id in instrument.gate_ids, Phrase("Safety item", Tone.SAFETY)),
+        (item.holistic, Phrase("Judges the whole")),
+        (validity.contested, Phrase("Contested", Tone.CONTESTED)),
+        (not checked, Phrase("Not checked against people", Tone.OPEN)),
+    )
     blocks = [*_asked(item, instrument), *(section for section in sections if section.blocks)]
-    return Section(item.title, blocks, id=item.id, labels=list(_labels(item, instrument)))
-
-
-def _labels(item: Item, instrument: Instrument) -> Iterator[Phrase]:
-    if item.id in instrument.gate_ids:
-        yield Phrase("Safety item", Tone.SAFETY)
-    if item.holistic:
-        yield Phrase("Judges the whole")
-    if item.validity.contested:
-        yield Phrase("Contested", Tone.CONTESTED)
-    if not _checked_with_people(item):
-        yield Phrase("Not checked against people", Tone.OPEN)
+    return Section(item.title, blocks, id=item.id, labels=[label for applies, label in labels if applies])
 
 
 def _asked(item: Item, instrument: Instrument) -> Iterator[Block]:
@@ -252,31 +240,16 @@ def _asked(item: Item, instrument: Instrument) -> Iterator[Block]:
     if item.statistics:
         yield Text("The question comes with counts of the length of the messages.")
     if isinstance(instrument.scale, Criteria):
-        rows = tuple(LabelRow(answer_words(answer), text) for answer, text in _meanings(item))
+        meanings = {answer: item.meanings[answer] for answer in ("YES", "NO") if answer in item.meanings}
+        na = item.meanings.get("NA", "") if item.na_valid else "Not a valid answer here."
+        if na or item.na_note:
+            meanings["NA"] = f"{na} {item.na_note}".strip()
+        rows = [LabelRow(answer_words(answer), text) for answer, text in meanings.items()]
     else:
-        rows = tuple(
-            LabelRow(_score(score, anchor.label), anchor.text) for score, anchor in sorted(item.anchors.items())
-        )
+        anchors = sorted(item.anchors.items())
+        rows = [LabelRow(_score(score, anchor.label), anchor.text) for score, anchor in anchors]
     if rows:
         yield LabelRows(rows)
-
-
-def _meanings(item: Item) -> Iterator[tuple[str, str]]:
-    for answer in ("YES", "NO"):
-        if answer in item.meanings:
-            yield answer, item.meanings[answer]
-    meaning = item.meanings.get("NA", "") if item.na_valid else "Not a valid answer here."
-    if meaning or item.na_note:
-        yield "NA", f"{meaning} {item.na_note}".strip()
-
-
-def _boundaries(item: Item) -> Iterator[Block]:
-    rows = tuple(LabelRow(Phrase("{} or {}?".format(*b.between)), b.text) for b in item.boundaries if b.between)
-    if rows:
-        yield LabelRows(rows)
-    others = tuple(boundary.text for boundary in item.boundaries if not boundary.between)
-    if others:
-        yield Bullets(others)
 
 
 def _example(example: Example, item: Item) -> Dialogue:
@@ -285,16 +258,3 @@ def _example(example: Example, item: Item) -> Dialogue:
         answer = _score(example.answer, item.anchors[example.answer].label)
     turns = tuple((message.user, message.assistant) for message in example.turns)
     return Dialogue(answer, example.kind == "borderline", turns, example.why)
-
-
-def _checked_with_people(item: Item) -> bool:
-    return any(finding.people for finding in item.validity.findings)
-
-
-def _known(item: Item) -> Iterator[Block]:
-    if not _checked_with_people(item):
-        yield Text("Not checked against people.")
-    if item.validity.findings:
-        yield Bullets(tuple(f"{finding.text} ({finding.source})" for finding in item.validity.findings))
-    if item.validity.contested:
-        yield Text(f"Contested: {item.validity.contested}")

@@ -14,6 +14,8 @@ from attunement.signals.measured import BLIND_SPOTS, Measurement, measured
 
 
 class JudgeInfo(NamedTuple):
+    """What is known about one judge, in sentences, as measurements and as data."""
+
     name: str
     text: tuple[str, ...]
     measurements: tuple[Measurement, ...]
@@ -22,12 +24,7 @@ class JudgeInfo(NamedTuple):
     def document(self) -> Document:
         blocks: list[Block] = [*texts(self.text)]
         if self.measurements:
-            columns = [
-                Column("Measured on"),
-                Column("Counted"),
-                Column("Number"),
-                Column("Share [95 % interval]", True),
-            ]
+            columns = [*map(Column, ("Measured on", "Counted", "Number")), Column("Share [95 % interval]", True)]
             rows = [
                 Row((each.data, each.counted, f"{each.hits:,} of {each.n:,}", share_with_interval(each)))
                 for each in self.measurements

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from attunement.analysis.summary import Agreement
-from attunement.instruments import Instrument
 from attunement.reports.agreement import COLUMNS, table_rows
 from attunement.reports.sanitize import in_a_line
 from attunement.reports.study_report import Report
@@ -65,40 +64,32 @@ def _scores(found: Report) -> Iterator[str]:
     if not top.verdict:
         yield "% Nothing was judged, so there is no table of scores."
         return
-    weighted = [measure for measure in measures(instrument) if instrument.scoring.weights and _is_whole(measure)]
-    items = [measure for measure in measures(instrument) if measure not in weighted]
+    every = measures(instrument)
+    whole = [each for each in every if each.id in {PASSED, SCORE} or each.id.startswith("category_")]
+    weighted = whole if instrument.scoring.weights else []
+    items = [measure for measure in every if measure not in weighted]
+    alarm = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
     parts = [found.scores[start : start + _ACROSS] for start in range(0, len(found.scores), _ACROSS)]
     for number, systems in enumerate(parts, 1):
-        which = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
-        mark = f"-{number}" if len(parts) > 1 else ""
+        which, mark = (f" (part {number} of {len(parts)})", f"-{number}") if len(parts) > 1 else ("", "")
         widths = [_ROOM - _FIGURES * len(systems), *(_FIGURES for _ in systems)]
         about = (
             f"by system on {instrument.id} {instrument.version} (fingerprint {instrument.hash[:8]}), according to "
             f"{top.judges}{which}. In parentheses: 95 % intervals, exact for shares of conversations and "
             f"cluster-robust for means; none below ten conversations. {top.checked.sentence}"
         )
-        counts = _count_rows(instrument, systems)
+        head = ["", *(one.name for one in systems)]
+        counts = [
+            head,
+            ["Conversations", *(f"{one.conversations:,}" for one in systems)],
+            ["Judged", *(f"{one.judged:,}" for one in systems)],
+            [alarm, *(f"{one.unsafe:,}" for one in systems)],
+            ["Safety not judged", *(f"{one.safety_not_judged:,}" for one in systems)],
+        ]
+        scores = [*counts, *_measure_rows(weighted or items, systems)]
+        yield _table(f"Scores {about}", f"tab:scores{mark}", widths, scores)
         if weighted:
-            rows = [*counts, *_measure_rows(weighted, systems)]
-            yield _table(f"Scores {about}", f"tab:scores{mark}", widths, rows)
-            rows = [["", *(one.name for one in systems)], *_measure_rows(items, systems)]
-            yield _table(f"Items {about}", f"tab:items{mark}", widths, rows)
-        else:
-            rows = [*counts, *_measure_rows(items, systems)]
-            yield _table(f"Scores {about}", f"tab:scores{mark}", widths, rows)
-
-
-def _is_whole(measure: Measure) -> bool:
-    return measure.id in {PASSED, SCORE} or measure.id.startswith("category_")
-
-
-def _count_rows(instrument: Instrument, systems: Sequence[SystemScores]) -> Iterator[Sequence[str]]:
-    alarm = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
-    yield ["", *(one.name for one in systems)]
-    yield ["Conversations", *(f"{one.conversations:,}" for one in systems)]
-    yield ["Judged", *(f"{one.judged:,}" for one in systems)]
-    yield [alarm, *(f"{one.unsafe:,}" for one in systems)]
-    yield ["Safety not judged", *(f"{one.safety_not_judged:,}" for one in systems)]
+            yield _table(f"Items {about}", f"tab:items{mark}", widths, [head, *_measure_rows(items, systems)])
 
 
 def _measure_rows(shown: Iterable[Measure], systems: Sequence[SystemScores]) -> Iterator[Sequence[str]]:

@@ -20,7 +20,7 @@ from attunement.reports.sanitize import plain
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.bootstrap import DRAWS, ENOUGH_FOR_PERCENTILES, SEED
 from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Undefined
-from attunement.store.study_facts import ConversationCounts, RaterActivity, StudyFacts
+from attunement.store.study_facts import RaterActivity, StudyFacts
 from attunement.version import __version__
 
 _LEVEL = f"{100 * LEVEL:.0f} %"
@@ -31,56 +31,58 @@ _SHOWN_SETTINGS = ("temperature", "seed", "max_tokens", "layout", "logprobs", "b
 class Part(NamedTuple):
     title: str
     said: str
-    unknown: str = ""
-    """What the study cannot know, and somebody must say."""
+    unknown: str = ""  # what the study cannot know, and somebody must say
 
 
 def parts(facts: StudyFacts) -> list[Part]:
-    return [
-        Part("Conversations", " ".join(conversations(facts)), _unknown_origin(facts)),
-        Part("Instrument", " ".join(instrument_words(facts.instrument))),
-        Part("Judges", " ".join(judges(facts))),
-        Part("Sampling", " ".join(sampling(facts)), _unknown_sampling(facts)),
-        Part("Raters", " ".join(raters(facts)), _unknown_raters(facts)),
-        Part("Training", " ".join(training(facts)), _unknown_training(facts)),
-        Part("Blinding and independence", " ".join(blinding(facts)), _unknown_blinding(facts)),
-        Part("Exclusions", " ".join(exclusions(facts))),
-        Part("Analysis", " ".join(analysis(facts))),
-    ]
+    """The methods section, part by part."""
+    people = facts.of(RaterKind.PERSON)
+    origins, elsewhere = facts.talks.origins.get(Origin.UNKNOWN), sum(not rater.in_project for rater in people)
+    unrecorded = len(_elsewhere(facts, blind=None))
+    origin = f"whether {pluralize(origins or 0, 'conversation')} are real, simulated or written, and how they were"
+    silent = pluralize(unrecorded, "rater who rated elsewhere was", "raters who rated elsewhere were")
+    unknown = {
+        "Conversations": f"{origin} collected" if origins else "",
+        "Sampling": "why this many conversations were chosen"
+        if facts.sample
+        else "how the conversations that people rated were chosen, and from which",
+        "Raters": "how raters were recruited and paid, and whether an ethics board was asked" if people else "",
+        "Training": f"how {pluralize(elsewhere, 'rater')} who rated elsewhere were trained" if elsewhere else "",
+        "Blinding and independence": f"whether {silent} blind and rated on their own" if unrecorded else "",
+    }
+    sections = {
+        "Conversations": conversations(facts),
+        "Instrument": instrument_words(facts.instrument),
+        "Judges": judges(facts),
+        "Sampling": sampling(facts),
+        "Raters": raters(facts),
+        "Training": training(facts),
+        "Blinding and independence": blinding(facts),
+        "Exclusions": exclusions(facts),
+        "Analysis": analysis(facts),
+    }
+    return [Part(title, " ".join(sentences), unknown.get(title, "")) for title, sentences in sections.items()]
 
 
 def conversations(facts: StudyFacts) -> Iterator[str]:
-    talks = facts.talks
-    names = list_words([f"{name} {number:,}" for name, number in talks.systems.items()], 8)
+    counts = facts.talks
+    names = list_words([f"{name} {number:,}" for name, number in counts.systems.items()], 8)
+    turns = f"{counts.fewest_turns} to {counts.most_turns} turns"
+    if counts.fewest_turns == counts.most_turns:
+        turns = pluralize(counts.most_turns, "turn")
     yield (
-        f"The study holds {pluralize(talks.number, 'conversation')} of {pluralize(len(talks.systems), 'system')} "
-        f"({names}), with {_turns(talks)}."
+        f"The study holds {pluralize(counts.number, 'conversation')} of {pluralize(len(counts.systems), 'system')} "
+        f"({names}), with {turns}."
     )
-    known = {origin: number for origin, number in talks.origins.items() if origin != Origin.UNKNOWN}
+    known = {origin: number for origin, number in counts.origins.items() if origin != Origin.UNKNOWN}
     if known:
         yield f"Their origin: {list_words([f'{origin} {number:,}' for origin, number in sorted(known.items())])}."
 
 
-def _turns(talks: ConversationCounts) -> str:
-    if talks.fewest_turns == talks.most_turns:
-        return pluralize(talks.most_turns, "turn")
-    return f"{talks.fewest_turns} to {talks.most_turns} turns"
-
-
-def _unknown_origin(facts: StudyFacts) -> str:
-    if not facts.talks.origins.get(Origin.UNKNOWN):
-        return ""
-    number = pluralize(facts.talks.origins[Origin.UNKNOWN], "conversation")
-    return f"whether {number} are real, simulated or written, and how they were collected"
-
-
 def instrument_words(instrument: Instrument) -> Iterator[str]:
-    scale = instrument.scale
-    answers = (
-        f"a score from {scale.lowest} to {scale.highest}"
-        if isinstance(scale, Scores)
-        else "met, not met or not applicable"
-    )
+    scale, answers = instrument.scale, "met, not met or not applicable"
+    if isinstance(scale, Scores):
+        answers = f"a score from {scale.lowest} to {scale.highest}"
     unit = "each conversation as a whole" if instrument.unit is UnitKind.CONVERSATION else "each reply in its context"
     yield (
         f"Raters answered {pluralize(len(instrument.items), 'item')} of {instrument.title} ({instrument.id}, version "
@@ -102,23 +104,18 @@ def judges(facts: StudyFacts) -> Iterator[str]:
     for judge in found:
         asked = facts.answers.get(judge.name)
         models = f" (its server: {list_words(asked.models, 4)})" if asked and asked.models else ""
+        again = f", each question asked up to {judge.repeats} times" if judge.repeats > 1 else ""
+        settings = {name: value for name, value in judge.settings.items() if value is not None}
+        names = [*(name for name in _SHOWN_SETTINGS if name in settings), *sorted(settings.keys() - {*_SHOWN_SETTINGS})]
+        how = ", ".join(f"{name.replace('_', ' ')} {settings[name]}" for name in names)
         yield (
-            f"{judge.name}{models} rated {pluralize(judge.conversations, 'conversation')} {dates([judge])}"
-            f"{f', each question asked up to {judge.repeats} times' if judge.repeats > 1 else ''}"
-            f" ({settings_words(judge)})."
+            f"{judge.name}{models} rated {pluralize(judge.conversations, 'conversation')} {dates([judge])}{again}"
+            f" ({how or 'its settings are not recorded'})."
         )
         if asked and asked.prompts:
             yield f"It read {pluralize(asked.prompts, 'different prompt')}, each saved under its fingerprint."
     if simulated := facts.of(RaterKind.SIMULATION):
         yield f"{pluralize(len(simulated), 'simulated rater')} took part and count nowhere as people."
-
-
-def settings_words(judge: RaterActivity) -> str:
-    settings = {name: value for name, value in judge.settings.items() if value is not None}
-    names = [*(name for name in _SHOWN_SETTINGS if name in settings), *sorted(settings.keys() - {*_SHOWN_SETTINGS})]
-    if not names:
-        return "its settings are not recorded"
-    return ", ".join(f"{name.replace('_', ' ')} {settings[name]}" for name in names)
 
 
 def dates(found: Sequence[RaterActivity]) -> str:
@@ -152,12 +149,6 @@ def sampling(facts: StudyFacts) -> Iterator[str]:
         )
 
 
-def _unknown_sampling(facts: StudyFacts) -> str:
-    if facts.sample is None:
-        return "how the conversations that people rated were chosen, and from which"
-    return "why this many conversations were chosen"
-
-
 def raters(facts: StudyFacts) -> Iterator[str]:
     found = facts.of(RaterKind.PERSON)
     if not found:
@@ -168,26 +159,16 @@ def raters(facts: StudyFacts) -> Iterator[str]:
         f"{pluralize(len(found), 'person', 'people')} gave {pluralize(ratings, 'rating')} {dates(found)}; "
         f"{pluralize(facts.together, 'conversation was', 'conversations were')} rated by two or more."
     )
-    yield from _stated(found, "profession", "Professions they stated")
-    yield from _stated(found, "licence", "Licences they stated")
-    yield from _stated(found, "languages", "Languages they stated")
+    for name, title in (("profession", "Professions"), ("licence", "Licences"), ("languages", "Languages")):
+        stated = Counter(str(rater.settings[name]) for rater in found if rater.settings.get(name))
+        if stated:
+            silent = len(found) - stated.total()
+            more = f"; {silent} did not say" if silent else ""
+            listed = list_words([f"{word} {number}" for word, number in stated.most_common()])
+            yield f"{title} they stated: {listed}{more}."
     years = sorted(years for rater in found if isinstance(years := rater.settings.get("years"), int))
     if years:
         yield f"Years of experience they stated: {years[0]} to {years[-1]} ({pluralize(len(years), 'rater')})."
-
-
-def _stated(found: Sequence[RaterActivity], name: str, title: str) -> Iterator[str]:
-    said = Counter(str(rater.settings[name]) for rater in found if rater.settings.get(name))
-    if said:
-        silent = len(found) - said.total()
-        more = f"; {silent} did not say" if silent else ""
-        yield f"{title}: {list_words([f'{word} {number}' for word, number in said.most_common()])}{more}."
-
-
-def _unknown_raters(facts: StudyFacts) -> str:
-    if not facts.of(RaterKind.PERSON):
-        return ""
-    return "how raters were recruited and paid, and whether an ethics board was asked"
 
 
 def training(facts: StudyFacts) -> Iterator[str]:
@@ -207,30 +188,24 @@ def training(facts: StudyFacts) -> Iterator[str]:
         yield f"{pluralize(len(stated), 'rater')} stated a training of their own."
 
 
-def _unknown_training(facts: StudyFacts) -> str:
-    elsewhere = [rater for rater in facts.of(RaterKind.PERSON) if not rater.in_project]
-    return f"how {pluralize(len(elsewhere), 'rater')} who rated elsewhere were trained" if elsewhere else ""
-
-
 def blinding(facts: StudyFacts) -> Iterator[str]:
-    people = facts.of(RaterKind.PERSON)
-    inside = [rater for rater in people if rater.in_project]
+    inside = sum(rater.in_project for rater in facts.of(RaterKind.PERSON))
     if inside:
         yield (
-            f"{pluralize(len(inside), 'rater')} worked in Attunement's pages, which do not say which system wrote a "
+            f"{pluralize(inside, 'rater')} worked in Attunement's pages, which do not say which system wrote a "
             "reply and show neither a judge's answers nor, while others still rate, those of other raters; each worked "
             "through an order of their own."
         )
-    for told, words in _BLIND.items():
-        if found := _elsewhere(facts, blind=told):
+    for blind, words in _BLIND.items():
+        if found := _elsewhere(facts, blind=blind):
             number = pluralize(len(found), "rater who rated elsewhere is", "raters who rated elsewhere are")
             yield f"{number} {words}."
     for project in facts.projects:
         if project.settings.get("unit_warnings"):
             yield f"In round {project.number} conversations with crisis talk opened with a warning."
-    for handed in facts.handed_out:
+    for export in facts.handed_out:
         yield (
-            f"{pluralize(handed.units, 'unit')} were handed out as {handed.format} on {handed.at[:10]} under random "
+            f"{pluralize(export.units, 'unit')} were handed out as {export.format} on {export.at[:10]} under random "
             "words, without the names of systems and conversations."
         )
     if facts.of(RaterKind.MODEL):
@@ -250,43 +225,6 @@ def _elsewhere(facts: StudyFacts, *, blind: bool | None) -> list[RaterActivity]:
     return [rater for rater in people if not rater.in_project and rater.settings.get("blind") is blind]
 
 
-def _unknown_blinding(facts: StudyFacts) -> str:
-    silent = _elsewhere(facts, blind=None)
-    if not silent:
-        return ""
-    number = pluralize(len(silent), "rater who rated elsewhere was", "raters who rated elsewhere were")
-    return f"whether {number} blind and rated on their own"
-
-
-def exclusions(facts: StudyFacts) -> Iterator[str]:
-    rounds, states = Counter[str](), Counter[str]()
-    for rater in facts.raters:
-        if rater.kind is RaterKind.SIMULATION:
-            continue
-        rounds += rater.rounds
-        states += rater.states
-    others = [f"{rounds[round]:,} for {_ROUNDS[round]}" for round in Round if round in _ROUNDS and rounds[round]]
-    if others:
-        yield f"Only ratings of the main round enter the figures; others were made: {list_words(others)}."
-    named = {State.NA: "not applicable", State.ABSTAINED: "no valid way to know", State.ERROR: "no answer"}
-    without = [f"{states[state]:,} {words}" for state, words in named.items() if states[state]]
-    total = f"{states.total():,} ratings of the main round"
-    yield f"Of {total}: {list_words(without)}." if without else f"All of the {total} have a value."
-    for project in facts.projects:
-        gone = [
-            f"{number:,} {words}"
-            for number, words in (
-                (project.states["skipped"], "units skipped"),
-                (project.states["withdrawn"], "withdrawn"),
-                (project.held, "raters held after the worked examples"),
-                (project.left, "raters left"),
-            )
-            if number
-        ]
-        if gone:
-            yield f"In round {project.number}: {list_words(gone)}."
-
-
 _ROUNDS = {
     Round.CALIBRATION: "practice",
     Round.REPEAT: "a second look",
@@ -294,6 +232,30 @@ _ROUNDS = {
     Round.ATTENTION: "attention checks",
     Round.ADJUDICATION: "adjudication",
 }
+_WITHOUT_VALUE = {State.NA: "not applicable", State.ABSTAINED: "no valid way to know", State.ERROR: "no answer"}
+
+
+def exclusions(facts: StudyFacts) -> Iterator[str]:
+    rounds, states = Counter[str](), Counter[str]()
+    for rater in facts.raters:
+        if rater.kind is not RaterKind.SIMULATION:
+            rounds += rater.rounds
+            states += rater.states
+    others = [f"{rounds[round]:,} for {_ROUNDS[round]}" for round in Round if round in _ROUNDS and rounds[round]]
+    if others:
+        yield f"Only ratings of the main round enter the figures; others were made: {list_words(others)}."
+    without = [f"{states[state]:,} {words}" for state, words in _WITHOUT_VALUE.items() if states[state]]
+    total = f"{states.total():,} ratings of the main round"
+    yield f"Of {total}: {list_words(without)}." if without else f"All of the {total} have a value."
+    for project in facts.projects:
+        counts = (
+            (project.states["skipped"], "units skipped"),
+            (project.states["withdrawn"], "withdrawn"),
+            (project.held, "raters held after the worked examples"),
+            (project.left, "raters left"),
+        )
+        if gone := [f"{number:,} {words}" for number, words in counts if number]:
+            yield f"In round {project.number}: {list_words(gone)}."
 
 
 def analysis(facts: StudyFacts) -> Iterator[str]:
@@ -337,101 +299,85 @@ SOURCE = (
 class Point(NamedTuple):
     number: int
     asks: str
-    known: str
-    """What the study says about it."""
-    needed: str = ""
-    """What the authors must say themselves."""
+    known: str  # what the study says about it
+    needed: str = ""  # what the authors must say themselves
 
 
 def checklist(facts: StudyFacts, agreement: Agreement | None) -> list[Point]:
-    people = facts.of(RaterKind.PERSON)
+    """The fifteen points; a point is done where nothing is needed any more."""
+    people, models, instrument = facts.of(RaterKind.PERSON), facts.of(RaterKind.MODEL), facts.instrument
     # `attune import` records it if --blind or --not-blind is given.
-    unsaid = any(not rater.in_project and rater.settings.get("blind") is None for rater in people)
-    elsewhere = "what raters who rated elsewhere knew, and whether they rated on their own" if unsaid else ""
+    elsewhere = "what raters who rated elsewhere knew, and whether they rated on their own"
+    elsewhere = elsewhere if _elsewhere(facts, blind=None) else ""
     silent = any(not rater.settings.get("profession") for rater in people)
-    instrument = facts.instrument
-    return [
-        Point(1, "Title or abstract name agreement as the subject", "", "put it into your title or abstract"),
-        Point(
-            2, "What measures is named and described", f"{instrument.id} {instrument.version}: see Instrument, Judges."
-        ),
-        Point(3, "Whom the conversations stand for", "See Conversations.", "the population you want to speak about"),
-        Point(4, "Whom the raters stand for", "See Raters.", "the raters you want to speak about"),
-        Point(5, "What was known before, and why this study", "", "earlier figures and your reasons"),
-        Point(6, "How the sizes were chosen", _planned(facts), "why this many raters, conversations and repeats"),
-        Point(7, "How the sample was drawn", "See Sampling.", "" if facts.sample else "how conversations were chosen"),
-        Point(8, "How rating went: order, time between repeats, what raters knew", _process(facts), elsewhere),
-        Point(9, "Whether raters rated on their own", "See Blinding and independence.", elsewhere),
-        Point(10, "How the figures were computed", "See Analysis, Exclusions."),
-        Point(11, "How many raters, conversations and repeats there were in the end", _numbers(facts)),
-        Point(
-            12,
-            "What raters and conversations were like",
-            "See Raters, Training, Conversations.",
-            "the professions and experience of raters who did not state them" if silent else "",
-        ),
-        Point(13, "The figures with their uncertainty", _figures(agreement), "" if agreement else "ratings by people"),
-        Point(14, "What the figures mean in practice", "", "your own judgement"),
-        Point(
-            15,
-            "The details are within reach",
-            "attune export writes every rating, and --dictionary what each column means.",
-            "where you publish them",
-        ),
-    ]
-
-
-def _planned(facts: StudyFacts) -> str:
-    said = [
+    planned = [
         f"Round {project.number} planned {project.settings.get('per_unit')} raters for each of "
         f"{pluralize(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of "
-        "them "
-        "repeated."
+        "them repeated."
         for project in facts.projects
     ]
-    return " ".join(said)
-
-
-def _process(facts: StudyFacts) -> str:
-    said = [
+    process = [
         f"In round {project.number} a repeated unit came at least {project.settings.get('gap')} units later, where the "
         "list was long enough."
         for project in facts.projects
         if project.settings.get("repeats")
     ]
-    return " ".join([*said, "See Blinding and independence."])
-
-
-def _numbers(facts: StudyFacts) -> str:
-    people, models = facts.of(RaterKind.PERSON), facts.of(RaterKind.MODEL)
     again = sum(rater.rounds[Round.REPEAT] for rater in people)
     asked = [f"{judge.name} {judge.repeats} times" for judge in models if judge.repeats > 1]
-    return (
+    numbers = (
         f"{pluralize(len(people), 'person', 'people')} and {pluralize(len(models), 'judge')} rated; "
         f"{pluralize(facts.together, 'conversation was', 'conversations were')} rated by two or more people; "
         f"{pluralize(again, 'rating')} by people and {list_words(asked) if asked else 'none'} by judges were repeats."
     )
+    measured = f"{instrument.id} {instrument.version}: see Instrument, Judges."
+    export = "attune export writes every rating, and --dictionary what each column means."
+    points = (
+        ("Title or abstract name agreement as the subject", "", "put it into your title or abstract"),
+        ("What measures is named and described", measured, ""),
+        ("Whom the conversations stand for", "See Conversations.", "the population you want to speak about"),
+        ("Whom the raters stand for", "See Raters.", "the raters you want to speak about"),
+        ("What was known before, and why this study", "", "earlier figures and your reasons"),
+        ("How the sizes were chosen", " ".join(planned), "why this many raters, conversations and repeats"),
+        ("How the sample was drawn", "See Sampling.", "" if facts.sample else "how conversations were chosen"),
+        (
+            "How rating went: order, time between repeats, what raters knew",
+            " ".join([*process, "See Blinding and independence."]),
+            elsewhere,
+        ),
+        ("Whether raters rated on their own", "See Blinding and independence.", elsewhere),
+        ("How the figures were computed", "See Analysis, Exclusions.", ""),
+        ("How many raters, conversations and repeats there were in the end", numbers, ""),
+        (
+            "What raters and conversations were like",
+            "See Raters, Training, Conversations.",
+            "the professions and experience of raters who did not state them" if silent else "",
+        ),
+        ("The figures with their uncertainty", _alphas(agreement), "" if agreement else "ratings by people"),
+        ("What the figures mean in practice", "", "your own judgement"),
+        ("The details are within reach", export, "where you publish them"),
+    )
+    return [Point(number, *point) for number, point in enumerate(points, 1)]
 
 
-def _figures(agreement: Agreement | None) -> str:
+def _alphas(agreement: Agreement | None) -> str:
     if agreement is None:
         return ""
-    said: list[str] = []
+    alphas: list[str] = []
     without: dict[str, list[str]] = {}
     for entry in agreement.items:
         if isinstance(entry.people.alpha, Alpha):
             value, interval = format_number(entry.people.alpha.value), entry.people.interval
             if isinstance(interval, Undefined):
-                # What the reason counts differs from item to item; what it says does not.
-                without.setdefault(interval.reason.partition(":")[0], []).append(entry.item.id)
-                said.append(f"{entry.item.id} {value}")
+                reason = "too few conversations" if interval.too_few else interval.reason
+                without.setdefault(reason, []).append(entry.item.id)
+                alphas.append(f"{entry.item.id} {value}")
             else:
-                said.append(f"{entry.item.id} {value} ({format_interval(interval)})")
-    if not said:
+                alphas.append(f"{entry.item.id} {value} ({format_interval(interval)})")
+    if not alphas:
         return "Agreement between people is not defined on any item; attune agree says why."
     none = "".join(f" No interval for {', '.join(items)}: {reason}." for reason, items in without.items())
     return (
-        f"Krippendorff's alpha between people: {'; '.join(said)}.{none} attune agree gives the figures of each judge."
+        f"Krippendorff's alpha between people: {'; '.join(alphas)}.{none} attune agree gives the figures of each judge."
     )
 
 

@@ -4,7 +4,7 @@ The metadata of each conversation hold its intended outcome (see `examples/READM
 gave the answer that shows it to any of the items that can show it; the reason is not read, so a lucky NO counts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from attunement.ratings import Outcome, State
 from attunement.reports.blocks import Column, Document, Phrase, Row, Table, Tone, texts
 from attunement.reports.numbers import share_words
 from attunement.reports.wording import Answer, answer
-from attunement.scoring import Scorecard, Slot, Verdict
+from attunement.scoring import Slot, Verdict
 from attunement.store import ScoredConversation
 
 FILES = {
@@ -28,8 +28,7 @@ class Fault(NamedTuple):
     id: str
     kind: str
     items: tuple[str, ...]
-    shown_by: int | str
-    """The answer that shows it; for a score this one or a lower one."""
+    shown_by: int | str  # the answer that shows it; for a score this one or a lower one
     turns: tuple[int, ...]
     why: str
 
@@ -75,30 +74,19 @@ def check(judged: Iterable[ScoredConversation], instrument: Instrument) -> Check
         card = entry.deciding
         if card is None or intended.get("instrument") != instrument.id:
             continue
-        found.planted.extend(
-            Planted(fault, card.conversation, _answers(card, fault)) for fault in _faults(intended["faults"])
-        )
+        for record in intended["faults"]:
+            shown_by = record["answer"] if "answer" in record else record["at_most"]
+            items, turns = tuple(record["items"]), tuple(record["turns"])
+            fault = Fault(record["id"], record["kind"], items, shown_by, turns, record["why"])
+            answers: dict[str, Outcome] = {}
+            for slot, outcome in card.outcomes.items():
+                at_fault = slot.item in items and (slot.turn is None or slot.turn in turns)
+                if at_fault and not (slot.item in answers and _shows(answers[slot.item], shown_by)):
+                    answers[slot.item] = outcome
+            found.planted.append(Planted(fault, card.conversation, answers))
         if intended["clean"]:
             found.clean.append(Clean(card.conversation, card.verdict, card.unsafe))
     return found
-
-
-def _faults(records: Iterable[Mapping[str, Any]]) -> Iterator[Fault]:
-    for record in records:
-        shown_by = record["answer"] if "answer" in record else record["at_most"]
-        yield Fault(
-            record["id"], record["kind"], tuple(record["items"]), shown_by, tuple(record["turns"]), record["why"]
-        )
-
-
-def _answers(card: Scorecard, fault: Fault) -> dict[str, Outcome]:
-    answers: dict[str, Outcome] = {}
-    for slot, outcome in card.outcomes.items():
-        at_fault = slot.turn is None or slot.turn in fault.turns
-        shown = slot.item in answers and _shows(answers[slot.item], fault.shown_by)
-        if slot.item in fault.items and at_fault and not shown:
-            answers[slot.item] = outcome
-    return answers
 
 
 def _shows(outcome: Outcome, shown_by: int | str) -> bool:
@@ -108,19 +96,23 @@ def _shows(outcome: Outcome, shown_by: int | str) -> bool:
 
 
 def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
-    rows = [
-        # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
-        Row(
-            (
-                planted.fault.kind.replace("_", " "),
-                (planted.conversation.id, Phrase(planted.conversation.system, Tone.QUIET)),
-                _seen(planted),
-                Phrase("; ".join(_answer_words(instrument, planted)), Tone.QUIET),
-            )
-        )
-        for instrument, check in checks
-        for planted in check.planted
-    ]
+    """Which planted faults were found, and what became of the clean conversations."""
+    rows: list[Row] = []
+    for instrument, check in checks:
+        for planted in check.planted:
+            seen = Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
+            answers: list[str] = []
+            for item, outcome in planted.answers.items():
+                meaning = answer(instrument, instrument.item(item), outcome)
+                if outcome.state is State.NA:
+                    # Where NA is not valid it counts as a failure, but a judge that gives it has not seen the fault.
+                    meaning = Answer.NA
+                answers.append(f"{item}: {meaning if isinstance(meaning, int) else meaning.value}")
+            # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
+            where = (planted.conversation.id, Phrase(planted.conversation.system, Tone.QUIET))
+            kind = planted.fault.kind.replace("_", " ")
+            seen = Phrase("seen", Tone.MET) if planted.seen else seen
+            rows.append(Row((kind, where, seen, Phrase("; ".join(answers), Tone.QUIET))))
     columns = [Column("Planted fault"), Column("In"), Column(""), Column("What the judge answered")]
     return Document("Planted faults", [Table(columns, rows), *texts(sentences(checks))])
 
@@ -165,21 +157,3 @@ def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict
             for clean in check.clean
         ],
     }
-
-
-def _seen(planted: Planted) -> Phrase:
-    if planted.seen:
-        return Phrase("seen", Tone.MET)
-    return Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
-
-
-def _answer_words(instrument: Instrument, planted: Planted) -> list[str]:
-    return [f"{item}: {_words(instrument, item, outcome)}" for item, outcome in planted.answers.items()]
-
-
-def _words(instrument: Instrument, item: str, outcome: Outcome) -> str:
-    # Where NA is not valid it counts as a failure, but a judge that gives it has not seen the fault.
-    if outcome.state is State.NA:
-        return Answer.NA.value
-    meaning = answer(instrument, instrument.item(item), outcome)
-    return str(meaning) if isinstance(meaning, int) else meaning.value

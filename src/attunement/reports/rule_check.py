@@ -74,6 +74,7 @@ def pointer_words(finding: RuleFinding) -> str:
 
 
 def fact_lines(found: Facts) -> Iterator[str]:
+    """The counts of one conversation in sentences."""
     lengths = found.lengths
     ratio = "" if lengths.mean_ratio is None else f" ({lengths.mean_ratio:.1f} times the message on average)"
     yield f"Words per message: {lengths.mean_user:.0f}; per reply: {lengths.mean_assistant:.0f}{ratio}."
@@ -82,18 +83,13 @@ def fact_lines(found: Facts) -> Iterator[str]:
         yield f"“{words.capitalize()} …” opens {times} of {found.replies} replies."
     for name, times in found.techniques.items():
         yield f"Named in {times} replies: {name}."
-    named = dict.fromkeys(
-        (resource.quote if not resource.lines else ", ".join(resource.lines), resource.reach)
-        for _, resource in found.resources
-    )
-    for what, reach in named:
-        turns = [
-            turn
-            for turn, resource in found.resources
-            if (resource.quote if not resource.lines else ", ".join(resource.lines)) == what and resource.reach is reach
-        ]
+    turns_of: dict[tuple[str, Reach], list[int]] = {}
+    for turn, resource in found.resources:
+        name = ", ".join(resource.lines) if resource.lines else resource.quote
+        turns_of.setdefault((name, resource.reach), []).append(turn)
+    for (name, reach), turns in turns_of.items():
         places = ", ".join(map(str, dict.fromkeys(turns)))
-        yield f"Crisis resource in turn {places}: {in_a_line(what)} ({_REACH[reach]})."
+        yield f"Crisis resource in turn {places}: {in_a_line(name)} ({_REACH[reach]})."
 
 
 _REACH = {

@@ -8,7 +8,7 @@ that the same judges rated. Where a study does not allow an analysis, its page s
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from attunement.analysis.compare import MeasureKind
-from attunement.analysis.judge_agreement import ratings_of_sample
+from attunement.analysis.judge_agreement import FailureDetection, ratings_of_sample
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
+from attunement.analysis.summary import Agreement, AgreementOptions, study_agreement
 from attunement.analysis.trust import TrustCard
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.agreement import closing, opening, warnings
 from attunement.reports.agreement_chart import agreement_chart, calibration_charts
-from attunement.reports.blocks import Document, LabelRow, Phrase, Words, joined
+from attunement.reports.blocks import Document, LabelRow, Phrase, joined
 from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.comparison import comparison_document
 from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
@@ -52,6 +52,8 @@ _AT_THE_TOP = {
 
 
 class Figure(NamedTuple):
+    """A statistic: a plain word, its value, and its technical name one click away."""
+
     words: str
     value: str
     technical: str
@@ -64,11 +66,12 @@ class Checked(NamedTuple):
 
 
 class Section(NamedTuple):
+    """The page of an analysis within a report."""
+
     id: str
     title: str
     body: Markup
-    charts: tuple[IntervalChart, ...] = ()
-    """Those of its charts that can be written as pictures."""
+    charts: tuple[IntervalChart, ...] = ()  # those of its charts that can be written as pictures
 
 
 class Belief(NamedTuple):
@@ -109,61 +112,49 @@ def missing_section(id: str, why: str = "") -> Section:
 
 
 def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy) -> Checked | None:
+    """Who checked the judges, with the failures that were missed; None without people."""
     if not agreement.people:
         return None
     rated = max((entry.conversations for entry in agreement.items if entry.people.people), default=0)
     count = Counter(profession for profession in professions if profession)
     kinds = ", ".join(f"{number}\u00a0× {profession}" for profession, number in count.most_common())
     who = f"{pluralize(len(agreement.people), 'person', 'people')}{f' ({kinds})' if kinds else ''} rated"
-    said = [f"{who} {pluralize(rated, 'conversation')}."]
+    sentences = [f"{who} {pluralize(rated, 'conversation')}."]
     if not agreement.judges:
-        said = [f"There is no judge: {who} {pluralize(rated, 'conversation')} themselves."]
-    gates = [card for entry in agreement.items for card in entry.cards if card.detection is not None]
+        sentences = [f"There is no judge: {who} {pluralize(rated, 'conversation')} themselves."]
+    gates = [
+        (card, found) for entry in agreement.items for card in entry.cards if (found := card.detection) is not None
+    ]
     several = len(agreement.judges) > 1
     for judge in agreement.judges:
-        own = [card for card in gates if card.judge == judge]
-        if own:
-            said.append((f"{judge}: " if several else "") + _missed(own))
-    figures = [
-        Figure(f"{f'{card.judge}, ' if several else ''}{card.item.id}: {line.label}", joined(line.text), line.technical)
-        for card in gates
-        for line in card_rows(card)
-        if line.label in _AT_THE_TOP
+        if own := [(card, found) for card, found in gates if card.judge == judge]:
+            missed = " ".join(_missed(card, found, only=len(own) == 1) for card, found in own)
+            sentences.append((f"{judge}: " if several else "") + missed)
+    # How far the judges can be believed on each safety item; what holds for all of them is said once.
+    rulings: dict[tuple[str, str], list[str]] = {}
+    for card, _ in gates:
+        words = f"{VERDICTS[card.ruling.verdict].words} ({card.ruling.rule})."
+        rulings.setdefault((card.item.id, words), []).append(card.judge)
+    notes = [
+        f"{item}{'' if len(judges) == len(agreement.judges) else ', ' + ' and '.join(judges)}: {words}"
+        for (item, words), judges in rulings.items()
     ]
-    return Checked(
-        hiding.text(("\n" if several else " ").join(said)),  # a line for each judge
-        hiding.text(" ".join(_rulings(gates, agreement.judges))),
-        tuple(_hidden(each, hiding) for each in figures),
-    )
+    rows = [
+        row._replace(label=f"{f'{card.judge}, ' if several else ''}{card.item.id}: {row.label}")
+        for card, _ in gates
+        for row in card_rows(card)
+        if row.label in _AT_THE_TOP
+    ]
+    text = ("\n" if several else " ").join(sentences)  # a line for each judge
+    return Checked(hiding.text(text), hiding.text(" ".join(notes)), tuple(_figures(rows, hiding)))
 
 
-def _rulings(gates: Iterable[TrustCard], judges: Sequence[str]) -> Iterator[str]:
-    """How far the judges can be believed on each safety item; what holds for all of them is said once."""
-    told: dict[tuple[str, str], list[str]] = {}
-    for card in gates:
-        ruling = f"{VERDICTS[card.ruling.verdict].words} ({card.ruling.rule})."
-        told.setdefault((card.item.id, ruling), []).append(card.judge)
-    for (item, ruling), whose in told.items():
-        names = "" if len(whose) == len(judges) else ", " + " and ".join(whose)
-        yield f"{item}{names}: {ruling}"
-
-
-def _missed(cards: Sequence[TrustCard]) -> str:
-    parts: list[str] = []
-    for card in cards:
-        if card.detection is None:
-            continue
-        alarms = f", false alarms: {false_alarms(card.detection)}" if card.detection.fine else ""
-        missed = missed_failures(card.detection)
-        if card.detection.unknowable:
-            missed = "how many failures were missed cannot be known"
-        words = f"{f'on {card.item.id} ' if len(cards) > 1 else ''}{missed}{alarms}."
-        parts.append(f"{words[:1].upper()}{words[1:]}")
-    return " ".join(parts)
-
-
-def _hidden(figure: Figure, hiding: Privacy) -> Figure:
-    return Figure(*(hiding.text(part) for part in figure))
+def _missed(card: TrustCard, found: FailureDetection, *, only: bool) -> str:
+    """Missed failures and false alarms on one safety item, which is named where there are several."""
+    missed = "how many failures were missed cannot be known" if found.unknowable else missed_failures(found)
+    alarms = f", false alarms: {false_alarms(found)}" if found.fine else ""
+    words = f"{'' if only else f'on {card.item.id} '}{missed}{alarms}."
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 # Trust cards
@@ -172,39 +163,38 @@ def _hidden(figure: Figure, hiding: Privacy) -> Figure:
 def agreement_section(
     agreement: Agreement, hiding: Privacy, calibration: Mapping[str, IntervalChart] | None = None
 ) -> Section:
+    """The trust cards of every item that people rated; `calibration` are charts by item."""
     calibration = calibration or {}
     # Safety first: there the failures that a judge misses matter most.
     rated = sorted(
         (entry for entry in agreement.items if entry.people.people), key=lambda entry: not entry.item.is_gate
     )
     chart = agreement_chart(rated, agreement.judges, hiding.text)
-    items = [_trust(entry, calibration.get(entry.item.id), hiding) for entry in rated]
-    body = (
-        environment()
-        .get_template("trust.html.j2")
-        .render(
-            opening=[hiding.text(said) for said in opening(agreement)],
-            warnings=warnings(agreement),
-            closing=closing(agreement),
-            chart=chart,
-            items=items,
-        )
+    items: list[ItemTrust] = []
+    for entry in rated:
+        beliefs = [
+            Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_rows(card), hiding))
+            for card in entry.cards
+        ]
+        people = _figures(people_rows(entry), hiding)
+        items.append(ItemTrust(entry.item.id, entry.item.title, people, beliefs, calibration.get(entry.item.id)))
+    template = environment().get_template("trust.html.j2")
+    body = template.render(
+        opening=[hiding.text(text) for text in opening(agreement)],
+        warnings=warnings(agreement),
+        closing=closing(agreement),
+        chart=chart,
+        items=items,
     )
     charts = tuple(each for each in (chart, *calibration.values()) if each)
     title = NEEDS["trust"][0] if agreement.judges else "How far your raters agree"
     return Section("trust", title, Markup(body), charts)  # noqa: S704 - escaped by the template
 
 
-def _trust(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Privacy) -> ItemTrust:
-    beliefs = [
-        Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_rows(card), hiding))
-        for card in entry.cards
+def _figures(rows: Iterable[LabelRow], hiding: Privacy) -> list[Figure]:
+    return [
+        Figure(*(hiding.text(part) for part in (joined(row.label), joined(row.text), row.technical))) for row in rows
     ]
-    return ItemTrust(entry.item.id, entry.item.title, _figures(people_rows(entry), hiding), beliefs, calibration)
-
-
-def _figures(lines: Iterable[LabelRow], hiding: Privacy) -> list[Figure]:
-    return [_hidden(Figure(_words(line.label), joined(line.text), line.technical), hiding) for line in lines]
 
 
 # Comparison and correction
@@ -239,15 +229,15 @@ _MOST_SYSTEMS = 3  # systems of which each pair is compared; more pairs would bu
 
 
 class Analysed(NamedTuple):
+    """What was found in addition to the counts."""
+
     checked: Checked | None = None
-    sign_off: str = ""
-    """Who took responsibility, in words; empty where nobody signed."""
-    sections: tuple[Section, ...] = ()
-    """The pages of trust, of the corrected score and of the comparison, in this order."""
-    agreement: Agreement | None = None
-    """In full; None where no person rated."""
-    rates: Mapping[str, Rate] = {}
-    """The share that passes by system, as people's ratings correct it."""
+    sign_off: str = ""  # who took responsibility, in words; empty where nobody signed
+    sections: tuple[
+        Section, ...
+    ] = ()  # the pages of trust, of the corrected score and of the comparison, in this order
+    agreement: Agreement | None = None  # in full; None where no person rated
+    rates: Mapping[str, Rate] = {}  # the share that passes by system, as people's ratings correct it
 
 
 def analysed(
@@ -267,25 +257,22 @@ def analysed(
         if any(entry.people.people for entry in agreement.items):
             professions = [str(rater.settings.get("profession") or "") for rater in people]
             checked = checked_by(agreement, professions, hiding)
-            charts = calibration_charts(
-                ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table, hiding.text
-            )
-            trust = agreement_section(agreement, hiding, charts)
+            ratings = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table
+            trust = agreement_section(agreement, hiding, calibration_charts(ratings, hiding.text))
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
             correction = correct_study(study, instrument.hash, scored=scored)
-            corrected, rates = correction_section(correction, hiding), _rates(correction, hiding)
+            corrected = correction_section(correction, hiding)
+            for row in correction.rows:
+                found = row.estimate
+                if (
+                    row.system is not None
+                    and row.measure.kind is MeasureKind.PASSED
+                    and not isinstance(found, Undefined)
+                ):
+                    interval = found.interval if isinstance(found.interval, Interval) else None
+                    rates[hiding.name(row.system)] = Rate(found.value, interval)
     sections = (trust, corrected, _compared(study, instrument, hiding, scored))
     return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
-
-
-def _rates(found: Correction, hiding: Privacy) -> dict[str, Rate]:
-    return {
-        hiding.name(row.system): Rate(
-            row.estimate.value, row.estimate.interval if isinstance(row.estimate.interval, Interval) else None
-        )
-        for row in found.rows
-        if row.system is not None and row.measure.kind is MeasureKind.PASSED and not isinstance(row.estimate, Undefined)
-    }
 
 
 def _compared(
@@ -318,7 +305,3 @@ def _compared(
     if not found:
         return missing_section("compare")
     return comparison_section(list(found.values()), hiding, [pair for pair in pairs if pair not in found])
-
-
-def _words(label: Words) -> str:
-    return label.words if isinstance(label, Phrase) else label

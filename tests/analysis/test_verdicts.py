@@ -15,14 +15,14 @@ from tests.analysis.trust_samples import FIVE, GATE, SCORE, gathered, noisy, thr
 NO, YES, NA = 0.0, 1.0, -1.0
 
 
-def card(ratings: RatingsTable, beside: StudyContext | None = None) -> TrustCard:
-    (entry,) = analyse_agreement(ratings, beside=beside).items
+def card(ratings: RatingsTable, context: StudyContext | None = None) -> TrustCard:
+    (entry,) = analyse_agreement(ratings, context=context).items
     (made,) = entry.cards
     return made
 
 
-def judged(people: Floats, judge: Floats, beside: StudyContext | None = None) -> TrustCard:
-    return card(gathered(people, {"j": judge}), beside)
+def judged(people: Floats, judge: Floats, context: StudyContext | None = None) -> TrustCard:
+    return card(gathered(people, {"j": judge}), context)
 
 
 def gate(people: Floats, judge: Floats) -> TrustCard:
@@ -214,8 +214,8 @@ def test_a_constant_judge_never_gets_more_than_does_not_agree() -> None:
         truth = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], units, p=[0.05, 0.1, 0.2, 0.4, 0.25])
         people = np.column_stack([noisy(truth, spread, rng) for _ in range(3)])
         words = rng.integers(20, 300, units).astype(float)
-        beside = StudyContext({WORD_COUNT: words})
-        verdicts += [judged(people, np.full(units, answer), beside).ruling.verdict for answer in FIVE.values]
+        context = StudyContext({WORD_COUNT: words})
+        verdicts += [judged(people, np.full(units, answer), context).ruling.verdict for answer in FIVE.values]
         fails = np.where(truth[:, None] + rng.normal(0, spread, (units, 3)) < 2.5, NO, YES)
         verdicts += [gate(fails, np.full(units, always)).ruling.verdict for always in (NO, YES)]
     assert len(verdicts) == 12 * 4 * 3 * 7

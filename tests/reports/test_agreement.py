@@ -44,7 +44,7 @@ def scores() -> Agreement:
     truth, people = three_people(60, 0.5)
     rng = np.random.default_rng(1)
     judges = {"j": noisy(truth, 0.5, rng), "k": np.full(60, 4.0)}
-    return analyse_agreement(gathered(people, judges), beside=StudyContext({WORD_COUNT: rng.random(60)}), full=True)
+    return analyse_agreement(gathered(people, judges), context=StudyContext({WORD_COUNT: rng.random(60)}), full=True)
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ import numpy as np
 
 from attunement.conversations import Identity
 from attunement.instruments import Instrument, Scores
-from attunement.ratings import Outcome, State
-from attunement.scoring import Scorecard, Slot, Verdict, is_failure
+from attunement.ratings import State
+from attunement.scoring import Scorecard, Verdict, is_failure
 from attunement.statistics.power import detectable_effect
 from attunement.statistics.results import Undefined
 from attunement.statistics.tests import (
@@ -97,25 +97,21 @@ def values(instrument: Instrument, measure: Measure, card: Scorecard) -> Measure
 def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> MeasureValues:
     found: dict[int | None, float] = {}
     na = not_judged = 0
+    item = instrument.item(measure.id)
     for slot, outcome in card.outcomes.items():
         if slot.item != measure.id:
             continue
-        value = _number(instrument, measure, outcome)
-        if value is not None:
-            found[slot.turn] = value
+        if not measure.is_share and isinstance(outcome.value, int):
+            found[slot.turn] = float(outcome.value)
+        elif measure.is_share and is_failure(instrument, item, outcome):
+            found[slot.turn] = 0.0
+        elif measure.is_share and outcome.state is State.VALUE:
+            found[slot.turn] = 1.0
         elif outcome.state is State.NA:
             na += 1
         else:
             not_judged += 1
     return MeasureValues(found, na, not_judged)
-
-
-def _number(instrument: Instrument, measure: Measure, outcome: Outcome) -> float | None:
-    if not measure.is_share:
-        return float(outcome.value) if isinstance(outcome.value, int) else None
-    if is_failure(instrument, instrument.item(measure.id), outcome):
-        return 0.0
-    return 1.0 if outcome.state is State.VALUE else None
 
 
 def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> MeasureValues:
@@ -124,13 +120,9 @@ def _of_score(instrument: Instrument, card: Scorecard, score: float | None, cate
     The scorecard takes an ERROR for 0 and leaves out what a rater abstained on; a rater who abstains on some
     conversations and not on others would be compared on different items.
     """
-
-    def enters(slot: Slot) -> bool:
-        return instrument.item(slot.item).category in categories
-
-    states = {outcome.state for slot, outcome in card.outcomes.items() if enters(slot)}
-    if states & {State.ERROR, State.ABSTAINED}:
-        return MeasureValues(not_judged=1)
+    for slot, outcome in card.outcomes.items():
+        if outcome.state in {State.ERROR, State.ABSTAINED} and instrument.item(slot.item).category in categories:
+            return MeasureValues(not_judged=1)
     return MeasureValues(na=1) if score is None else MeasureValues({None: score})
 
 
@@ -258,109 +250,97 @@ def compare(instrument: Instrument, first: Group, second: Group, *, column: str 
 
 
 def _side(group: Group) -> GroupSummary:
-    ordered = sorted(group.conversations, key=lambda entrant: entrant.conversation)
-    cards = [(entrant, entrant.card) for entrant in ordered if entrant.card]
+    ordered = sorted(group.conversations, key=lambda each: each.conversation)
+    cards = [(each, each.card) for each in ordered if each.card]
     verdicts: dict[Verdict, list[Identity]] = {}
-    for entrant, card in cards:
-        verdicts.setdefault(card.verdict, []).append(entrant.conversation)
+    for each, card in cards:
+        verdicts.setdefault(card.verdict, []).append(each.conversation)
     return GroupSummary(
         name=group.name,
         conversations=len(ordered),
-        not_judged=tuple(entrant.conversation for entrant in ordered if not entrant.card),
+        not_judged=tuple(each.conversation for each in ordered if not each.card),
         unsafe=tuple(
             UnsafeConversation(
-                entrant.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), entrant.scenario
+                each.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), each.scenario
             )
-            for entrant, card in cards
+            for each, card in cards
             if card.verdict in _UNSAFE
         ),
         verdicts={verdict: tuple(names) for verdict, names in verdicts.items()},
-        needs_person=tuple(entrant.conversation for entrant, card in cards if card.needs_person),
+        needs_person=tuple(each.conversation for each, card in cards if card.needs_person),
     )
 
 
 def _pairing(first: Group, second: Group, column: str | None) -> Pairing:
     if column is None:
         return Pairing(None, 0, 0)
-    here, there = ({entrant.scenario for entrant in group.conversations} - {None} for group in (first, second))
-    shared = here & there
-    alone = sum(entrant.scenario not in shared for group in (first, second) for entrant in group.conversations)
-    return Pairing(column, len(shared), alone)
+    here, there = ([each.scenario for each in group.conversations] for group in (first, second))
+    shared = set(here) & set(there) - {None}
+    return Pairing(column, len(shared), sum(scenario not in shared for scenario in (*here, *there)))
 
 
-class _Units(NamedTuple):
-    values: list[float]
-    conversations: list[int]
-    scenarios: list[str | None]
-    na: int
-    not_judged: int
-
-    def within(self, scenarios: set[str | None]) -> "_Units":
-        kept = [place for place, scenario in enumerate(self.scenarios) if scenario in scenarios]
-        columns = (self.values, self.conversations, self.scenarios)
-        found, conversations, names = ([column[place] for place in kept] for column in columns)
-        return self._replace(values=found, conversations=conversations, scenarios=names)
-
-
-def _units(instrument: Instrument, measure: Measure, group: Group) -> _Units:
-    found = _Units([], [], [], 0, 0)
-    for number, entrant in enumerate(group.conversations):
-        said = values(instrument, measure, entrant.card) if entrant.card else MeasureValues()
-        found.values.extend(said.by_turn.values())
-        found.conversations.extend([number] * len(said.by_turn))
-        found.scenarios.extend([entrant.scenario] * len(said.by_turn))
-        found = found._replace(na=found.na + said.na, not_judged=found.not_judged + said.not_judged)
-    return found
-
-
-def _share(measure: Measure, group: Group, units: _Units, unpaired: int) -> MeasureSummary:
-    return MeasureSummary(
-        value=float(np.mean(units.values)) if units.values else None,
-        units=len(units.values),
-        conversations=len(set(units.conversations)),
-        na=units.na,
-        not_judged=units.not_judged,
-        unpaired=unpaired,
-        levels=_levels(measure, group.conversations),
-    )
-
-
-def _levels(measure: Measure, entrants: Iterable[ComparedConversation]) -> dict[int, int]:
-    if measure.above is None:
-        return {}
-    outcomes = (entry for entrant in entrants if entrant.card for entry in entrant.card.outcomes.items())
-    scores = [outcome.value for slot, outcome in outcomes if slot.item == measure.id]
-    return dict(sorted(Counter(score for score in scores if isinstance(score, int)).items()))
+class _Value(NamedTuple):
+    value: float
+    conversation: int
+    scenario: str | None
 
 
 def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, *, paired: bool) -> MeasureComparison:
-    all_of_first, all_of_second = (_units(instrument, measure, group) for group in (first, second))
-    one, other = all_of_first, all_of_second
-    shared = set(one.scenarios) & set(other.scenarios) - {None}
-    if paired and shared:
-        one, other = one.within(shared), other.within(shared)
-    first_share = _share(measure, first, one, len(all_of_first.values) - len(one.values))
-    second_share = _share(measure, second, other, len(all_of_second.values) - len(other.values))
+    found = [
+        [values(instrument, measure, each.card) if each.card else MeasureValues() for each in group.conversations]
+        for group in (first, second)
+    ]
+    every = [
+        [
+            _Value(value, number, each.scenario)
+            for number, (each, of_card) in enumerate(zip(group.conversations, of_group, strict=True))
+            for value in of_card.by_turn.values()
+        ]
+        for group, of_group in zip((first, second), found, strict=True)
+    ]
+    scenarios = [{value.scenario for value in side} for side in every]
+    shared = scenarios[0] & scenarios[1] - {None}
+    used = [[value for value in side if value.scenario in shared] for side in every] if paired and shared else every
+    summaries = [
+        MeasureSummary(
+            value=float(np.mean([each.value for each in side])) if side else None,
+            units=len(side),
+            conversations=len({each.conversation for each in side}),
+            na=sum(each.na for each in of_group),
+            not_judged=sum(each.not_judged for each in of_group),
+            unpaired=len(all_of_side) - len(side),
+            levels=_levels(measure, group.conversations),
+        )
+        for group, of_group, all_of_side, side in zip((first, second), found, every, used, strict=True)
+    ]
+    one, other = used
+    numbers, other_numbers = ([each.value for each in side] for side in used)
     difference: Difference | Undefined
-    if not one.values or not other.values:
-        empty = [group.name for group, units in ((first, one), (second, other)) if not units.values]
+    if not one or not other:
+        empty = [group.name for group, side in ((first, one), (second, other)) if not side]
         difference = Undefined(f"known for no conversation of {' or '.join(empty)}")
     elif not paired:
-        difference = independent_difference(other.values, one.values, (other.conversations, one.conversations))
+        clusters = [each.conversation for each in other], [each.conversation for each in one]
+        difference = independent_difference(other_numbers, numbers, clusters)
     elif not shared:
         difference = Undefined("no scenario has answers of both")
     else:
         number = {scenario: place for place, scenario in enumerate(shared)}
-        labels = [[number[scenario] for scenario in units.scenarios] for units in (other, one)]
-        difference = paired_difference(other.values, one.values, (labels[0], labels[1]))
+        labels = [number[each.scenario] for each in other], [number[each.scenario] for each in one]
+        difference = paired_difference(other_numbers, numbers, labels)
     if isinstance(difference, Undefined):
-        return MeasureComparison(measure, first_share, second_share, difference, difference, difference)
-    return MeasureComparison(measure, first_share, second_share, difference, _detectable(difference), difference.p)
-
-
-def _detectable(difference: Difference) -> float | Undefined:
+        return MeasureComparison(measure, *summaries, difference, difference, difference)
     interval = difference.interval
-    return interval if isinstance(interval, Undefined) else detectable_effect(interval)
+    detectable = interval if isinstance(interval, Undefined) else detectable_effect(interval)
+    return MeasureComparison(measure, *summaries, difference, detectable, difference.p)
+
+
+def _levels(measure: Measure, conversations: Iterable[ComparedConversation]) -> dict[int, int]:
+    if measure.above is None:
+        return {}
+    outcomes = (entry for each in conversations if each.card for entry in each.card.outcomes.items())
+    scores = [outcome.value for slot, outcome in outcomes if slot.item == measure.id]
+    return dict(sorted(Counter(score for score in scores if isinstance(score, int)).items()))
 
 
 def _holm(rows: Sequence[MeasureComparison]) -> list[MeasureComparison]:
@@ -376,12 +356,8 @@ def _pass_test(
     instrument: Instrument, row: MeasureComparison, first: Group, second: Group, *, paired: bool
 ) -> PassTest:
     if not paired:
-        counts = [
-            number
-            for share in (row.first, row.second)
-            for number in (round((share.value or 0) * share.units), share.units)
-        ]
-        return PassTest("Fisher's exact test", fisher(*counts), None)
+        sides = [(round((side.value or 0) * side.units), side.units) for side in (row.first, row.second)]
+        return PassTest("Fisher's exact test", fisher(*sides[0], *sides[1]), None)
     one, other = (_by_scenario(instrument, row.measure, group) for group in (first, second))
     if one is None or other is None:
         return PassTest("cluster-robust t test over scenarios", row.corrected_p, None)

@@ -51,9 +51,11 @@ class AgreementDifference(NamedTuple):
 
 
 class Baseline(NamedTuple):
+    """A trivial judge on the units that the judge rated too."""
+
     name: str
     agreement: PairwiseKappa | Undefined
-    margin: AgreementDifference | Undefined  # how far the judge is ahead of it; computed for the best rival only
+    margin: AgreementDifference | Undefined  # how far the judge is ahead of it; computed for the best one only
 
 
 class JudgeAgreement(NamedTuple):
@@ -71,17 +73,20 @@ class JudgeAgreement(NamedTuple):
     best_baseline: Baseline | None  # the one that agrees best with people, if any does better than chance
 
 
+_NONE = Undefined("no unit was rated by two people and the judge")
+
+
 def agreement_with_people(
-    judge: Floats, people: Floats, conversation: Ints, scale: Scale, rivals: Mapping[str, Floats]
+    judge: Floats, people: Floats, conversation: Ints, scale: Scale, trivial_judges: Mapping[str, Floats]
 ) -> JudgeAgreement:
-    """Hold a judge against people.
+    """Compare a judge with people.
 
     Args:
         judge: The judge's value of each unit, NaN for none.
         people: One row a unit, one column a person.
         conversation: For each unit its conversation.
         scale: Whether answers have an order.
-        rivals: By name the answers of trivial judges to the same units.
+        trivial_judges: By name the answers of trivial judges to the same units.
     """
     ordered = scale.ordered
     found = judge_kappa(judge, people, ordered=ordered)
@@ -92,23 +97,33 @@ def agreement_with_people(
     else:
         interval = found
     twice = ~np.isnan(judge) & ((~np.isnan(people)).sum(axis=1) >= 2)
-    ceiling = people_kappa(people[twice], ordered=ordered) if twice.any() else _no_two(people)
-    gap: AgreementDifference | Undefined = Undefined(ceiling.reason) if isinstance(ceiling, Undefined) else _NONE
-    half = gap
-    if twice.any() and isinstance(ceiling, PairwiseKappa):
+    ceiling = people_kappa(people[twice], ordered=ordered) if twice.any() else people_kappa(people)
+    if not twice.any() and isinstance(ceiling, PairwiseKappa):
+        ceiling = _NONE
+    gap: AgreementDifference | Undefined
+    if isinstance(ceiling, PairwiseKappa):
         own = judge_kappa_statistic(judge[twice], people[twice], ordered=ordered)
         theirs = people_kappa_statistic(people[twice], ordered=ordered)
-        where = conversation[twice]
-        gap = _compared(own, theirs, where)
-        half = _compared(own, theirs, where, share=0.5)
-    measured = [_rival(name, answers, judge, people, ordered=ordered) for name, answers in rivals.items()]
-    best = _best(measured)
+        gap = _compared(own, theirs, conversation[twice])
+        half = _compared(own, theirs, conversation[twice], share=0.5)
+    else:
+        gap = half = Undefined(ceiling.reason)
+    measured: list[Baseline] = []
+    best: tuple[float, int] | None = None
+    for name, answers in trivial_judges.items():
+        shared = np.where(np.isnan(judge), np.nan, answers)
+        agreement = judge_kappa(shared, people, ordered=ordered)
+        # A trivial judge that is no better than chance beats nobody.
+        if isinstance(agreement, PairwiseKappa) and agreement.value > (best[0] if best else 1e-9):
+            best = agreement.value, len(measured)
+        measured.append(Baseline(name, agreement, Undefined("another rival is better")))
     if best is not None:
-        answers = rivals[best.name]
+        answers = trivial_judges[measured[best[1]].name]
         shared = both & ~np.isnan(answers)
         own = judge_kappa_statistic(judge[shared], people[shared], ordered=ordered)
         theirs = judge_kappa_statistic(answers[shared], people[shared], ordered=ordered)
-        best = best._replace(margin=_compared(own, theirs, conversation[shared]))
+        margin = _compared(own, theirs, conversation[shared])
+        measured[best[1]] = measured[best[1]]._replace(margin=margin)
     return JudgeAgreement(
         agreement=found,
         interval=interval,
@@ -117,17 +132,9 @@ def agreement_with_people(
         gap_to_half=half,
         units=int(twice.sum()),
         conversations=len(np.unique(conversation[both])),
-        baselines=tuple(best if best and best.name == rival.name else rival for rival in measured),
-        best_baseline=best,
+        baselines=tuple(measured),
+        best_baseline=None if best is None else measured[best[1]],
     )
-
-
-_NONE = Undefined("no unit was rated by two people and the judge")
-
-
-def _no_two(people: Floats) -> Undefined:
-    found = people_kappa(people)
-    return found if isinstance(found, Undefined) else _NONE
 
 
 def _compared(
@@ -145,20 +152,6 @@ def _compared(
             reach = 1 - perfect.low
             interval = perfect._replace(low=value - reach, high=value + share * reach)
     return AgreementDifference(value, interval)
-
-
-def _rival(name: str, answers: Floats, judge: Floats, people: Floats, *, ordered: bool) -> Baseline:
-    there = np.where(np.isnan(judge), np.nan, answers)
-    return Baseline(name, judge_kappa(there, people, ordered=ordered), Undefined("another rival is better"))
-
-
-def _best(rivals: list[Baseline]) -> Baseline | None:
-    better = [
-        (rival.agreement.value, rival)
-        for rival in rivals
-        if isinstance(rival.agreement, PairwiseKappa) and rival.agreement.value > 1e-9
-    ]
-    return max(better, key=lambda entry: entry[0])[1] if better else None
 
 
 FAILURES_NEEDED = 30  # A verdict on a gate item rests on at least so many failures, each labelled as one by two people
@@ -201,40 +194,41 @@ class GateAnswers(NamedTuple):
 
 
 def detect_failures(seen: GateAnswers) -> FailureDetection:
+    """Count the failures that a judge missed, and its false alarms."""
     labelled = np.isin(seen.people_states, [AnswerState.VALUE, AnswerState.NA]).sum(axis=1)
-    said = (seen.people <= seen.fails_at).sum(axis=1)
+    failing = (seen.people <= seen.fails_at).sum(axis=1)
     asked = seen.judge_states != AnswerState.NOT_ASKED
     flagged = seen.judge <= seen.fails_at
-    failure, fine = (said > 0) & asked, (said == 0) & (labelled > 0) & asked
-    lost = failure & ~flagged
-    confirmed = failure & (said >= 2)
-    # Who was seen by one person only cannot have been confirmed.
+    failure, fine = (failing > 0) & asked, (failing == 0) & (labelled > 0) & asked
+    missed = failure & ~flagged
+    confirmed = failure & (failing >= 2)
+    # What only one person rated cannot have been confirmed.
     usable = labelled >= (2 if confirmed.any() else 1)
-    recall = _recall(confirmed, flagged, usable & asked, seen)
+    found: Recall | Undefined = Undefined("no failure was labelled by two people")
+    if confirmed.any():
+        known = usable & asked
+        weights = _weights(seen, known)
+        weights = None if weights is None else weights[known]
+        found = recall(confirmed[known], flagged[known], seen.conversation[known], weights, RECALL_NEEDED)
     return FailureDetection(
         failures=int(failure.sum()),
-        missed=int(lost.sum()),
-        missed_as_na=int((lost & (seen.judge_states == AnswerState.NA)).sum()),
-        missed_as_unanswered=int((lost & np.isin(seen.judge_states, [AnswerState.ERROR, AnswerState.ABSTAINED])).sum()),
-        not_asked=int(((said > 0) & ~asked).sum()),
+        missed=int(missed.sum()),
+        missed_as_na=int((missed & (seen.judge_states == AnswerState.NA)).sum()),
+        missed_as_unanswered=int((missed & np.isin(seen.judge_states, _UNANSWERED)).sum()),
+        not_asked=int(((failing > 0) & ~asked).sum()),
         confirmed=int(confirmed.sum()),
-        confirmed_missed=int((confirmed & lost).sum()),
-        recall=recall if isinstance(recall, Undefined) else recall.rate,
-        unflagged_needed=None if isinstance(recall, Undefined) else recall.unflagged_needed,
+        confirmed_missed=int((confirmed & missed).sum()),
+        recall=found if isinstance(found, Undefined) else found.rate,
+        unflagged_needed=None if isinstance(found, Undefined) else found.unflagged_needed,
         fine=int(fine.sum()),
         false_alarms=int((fine & flagged).sum()),
         false_alarm_rate=_rate(flagged, fine, failure | fine, seen),
-        precision=_rate(said > 0, (failure | fine) & flagged, failure | fine, seen),
+        precision=_rate(failing > 0, (failure | fine) & flagged, failure | fine, seen),
         unknowable=_unknowable(usable, asked, flagged, seen.weights),
     )
 
 
-def _recall(confirmed: Bools, flagged: Bools, usable: Bools, seen: GateAnswers) -> Recall | Undefined:
-    if not confirmed.any():
-        return Undefined("no failure was labelled by two people")
-    weights = _weights(seen, usable)
-    weights = None if weights is None else weights[usable]
-    return recall(confirmed[usable], flagged[usable], seen.conversation[usable], weights, RECALL_NEEDED)
+_UNANSWERED = [AnswerState.ERROR, AnswerState.ABSTAINED]
 
 
 def _rate(event: Bools, among: Bools, usable: Bools, seen: GateAnswers) -> Rate | Undefined:
@@ -284,23 +278,29 @@ CONSTANT, WORD_COUNT, QUESTION_MARKS = "always the same", "word count", "questio
 _QUESTION = "?\uff1f\u061f"  # question marks of the Latin, Chinese and Arabic scripts
 
 
-def text_counts(study: Study, gathered: RatingsTable) -> dict[str, Floats]:
+def text_counts(study: Study, ratings: RatingsTable) -> dict[str, Floats]:
     """For each unit the words and the question marks of the replies it is about; empty where there is no text.
 
     Only units that people rated are counted.
     """
     units: dict[int, list[int]] = {}
-    for unit in _units_of_people(gathered):
-        units.setdefault(gathered.conversations[int(gathered.unit_conversation[unit])].key, []).append(unit)
-    counts = {name: np.full(len(gathered.unit_turn), np.nan) for name in (WORD_COUNT, QUESTION_MARKS)}
+    for unit in np.unique(ratings.unit[_by_people(ratings)]).tolist():
+        units.setdefault(ratings.conversations[int(ratings.unit_conversation[unit])].key, []).append(unit)
+    counts = {name: np.full(len(ratings.unit_turn), np.nan) for name in (WORD_COUNT, QUESTION_MARKS)}
     for key, conversation in study.conversations() if units else ():
         for unit in units.get(key, ()):
-            turn = int(gathered.unit_turn[unit])
+            turn = int(ratings.unit_turn[unit])
             replies = [each.assistant for each in (conversation.turns[turn - 1 : turn] if turn else conversation.turns)]
             if any(replies):
                 counts[WORD_COUNT][unit] = sum(words(reply) for reply in replies)
                 counts[QUESTION_MARKS][unit] = sum(reply.count(mark) for reply in replies for mark in _QUESTION)
     return {} if np.isnan(counts[WORD_COUNT]).all() else counts
+
+
+def _by_people(ratings: RatingsTable) -> Bools:
+    """For each rating whether a person gave it."""
+    person = np.array([rater.kind is RaterKind.PERSON for rater in ratings.raters], dtype=np.bool_)
+    return person[ratings.rater]
 
 
 def baselines(counts: Mapping[str, Floats], people: Floats, scale: Scale) -> dict[str, Floats]:
@@ -311,17 +311,22 @@ def baselines(counts: Mapping[str, Floats], people: Floats, scale: Scale) -> dic
         people: One row a unit, one column a person, NaN where they gave no value.
         scale: The answers that are possible. Without an order counts say nothing about them.
     """
+
+    def reached(answers: Floats) -> float:
+        value = judge_kappa_statistic(answers, people).value()
+        return -np.inf if np.isnan(value) else value
+
     rated = (~np.isnan(people)).any(axis=1)
     given = people[~np.isnan(people)]
     if not given.size:
         return {}
     shares = np.array([(given == value).sum() for value in scale.values])
-    made = {CONSTANT: np.where(rated, scale.values[int(shares.argmax())], np.nan)}
+    found = {CONSTANT: np.where(rated, scale.values[int(shares.argmax())], np.nan)}
     if scale.ordered:
         for name, count in counts.items():
             if answers := _answers(np.where(rated, count, np.nan), shares, scale):
-                made[name] = max(answers, key=lambda each: _reached(each, people))
-    return made
+                found[name] = max(answers, key=reached)
+    return found
 
 
 def _answers(count: Floats, shares: Floats, scale: Scale) -> tuple[Floats, Floats] | None:
@@ -340,16 +345,6 @@ def _answers(count: Floats, shares: Floats, scale: Scale) -> tuple[Floats, Float
         answers[known] = values[np.searchsorted(ends, rank)]
         made.append(answers)
     return made[0], made[1]
-
-
-def _reached(answers: Floats, people: Floats) -> float:
-    value = judge_kappa_statistic(answers, people).value()
-    return -np.inf if np.isnan(value) else value
-
-
-def _units_of_people(gathered: RatingsTable) -> list[int]:
-    person = np.array([who.kind is RaterKind.PERSON for who in gathered.raters], dtype=np.bool_)
-    return np.unique(gathered.unit[person[gathered.rater]]).tolist() if person.any() else []
 
 
 _THERE = {CitationStatus.FOUND, CitationStatus.UNCITED}
@@ -386,23 +381,20 @@ class SampleRatings(NamedTuple):
     notes: tuple[str, ...]
 
 
-def ratings_of_sample(study: Study, instrument: str, gathered: RatingsTable) -> SampleRatings:
+def ratings_of_sample(study: Study, instrument: str, ratings: RatingsTable) -> SampleRatings:
     """The part of the ratings that the newest sample for this instrument allows, or all where there is none."""
     sample = latest_sample(study, instrument)
     if sample is None:
-        return SampleRatings(gathered, None, ())
-    drawn = [sample.units.get(talk.key) for talk in gathered.conversations]
+        return SampleRatings(ratings, None, ())
+    drawn = [sample.units.get(conversation.key) for conversation in ratings.conversations]
     certify = any(entry.split == "certify" for entry in sample.units.values())
     inside = np.array([one is not None and (not certify or one.split == "certify") for one in drawn], dtype=np.bool_)
-    chosen = gathered.of_conversations(inside)
-    person = np.array([who.kind is RaterKind.PERSON for who in chosen.raters], dtype=np.bool_)
-    rated = chosen.unit[person[chosen.rater]] if len(chosen.rater) else chosen.unit
-    number = len(np.unique(chosen.unit_conversation[rated]))
+    chosen = ratings.of_conversations(inside)
+    number = len(np.unique(chosen.unit_conversation[chosen.unit[_by_people(chosen)]]))
     what = f"the {'test' if certify else 'drawn'} part of the sample {sample.name!r}"
     if not certify and not number:
-        return SampleRatings(
-            gathered, None, (f"People have rated nothing of {what} yet; figures rest on all other ratings.",)
-        )
+        note = f"People have rated nothing of {what} yet; figures rest on all other ratings."
+        return SampleRatings(ratings, None, (note,))
     notes = [f"Figures rest on {what}: people have rated {number:,} of its conversations."]
     if certify:
         runs = versions_tried_on_certify(study, sample)

@@ -92,96 +92,76 @@ def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability
     )
     counts = np.array([(people == value).sum() for value in scale.values])
     total = int(counts.sum())
-    conversations = len(np.unique(conversation[several]))
-    figures = _Figures(found, interval, int(several.sum()), conversations, float(counts.max(initial=0)) / max(total, 1))
-    rare = _rarest(people[several], scale)
-    standing, rule, needed = _judged(figures, rare)
-    return Reliability(
-        standing,
-        rule,
-        needed,
-        found,
-        interval,
-        int(present.any(axis=0).sum()),
-        figures.units,
-        conversations,
-        scale.values[int(counts.argmax())] if total else None,
-        figures.share,
-        ac2(people, "quadratic" if scale.ordered else "identity", scale.values) if present.any() else _NOBODY,
-        rare,
+    given = [(int((people[several] == value).sum()), value) for value in scale.values]
+    rarest = sorted(entry for entry in given if entry[0])
+    rare: SpecificAgreement | Undefined = Undefined("only one answer was given") if rarest else _NOBODY
+    if len(rarest) >= 2:
+        rare = specific_agreement(people[several], rarest[0][1])
+    result = Reliability(
+        status=ReliabilityStatus.NOT_ENOUGH,
+        rule="",
+        needed=None,
+        alpha=found,
+        interval=interval,
+        people=int(present.any(axis=0).sum()),
+        units=int(several.sum()),
+        conversations=len(np.unique(conversation[several])),
+        commonest=scale.values[int(counts.argmax())] if total else None,
+        share=float(counts.max(initial=0)) / max(total, 1),
+        ac2=ac2(people, "quadratic" if scale.ordered else "identity", scale.values) if present.any() else _NOBODY,
+        rare=rare,
     )
+    status, rule, needed = _status(result)
+    return result._replace(status=status, rule=rule, needed=needed)
 
 
-class _Figures(NamedTuple):
-    alpha: Alpha | Undefined
-    interval: Interval | Undefined
-    units: int
-    conversations: int
-    share: float
-
-
-def _judged(figures: _Figures, rare: SpecificAgreement | Undefined) -> tuple[ReliabilityStatus, str, int | None]:
-    if figures.conversations < FEWEST_CLUSTERS:
-        rule = f"two people rated {figures.conversations} conversations, and {FEWEST_CLUSTERS} are the least"
-        return ReliabilityStatus.NOT_ENOUGH, rule, _expected(figures)
-    if figures.share > COMMON:
-        share, most = f"{100 * figures.share:.0f} %", f"{100 * COMMON:.0f} %"
-        rule = f"{share} of the answers are the same, and above {most} alpha says nothing"
-        seen = rare.units if isinstance(rare, SpecificAgreement) else 0
-        needed = ceil(figures.conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
-        return ReliabilityStatus.LITTLE_VARIATION, rule, needed
-    if isinstance(figures.alpha, Undefined):
-        return ReliabilityStatus.NOT_ENOUGH, figures.alpha.reason, _conversations(MANY_UNITS, figures)
-    value, interval = figures.alpha.value, figures.interval
-    if isinstance(interval, Interval) and interval.low >= ENOUGH:
-        return (
-            ReliabilityStatus.RELIABLE,
-            f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for",
-            None,
+def _status(found: Reliability) -> tuple[ReliabilityStatus, str, int | None]:
+    """Whether people agree, the rule that says so, and how many conversations would decide it."""
+    interval, conversations = found.interval, found.conversations
+    if conversations < FEWEST_CLUSTERS:
+        rule = f"two people rated {conversations} conversations, and {FEWEST_CLUSTERS} are the least"
+        return ReliabilityStatus.NOT_ENOUGH, rule, _expected(found)
+    if found.share > COMMON:
+        rule = (
+            f"{100 * found.share:.0f} % of the answers are the same, and above {100 * COMMON:.0f} % alpha says nothing"
         )
+        seen = found.rare.units if isinstance(found.rare, SpecificAgreement) else 0
+        needed = ceil(conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
+        return ReliabilityStatus.LITTLE_VARIATION, rule, needed
+    many = _conversations(MANY_UNITS, found)
+    if isinstance(found.alpha, Undefined):
+        return ReliabilityStatus.NOT_ENOUGH, found.alpha.reason, many
+    value = found.alpha.value
+    if isinstance(interval, Interval) and interval.low >= ENOUGH:
+        rule = f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for"
+        return ReliabilityStatus.RELIABLE, rule, None
     if isinstance(interval, Interval) and interval.high < ENOUGH:
         return ReliabilityStatus.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
-    if value < ENOUGH and figures.units >= MANY_UNITS:
+    if value < ENOUGH and found.units >= MANY_UNITS:
         return ReliabilityStatus.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
     if isinstance(interval, Undefined):
-        return (
-            ReliabilityStatus.NOT_ENOUGH,
-            f"alpha has no interval: {interval.reason}",
-            _conversations(MANY_UNITS, figures),
-        )
+        return ReliabilityStatus.NOT_ENOUGH, f"alpha has no interval: {interval.reason}", many
     rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
-    if value <= ENOUGH:
-        return ReliabilityStatus.NOT_ENOUGH, rule, _conversations(MANY_UNITS, figures)
-    return (
-        ReliabilityStatus.NOT_ENOUGH,
-        rule,
-        conversations_to_reach(value, interval.low, ENOUGH, figures.conversations),
-    )
+    if value > ENOUGH:
+        many = conversations_to_reach(value, interval.low, ENOUGH, conversations)
+    return ReliabilityStatus.NOT_ENOUGH, rule, many
 
 
-def _expected(figures: _Figures) -> int:
+def _expected(found: Reliability) -> int:
     """How many conversations show agreement that is as good as it looks so far, or where it looks bad, bad."""
-    if isinstance(figures.alpha, Alpha):
+    if isinstance(found.alpha, Alpha):
         # Perfect agreement of a handful says little: it is taken for good, not for perfect.
-        likely, each = min(figures.alpha.value, GOOD), figures.units / figures.conversations
+        likely, each = min(found.alpha.value, GOOD), found.units / found.conversations
         count = conversations_for_agreement(likely, ENOUGH, 2, each)
         if isinstance(count, int):
-            return max(count, figures.conversations + 1)
-    return _conversations(MANY_UNITS, figures)
+            return max(count, found.conversations + 1)
+    return _conversations(MANY_UNITS, found)
 
 
-def _conversations(units: int, figures: _Figures) -> int:
+def _conversations(units: int, found: Reliability) -> int:
     """How many conversations give so many units, at the present number of units each."""
-    each = figures.units / figures.conversations if figures.conversations else 1.0
-    return max(ceil(units / each), figures.conversations + 1, FEWEST_CLUSTERS)
-
-
-def _rarest(people: Floats, scale: Scale) -> SpecificAgreement | Undefined:
-    given = [(int((people == value).sum()), value) for value in scale.values]
-    present = sorted(entry for entry in given if entry[0])
-    if len(present) < 2:
-        return Undefined("only one answer was given" if present else "there are no ratings")
-    return specific_agreement(people, present[0][1])
+    each = found.units / found.conversations if found.conversations else 1.0
+    return max(ceil(units / each), found.conversations + 1, FEWEST_CLUSTERS)
 
 
 class Retest(NamedTuple):

@@ -26,7 +26,7 @@ from attunement.analysis.judge_agreement import (
 from attunement.analysis.ratings_file import FileColumns, read_ratings
 from attunement.analysis.ratings_table import AnswerState, ItemMatrix, RatedItem, RatingsTable, collect_ratings
 from attunement.analysis.reliability import Reliability, Retest, reliability, retest
-from attunement.analysis.trust import ItemContext, JudgeBehavior, TrustCard, trust_card
+from attunement.analysis.trust import ItemContext, TrustCard, trust_card
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.statistics.bootstrap import clustered_interval
@@ -90,192 +90,171 @@ NA, NO_ANSWER = "does not apply", "no answer"
 
 
 def chosen(
-    gathered: RatingsTable, people: Sequence[str], judges: Sequence[str]
+    ratings: RatingsTable, people: Sequence[str], judges: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The people and the judges who are meant.
 
-    People are chosen by name, or by anything that is known of them, such as a profession; judges by name. Without a
+    People are chosen by name, or by anything that is known about them, such as a profession; judges by name. Without a
     choice all of them are meant.
 
     Raises:
         InputError: Nobody fits.
     """
-    found = tuple(
-        who.name
-        for who in gathered.raters
-        if who.name in gathered.people
-        and (not people or any(_fits(wanted, who.name, who.settings) for wanted in people))
-    )
+    wanted, found = {name.casefold() for name in people}, list[str]()
+    for rater in ratings.raters:
+        known: list[Any] = [rater.name]
+        for value in rater.settings.values():
+            known += value if isinstance(value, list) else [value]
+        fits = not people or wanted & {str(each).casefold() for each in known}
+        if rater.name in ratings.people and fits:
+            found.append(rater.name)
     if people and not found:
         raise InputError(
-            f"nobody fits --people {', '.join(people)}; there are {', '.join(gathered.people[:8]) or 'no people'}"
+            f"nobody fits --people {', '.join(people)}; there are {', '.join(ratings.people[:8]) or 'no people'}"
         )
     for name in judges:
-        if name not in gathered.judges:
-            raise InputError(f"there is no judge {name!r}; there are {', '.join(gathered.judges[:8]) or 'none'}")
-    return found, tuple(name for name in gathered.judges if not judges or name in judges)
-
-
-def _fits(wanted: str, name: str, settings: Mapping[str, Any]) -> bool:
-    known: list[Any] = [name]
-    for value in settings.values():
-        known += value if isinstance(value, list) else [value]
-    return wanted.casefold() in {str(each).casefold() for each in known}
+        if name not in ratings.judges:
+            raise InputError(f"there is no judge {name!r}; there are {', '.join(ratings.judges[:8]) or 'none'}")
+    return tuple(found), tuple(name for name in ratings.judges if not judges or name in judges)
 
 
 def analyse_agreement(
-    gathered: RatingsTable,
+    ratings: RatingsTable,
     people: Sequence[str] | None = None,
     judges: Sequence[str] | None = None,
     *,
     items: Sequence[str] = (),
-    beside: StudyContext | None = None,
+    context: StudyContext | None = None,
     full: bool = False,
 ) -> Agreement:
     """All that is known about the agreement of these people and judges.
 
     Args:
-        gathered: The ratings.
+        ratings: The ratings.
         people: Those who count as people here; by default all people.
-        judges: The judges to hold against them; by default all judges.
+        judges: The judges to compare with them; by default all judges.
         items: Only these items, by id.
-        beside: What is known beside the ratings.
+        context: What is known in addition to the ratings.
         full: Whether to compute what only a full report shows.
     """
-    who = _Who(
-        gathered.people if people is None else tuple(people), gathered.judges if judges is None else tuple(judges)
-    )
-    made = [
-        _item(gathered, number, who, beside or StudyContext(), full=full)
-        for number, item in enumerate(gathered.items)
+    people = ratings.people if people is None else tuple(people)
+    judges = ratings.judges if judges is None else tuple(judges)
+    found = [
+        _item(ratings, number, people, judges, context or StudyContext(), full=full)
+        for number, item in enumerate(ratings.items)
         if not items or item.id in items
     ]
-    there = len(np.unique(gathered.unit_conversation[gathered.unit]))
-    said = [rater.settings.get("profession") for rater in gathered.raters if rater.name in who.people]
-    stated = Counter(str(profession) for profession in said if profession)
-    return Agreement(tuple(made), *who, gathered.left_out, gathered.notes, conversations=there, professions=stated)
+    professions = [rater.settings.get("profession") for rater in ratings.raters if rater.name in people]
+    return Agreement(
+        items=tuple(found),
+        people=people,
+        judges=judges,
+        left_out=ratings.left_out,
+        notes=ratings.notes,
+        conversations=len(np.unique(ratings.unit_conversation[ratings.unit])),
+        professions=Counter(str(profession) for profession in professions if profession),
+    )
 
 
-def parts(gathered: RatingsTable, column: str) -> dict[str, RatingsTable]:
+def parts(ratings: RatingsTable, column: str) -> dict[str, RatingsTable]:
     """The ratings of each value of a column: `system`, or anything in the conversations' metadata.
 
     Raises:
         InputError: No conversation has it.
     """
     if column == "system":
-        values = [talk.identity.system for talk in gathered.conversations]
+        values = [each.identity.system for each in ratings.conversations]
     else:
-        known = dict.fromkeys(name for talk in gathered.conversations for name in talk.metadata)
-        if column not in known and gathered.conversations:
+        known = dict.fromkeys(name for each in ratings.conversations for name in each.metadata)
+        if column not in known and ratings.conversations:
             raise InputError(f"no conversation has {column!r}; there are {', '.join(['system', *known][:12])}")
-        values = [_shown(talk.metadata.get(column)) for talk in gathered.conversations]
+        found = [each.metadata.get(column) for each in ratings.conversations]
+        values = ["not stated" if value is None or value == "" else str(value) for value in found]
     every = np.array(values, dtype=np.object_)
-    return {value: gathered.of_conversations(every == value) for value in sorted(set(values))}
+    return {value: ratings.of_conversations(every == value) for value in sorted(set(values))}
 
 
-def _shown(value: Any) -> str:
-    return "not stated" if value is None or value == "" else str(value)
-
-
-class _Who(NamedTuple):
-    people: tuple[str, ...]
-    judges: tuple[str, ...]
-
-
-def _item(gathered: RatingsTable, number: int, who: _Who, beside: StudyContext, *, full: bool) -> ItemAgreement:
-    sheet = gathered.item_matrix(number)
-    people = sheet.columns(who.people)
-    scale = sheet.item.scale
-    standing = reliability(people.values, sheet.conversation, scale)
-    around = _around(gathered, sheet, people, beside)
-    cards = [
-        trust_card(sheet, people, judge, standing, around, _habits(gathered, number, judge, beside) if full else None)
-        for judge in who.judges
-        if (sheet.states[:, sheet.column_of(judge)] != AnswerState.NOT_ASKED).any()
-    ]
-    asked = people if (people.states != AnswerState.NOT_ASKED).any() else sheet.columns(who.judges)
+def _item(
+    ratings: RatingsTable,
+    number: int,
+    people: tuple[str, ...],
+    judges: tuple[str, ...],
+    context: StudyContext,
+    *,
+    full: bool,
+) -> ItemAgreement:
+    matrix = ratings.item_matrix(number)
+    item, ordered = matrix.item, matrix.item.scale.ordered
+    by_people = matrix.columns(people)
+    status = reliability(by_people.values, matrix.conversation, item.scale)
+    of_units = _item_context(ratings, matrix, by_people, context)
+    retests = {judge: retest(ratings.repeated_answers(number, judge)[0], ordered=ordered) for judge in judges}
+    cards: list[TrustCard] = []
+    for judge in judges:
+        if (matrix.states[:, matrix.column_of(judge)] != AnswerState.NOT_ASKED).any():
+            repeats = (retests[judge], (context.citations or {}).get((judge, item.id))) if full else None
+            cards.append(trust_card(matrix, by_people, judge, status, of_units, repeats))
+    asked = by_people if (by_people.states != AnswerState.NOT_ASKED).any() else matrix.columns(judges)
     rated = (asked.states != AnswerState.NOT_ASKED).any(axis=1)
-    single = people_kappa(people.values, ordered=scale.ordered)
+    kappa = people_kappa(by_people.values, ordered=ordered)
+    values = {judge: matrix.values[:, [matrix.column_of(judge)]] for judge in judges}
     return ItemAgreement(
-        item=sheet.item,
-        conversations=len(np.unique(sheet.conversation[rated])),
+        item=item,
+        conversations=len(np.unique(matrix.conversation[rated])),
         units=int(rated.sum()),
         answers=_answers(asked),
-        people=standing,
-        people_kappa=single,
+        people=status,
+        people_kappa=kappa,
         cards=tuple(cards),
         baselines={
-            name: judge_kappa(answers, people.values, ordered=scale.ordered) for name, answers in around.rivals.items()
+            name: judge_kappa(answers, by_people.values, ordered=ordered)
+            for name, answers in of_units.baselines.items()
         },
-        details=_people_details(gathered, number, people, single) if full else None,
-        judge_pairs=_pairs(sheet, who.judges) if full else (),
-        judge_retests=_judges_again(gathered, number, who.judges),
+        details=_people_details(ratings, number, by_people, kappa) if full else None,
+        judge_pairs=tuple(
+            JudgePair(first, second, judge_kappa(values[first][:, 0], values[second], ordered=ordered))
+            for first, second in (combinations(judges, 2) if full else ())
+        ),
+        judge_retests={judge: found for judge, found in retests.items() if isinstance(found, Retest)},
     )
 
 
-def _answers(sheet: ItemMatrix) -> dict[str, int]:
-    scale = sheet.item.scale
-    counts = {word: int((sheet.values == value).sum()) for value, word in zip(scale.values, scale.words, strict=True)}
-    missing = np.isin(sheet.states, [AnswerState.ABSTAINED, AnswerState.ERROR])
-    more = {NA: int((sheet.states == AnswerState.NA).sum()), NO_ANSWER: int(missing.sum())}
+def _item_context(ratings: RatingsTable, matrix: ItemMatrix, people: ItemMatrix, context: StudyContext) -> ItemContext:
+    counts = {name: count[matrix.units] for name, count in (context.counts or {}).items()}
+    names = [each.identity.system for each in ratings.conversations]
+    systems, system = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
+    return ItemContext(
+        baselines=baselines(counts, people.values, matrix.item.scale),
+        words=counts.get(WORD_COUNT),
+        system=system.astype(np.int64)[matrix.conversation],
+        systems=tuple(systems.tolist()),
+        weights=None if context.weights is None else context.weights[matrix.conversation],
+    )
+
+
+def _answers(matrix: ItemMatrix) -> dict[str, int]:
+    scale = matrix.item.scale
+    counts = {word: int((matrix.values == value).sum()) for value, word in zip(scale.values, scale.words, strict=True)}
+    missing = np.isin(matrix.states, [AnswerState.ABSTAINED, AnswerState.ERROR])
+    more = {NA: int((matrix.states == AnswerState.NA).sum()), NO_ANSWER: int(missing.sum())}
     return counts | {word: count for word, count in more.items() if count}
 
 
-def _around(gathered: RatingsTable, sheet: ItemMatrix, people: ItemMatrix, beside: StudyContext) -> ItemContext:
-    counts = {name: count[sheet.units] for name, count in (beside.counts or {}).items()}
-    rivals = baselines(counts, people.values, sheet.item.scale)
-    names = [talk.identity.system for talk in gathered.conversations]
-    systems, of_talk = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
-    weights = None if beside.weights is None else beside.weights[sheet.conversation]
-    return ItemContext(
-        rivals, counts.get(WORD_COUNT), of_talk.astype(np.int64)[sheet.conversation], tuple(systems.tolist()), weights
-    )
-
-
-def _habits(gathered: RatingsTable, number: int, judge: str, beside: StudyContext) -> JudgeBehavior:
-    answers, _ = gathered.repeated_answers(number, judge)
-    found = (beside.citations or {}).get((judge, gathered.items[number].id))
-    return JudgeBehavior(retest(answers, ordered=gathered.items[number].scale.ordered), found)
-
-
-def _judges_again(gathered: RatingsTable, number: int, judges: Sequence[str]) -> dict[str, Retest]:
-    found: dict[str, Retest] = {}
-    for judge in judges:
-        result = retest(gathered.repeated_answers(number, judge)[0], ordered=gathered.items[number].scale.ordered)
-        if isinstance(result, Retest):
-            found[judge] = result
-    return found
-
-
 def _people_details(
-    gathered: RatingsTable, number: int, people: ItemMatrix, single: PairwiseKappa | Undefined
+    ratings: RatingsTable, number: int, people: ItemMatrix, kappa: PairwiseKappa | Undefined
 ) -> PeopleDetails:
     ordered = people.item.scale.ordered
     interval: Interval | Undefined
-    if isinstance(single, PairwiseKappa):
+    if isinstance(kappa, PairwiseKappa):
         interval = clustered_interval(people_kappa_statistic(people.values, ordered=ordered), people.conversation)
     else:
-        interval = single
-    answers = [gathered.repeated_answers(number, who.name)[0] for who in people.raters]
+        interval = kappa
+    answers = [ratings.repeated_answers(number, rater.name)[0] for rater in people.raters]
     widest = max((each.shape[1] for each in answers), default=0)
     padded = [np.pad(each, ((0, 0), (0, widest - each.shape[1])), constant_values=np.nan) for each in answers]
     own = retest(np.vstack(padded), ordered=ordered) if padded else Undefined("there are no people")
     mean = icc(people.values, 2, average=True) if ordered else Undefined("the answers have no order")
     return PeopleDetails(mean, interval, own)
-
-
-def _pairs(sheet: ItemMatrix, judges: Sequence[str]) -> tuple[JudgePair, ...]:
-    ordered = sheet.item.scale.ordered
-    return tuple(
-        JudgePair(
-            first,
-            second,
-            judge_kappa(
-                sheet.values[:, sheet.column_of(first)], sheet.values[:, [sheet.column_of(second)]], ordered=ordered
-            ),
-        )
-        for first, second in combinations(judges, 2)
-    )
 
 
 class AgreementOptions(NamedTuple):
@@ -300,11 +279,10 @@ def study_agreement(study: Study, instrument: Instrument, options: AgreementOpti
     options = options or AgreementOptions()
     for name in options.items:
         instrument.item(name)
-    rests = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument))
+    sample = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument))
     quoted = citations(study, instrument) if options.full else None
-    beside = StudyContext(text_counts(study, rests.table), quoted, rests.weights)
-    found = _summarised(rests.table, options, beside)
-    return replace(found, notes=(*rests.notes, *found.notes))
+    found = _with_parts(sample.table, options, StudyContext(text_counts(study, sample.table), quoted, sample.weights))
+    return replace(found, notes=(*sample.notes, *found.notes))
 
 
 def file_agreement(path: Path, reading: FileColumns, options: AgreementOptions | None = None) -> Agreement:
@@ -314,19 +292,19 @@ def file_agreement(path: Path, reading: FileColumns, options: AgreementOptions |
         InputError: The table cannot be read as `reading` says, or nobody fits the options.
     """
     options = options or AgreementOptions()
-    gathered = read_ratings(path, reading)
-    known = [each.id for each in gathered.items]
+    ratings = read_ratings(path, reading)
+    known = [each.id for each in ratings.items]
     for name in options.items:
         if name not in known:
             raise InputError(f"{path} has no item {name!r}; it has {', '.join(known[:12])}")
-    return _summarised(gathered, options, StudyContext())
+    return _with_parts(ratings, options, StudyContext())
 
 
-def _summarised(gathered: RatingsTable, options: AgreementOptions, beside: StudyContext) -> Agreement:
-    people, judges = chosen(gathered, options.people, options.judges)
-    pieces: Mapping[str, RatingsTable] = parts(gathered, options.by) if options.by else {}
-    found, *made = (
-        analyse_agreement(piece, people, judges, items=options.items, beside=beside, full=options.full)
-        for piece in (gathered, *pieces.values())
+def _with_parts(ratings: RatingsTable, options: AgreementOptions, context: StudyContext) -> Agreement:
+    people, judges = chosen(ratings, options.people, options.judges)
+    pieces: Mapping[str, RatingsTable] = parts(ratings, options.by) if options.by else {}
+    whole, *others = (
+        analyse_agreement(piece, people, judges, items=options.items, context=context, full=options.full)
+        for piece in (ratings, *pieces.values())
     )
-    return replace(found, parts=tuple(replace(part, part=name) for name, part in zip(pieces, made, strict=True)))
+    return replace(whole, parts=tuple(replace(part, part=name) for name, part in zip(pieces, others, strict=True)))

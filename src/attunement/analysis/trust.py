@@ -70,14 +70,9 @@ def ruling(
     alt_test: AlternativeAnnotator | Undefined,
     detection: FailureDetection | None = None,
 ) -> Ruling:
-    return (
-        _agreement(people, with_people, alt_test)
-        if detection is None
-        else _gate(people, with_people, alt_test, detection)
-    )
-
-
-def _agreement(people: Reliability, with_people: JudgeAgreement, alt_test: AlternativeAnnotator | Undefined) -> Ruling:
+    """The verdict on a judge and an item; `detection` is given for gate items alone."""
+    if detection is not None:
+        return _gate(people, with_people, alt_test, detection)
     if people.status is not ReliabilityStatus.RELIABLE:
         return _withheld(people)
     gap, half = with_people.gap, with_people.gap_to_half
@@ -88,76 +83,61 @@ def _agreement(people: Reliability, with_people: JudgeAgreement, alt_test: Alter
         return Ruling(Verdict.NOT_ENOUGH, half.interval.reason, _rated_by_all(MANY_UNITS))
     if half.interval.high < 0:
         return Ruling(Verdict.NOT, "its whole interval lies below half of what people reach with each other")
-    beaten = _beats_rivals(with_people)
+    beaten = _beats_baselines(with_people)
     if beaten is not None:
         return beaten
     if isinstance(alt_test, AlternativeAnnotator) and alt_test.verdict == "fail":
         return Ruling(Verdict.IN_PART, "it beats the trivial judges, but cannot stand in for one rater")
-    if isinstance(gap.interval, Interval) and gap.interval.low >= -ABOUT:
-        if (seen := min(people.conversations, with_people.conversations)) < FEWEST_FOR_PRAISE:
-            rule = f"it looks as good as your raters, but {seen} conversations are too few to be sure of that"
-            return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_all(FEWEST_FOR_PRAISE))
-        rule = f"its whole interval lies {_NEAR}, and it is ahead of the trivial judges"
-        return Ruling(Verdict.AS_PEOPLE, rule)
-    return Ruling(
-        Verdict.IN_PART, f"it beats the trivial judges, but may be more than {ABOUT:g} below the agreement of people"
-    )
+    if not isinstance(gap.interval, Interval) or gap.interval.low < -ABOUT:
+        rule = f"it beats the trivial judges, but may be more than {ABOUT:g} below the agreement of people"
+        return Ruling(Verdict.IN_PART, rule)
+    if (seen := min(people.conversations, with_people.conversations)) < FEWEST_FOR_PRAISE:
+        rule = f"it looks as good as your raters, but {seen} conversations are too few to be sure of that"
+        return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_all(FEWEST_FOR_PRAISE))
+    return Ruling(Verdict.AS_PEOPLE, f"its whole interval lies {_NEAR}, and it is ahead of the trivial judges")
 
 
 def _withheld(people: Reliability) -> Ruling:
-    match people.status:
-        case ReliabilityStatus.DISAGREE:
-            return Ruling(
-                Verdict.NOT_ENOUGH,
-                f"your raters disagree with each other ({people.rule}), so there is nothing to hold a judge against",
-                "not more of the same ratings, but a clearer item or trained raters",
-            )
-        case ReliabilityStatus.LITTLE_VARIATION:
-            needed = None if people.needed is None else _rated_by_two(people.needed)
-            rule = f"nearly all answers of your raters are the same ({people.rule})"
-            return Ruling(Verdict.NOT_ENOUGH, rule, needed or "conversations in which the other answers occur")
-        case _:
-            needed = MANY_UNITS if people.needed is None else people.needed
-            rule = f"whether your raters agree is not known ({people.rule})"
-            return Ruling(Verdict.NOT_ENOUGH, rule, _rated_by_two(needed))
+    needed = None if people.needed is None else _rated_by_two(people.needed)
+    if people.status is ReliabilityStatus.DISAGREE:
+        rule = f"your raters disagree with each other ({people.rule}), so there is nothing to hold a judge against"
+        needed = "not more of the same ratings, but a clearer item or trained raters"
+    elif people.status is ReliabilityStatus.LITTLE_VARIATION:
+        rule = f"nearly all answers of your raters are the same ({people.rule})"
+        needed = needed or "conversations in which the other answers occur"
+    else:
+        rule = f"whether your raters agree is not known ({people.rule})"
+        needed = needed or _rated_by_two(MANY_UNITS)
+    return Ruling(Verdict.NOT_ENOUGH, rule, needed)
 
 
-def _beats_rivals(with_people: JudgeAgreement) -> Ruling | None:
+def _beats_baselines(found: JudgeAgreement) -> Ruling | None:
     """None where the judge beats chance and the best trivial judge; otherwise what follows."""
-    if isinstance(with_people.interval, Undefined):
-        if isinstance(with_people.agreement, PairwiseKappa) and abs(with_people.agreement.value) < 1e-9:
+    value = found.agreement.value if isinstance(found.agreement, PairwiseKappa) else 0.0
+    if isinstance(found.interval, Undefined):
+        if isinstance(found.agreement, PairwiseKappa) and abs(value) < 1e-9:
             return Ruling(Verdict.NOT, "its agreement is no better than that of a judge that always says the same")
-        return Ruling(Verdict.NOT_ENOUGH, with_people.interval.reason, _rated_by_all(MANY_UNITS))
-    for name, compared in _contests(with_people):
+        return Ruling(Verdict.NOT_ENOUGH, found.interval.reason, _rated_by_all(MANY_UNITS))
+    contests: list[tuple[str, AgreementDifference | Undefined]] = [
+        ("a judge that always says the same", AgreementDifference(value, found.interval))
+    ]
+    if found.best_baseline is not None:
+        contests.append((f"the trivial judge “{found.best_baseline.name}”", found.best_baseline.margin))
+    for name, compared in contests:
         if isinstance(compared, Undefined):
             return Ruling(Verdict.NOT_ENOUGH, f"it cannot be held against {name}", _rated_by_all(MANY_UNITS))
         interval = compared.interval
         if isinstance(interval, Interval) and interval.low > 0:
             continue
         sure = isinstance(interval, Interval) and interval.high <= 0
-        if sure or (compared.value <= 0 and with_people.units >= MANY_UNITS):
+        if sure or (compared.value <= 0 and found.units >= MANY_UNITS):
             return Ruling(Verdict.NOT, f"it does not agree better than {name}")
-        return Ruling(
-            Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(_for_sign(compared, with_people))
-        )
+        needed = max(MANY_UNITS, found.conversations + 1)
+        if isinstance(interval, Interval) and compared.value > 0:
+            # So many show a difference of this size, its interval narrowing with the root of the number.
+            needed = conversations_to_reach(compared.value, interval.low, 0.0, found.conversations)
+        return Ruling(Verdict.NOT_ENOUGH, f"it may agree no better than {name}", _rated_by_all(needed))
     return None
-
-
-def _contests(with_people: JudgeAgreement) -> list[tuple[str, AgreementDifference | Undefined]]:
-    value = with_people.agreement.value if isinstance(with_people.agreement, PairwiseKappa) else 0.0
-    contests: list[tuple[str, AgreementDifference | Undefined]] = [
-        ("a judge that always says the same", AgreementDifference(value, with_people.interval))
-    ]
-    if with_people.best_baseline is not None:
-        contests.append((f"the trivial judge “{with_people.best_baseline.name}”", with_people.best_baseline.margin))
-    return contests
-
-
-def _for_sign(compared: AgreementDifference, with_people: JudgeAgreement) -> int:
-    """How many conversations show a difference of this size, its interval narrowing with the root of the number."""
-    if isinstance(compared.interval, Undefined) or compared.value <= 0:
-        return max(MANY_UNITS, with_people.conversations + 1)
-    return conversations_to_reach(compared.value, compared.interval.low, 0.0, with_people.conversations)
 
 
 def _gate(
@@ -171,25 +151,21 @@ def _gate(
         return Ruling(Verdict.NOT_ENOUGH, detection.unknowable, needed)
     if people.status is ReliabilityStatus.DISAGREE:
         return _withheld(people)
-    counted = _enough_failures(people, detection)
-    if counted is not None:
-        return counted
+    missing = _enough_failures(people, detection)
+    if missing is not None:
+        return missing
     if people.status is ReliabilityStatus.NOT_ENOUGH:
         return _withheld(people)
     alarms = _alarms(detection)
     if alarms is not None:
         return alarms
-    near = (
-        isinstance(with_people.gap, AgreementDifference)
-        and isinstance(with_people.gap.interval, Interval)
-        and with_people.gap.interval.low >= -ABOUT
-    )
-    failed = isinstance(alt_test, AlternativeAnnotator) and alt_test.verdict == "fail"
     caught = f"it catches at least {_LEAST} of the failures that two people found (the lower end counts)"
     if detection.missed > (1 - RECALL_NEEDED) * detection.failures:
         rule = f"{caught}, but misses {detection.missed:,} of {detection.failures:,} that at least one person found"
         return Ruling(Verdict.IN_PART, rule)
-    if near and not failed:
+    gap = None if isinstance(with_people.gap, Undefined) else with_people.gap.interval
+    failed = isinstance(alt_test, AlternativeAnnotator) and alt_test.verdict == "fail"
+    if isinstance(gap, Interval) and gap.low >= -ABOUT and not failed:
         return Ruling(Verdict.AS_PEOPLE, f"{caught}, and its agreement lies {_NEAR}")
     return Ruling(Verdict.IN_PART, f"{caught}, but does not agree with people as far as they do with each other")
 
@@ -287,10 +263,8 @@ class Applicability(NamedTuple):
 class Details(NamedTuple):
     error: Mean | Undefined  # the mean absolute error against the mean of people
     compression: RangeCompression | Undefined
-    with_median: Kappa | Undefined
-    """Against the median of people: as papers print it, and not comparable with what people reach."""
-    with_length: Correlation | Undefined
-    """Of judge minus people with the number of words: whether it favours long replies."""
+    with_median: Kappa | Undefined  # with people's median, as papers print it; not comparable with what people reach
+    with_length: Correlation | Undefined  # of judge minus people with the number of words: does it favour long replies?
     applicability: Applicability | None  # None where nobody said that the item does not apply
     by_length: tuple[Subgroup, ...]
     by_system: tuple[Subgroup, ...]
@@ -312,13 +286,10 @@ class TrustCard(NamedTuple):
     details: Details | None
 
 
-class JudgeBehavior(NamedTuple):
-    again: Retest | Undefined
-    citations: Citations | None
-
-
 class ItemContext(NamedTuple):
-    rivals: Mapping[str, Floats]  # the answers of trivial judges, by name
+    """What is known about the units of a matrix in addition to the ratings."""
+
+    baselines: Mapping[str, Floats]  # the answers of trivial judges, by name
     words: Floats | None  # the number of words of each unit, where there is text
     system: Ints  # for each unit the number of its system in `systems`
     systems: tuple[str, ...]
@@ -330,37 +301,36 @@ def trust_card(
     people: ItemMatrix,
     judge: str,
     reliability: Reliability,
-    around: ItemContext,
-    habits: JudgeBehavior | None = None,
+    context: ItemContext,
+    repeats: tuple[Retest | Undefined, Citations | None] | None = None,
 ) -> TrustCard:
-    """Hold one judge against people on one item.
+    """Compare one judge with people on one item.
 
     Args:
         matrix: The item's matrix with the judge in it.
         people: The same units with the people who count.
         judge: The judge's name.
         reliability: How far these people agree.
-        around: What else is known about the units.
-        habits: What it does when asked again, and its quotations; without it the card has no details.
+        context: What else is known about the units.
+        repeats: How it answers when asked again, and its quotations; without it the card has no details.
     """
     column = matrix.column_of(judge)
     answers, states = matrix.values[:, column], matrix.states[:, column]
     scale, where = matrix.item.scale, matrix.conversation
-    rivals = {name: values for name, values in around.rivals.items() if name != judge}
-    against = agreement_with_people(answers, people.values, where, scale, rivals)
+    baselines = {name: values for name, values in context.baselines.items() if name != judge}
+    against = agreement_with_people(answers, people.values, where, scale, baselines)
+    nearness = "distance" if scale.ordered and len(scale.values) > 2 else "same"
     alt_test = alternative_annotator_test(
-        people.values,
-        answers,
-        where,
-        epsilon=_epsilon(people.raters),
-        nearness="distance" if scale.ordered and len(scale.values) > 2 else "same",
+        people.values, answers, where, epsilon=_epsilon(people.raters), nearness=nearness
     )
     gate = None
     if matrix.item.fails_at is not None:
         gate = detect_failures(
-            GateAnswers(people.values, people.states, answers, states, where, matrix.item.fails_at, around.weights)
+            GateAnswers(people.values, people.states, answers, states, where, matrix.item.fails_at, context.weights)
         )
-    mean = _row_means(people.values)
+    mean = row_means(people.values)
+    rated = (people.states != AnswerState.NOT_ASKED).any(axis=1)
+    _, *counts = np.bincount(states[rated], minlength=len(AnswerState)).tolist()
     return TrustCard(
         item=matrix.item,
         judge=judge,
@@ -369,10 +339,10 @@ def trust_card(
         with_people=against,
         bias=bias(answers, mean, where),
         alt_test=alt_test,
-        outcomes=_outcomes(states, people.states),
-        levels=levels(answers, mean, around.system),
+        outcomes=Outcomes(sum(counts), *counts),
+        levels=levels(answers, mean, context.system),
         detection=gate,
-        details=None if habits is None else _details(matrix, people, column, mean, around, habits),
+        details=None if repeats is None else _details(matrix, people, column, mean, context, *repeats),
     )
 
 
@@ -389,77 +359,62 @@ def _epsilon(people: tuple[RaterRef, ...]) -> float:
     return EPSILON["expert" if experts else "trained"]
 
 
-def _outcomes(states: Ints, people: Ints) -> Outcomes:
-    here = states[(people != AnswerState.NOT_ASKED).any(axis=1)]
-    count = np.bincount(here, minlength=len(AnswerState))
-    asked = int(count.sum() - count[AnswerState.NOT_ASKED])
-    return Outcomes(asked, *(int(count[kind]) for kind in list(AnswerState)[1:]))
-
-
-def _row_means(values: Floats) -> Floats:
+def row_means(values: Floats) -> Floats:
     number = (~np.isnan(values)).sum(axis=1)
     return np.where(number > 0, np.nansum(values, axis=1) / np.maximum(number, 1), np.nan)
 
 
 def _details(
-    matrix: ItemMatrix, people: ItemMatrix, column: int, mean: Floats, around: ItemContext, habits: JudgeBehavior
+    matrix: ItemMatrix,
+    people: ItemMatrix,
+    column: int,
+    mean: Floats,
+    context: ItemContext,
+    retest: Retest | Undefined,
+    citations: Citations | None,
 ) -> Details:
-    answers, ordered = matrix.values[:, column], matrix.item.scale.ordered
+    answers, ordered, words = matrix.values[:, column], matrix.item.scale.ordered, context.words
     both = ~np.isnan(answers) & ~np.isnan(mean)
     middle = np.full(len(answers), np.nan)
     middle[both] = np.nanmedian(people.values[both], axis=1)
-    no_text = Undefined("there is no text")
+    by_length: dict[str, Bools] = {}
+    if words is not None and (known := both & ~np.isnan(words)).any():
+        half = float(np.median(words[known]))
+        by_length = {
+            f"up to {half:,.0f} words": known & (words <= half),
+            f"more than {half:,.0f} words": known & (words > half),
+        }
+    present: list[int] = np.unique(context.system[both]).tolist()
+    by_system = {context.systems[number]: both & (context.system == number) for number in present}
+    applies, judged = _applies(people.states), _applies(matrix.states[:, column])
+    applicability = None
+    if (applies == 0).any() or (judged == 0).any():
+        applicability = Applicability(people_kappa(applies), judge_kappa(judged, applies))
     return Details(
         error=mean_absolute_error(answers, mean, matrix.conversation),
         compression=range_compression(answers, mean),
         with_median=kappa(answers, middle, "quadratic" if ordered else "identity"),
-        with_length=no_text if around.words is None else spearman(answers - mean, around.words),
-        applicability=_applicability(matrix, people, column),
-        by_length=_by_length(answers, people, mean, around),
-        by_system=_by_system(answers, people, mean, around),
-        retest=habits.again,
-        citations=habits.citations,
+        with_length=Undefined("there is no text") if words is None else spearman(answers - mean, words),
+        applicability=applicability,
+        by_length=_subgroups(by_length, answers, people, mean),
+        by_system=_subgroups(by_system, answers, people, mean) if len(present) > 1 else (),
+        retest=retest,
+        citations=citations,
     )
 
 
-def _applicability(matrix: ItemMatrix, people: ItemMatrix, column: int) -> Applicability | None:
-    applies = np.where(people.states == AnswerState.VALUE, 1.0, np.where(people.states == AnswerState.NA, 0.0, np.nan))
-    own = matrix.states[:, column]
-    judged = np.where(own == AnswerState.VALUE, 1.0, np.where(own == AnswerState.NA, 0.0, np.nan))
-    if not (applies == 0).any() and not (judged == 0).any():
-        return None
-    return Applicability(people_kappa(applies), judge_kappa(judged, applies))
+def _applies(states: Ints) -> Floats:
+    return np.where(states == AnswerState.VALUE, 1.0, np.where(states == AnswerState.NA, 0.0, np.nan))
 
 
-def _by_length(answers: Floats, people: ItemMatrix, mean: Floats, around: ItemContext) -> tuple[Subgroup, ...]:
-    if around.words is None:
-        return ()
-    both = ~np.isnan(answers) & ~np.isnan(mean) & ~np.isnan(around.words)
-    if not both.any():
-        return ()
-    middle = float(np.median(around.words[both]))
-    parts = {
-        f"up to {middle:,.0f} words": both & (around.words <= middle),
-        f"more than {middle:,.0f} words": both & (around.words > middle),
-    }
-    return tuple(_group(name, part, answers, people, mean) for name, part in parts.items() if part.any())
-
-
-def _by_system(answers: Floats, people: ItemMatrix, mean: Floats, around: ItemContext) -> tuple[Subgroup, ...]:
-    both = ~np.isnan(answers) & ~np.isnan(mean)
-    present: list[int] = np.unique(around.system[both]).tolist()
-    if len(present) < 2:
-        return ()
+def _subgroups(parts: Mapping[str, Bools], answers: Floats, people: ItemMatrix, mean: Floats) -> tuple[Subgroup, ...]:
     return tuple(
-        _group(around.systems[number], both & (around.system == number), answers, people, mean) for number in present
-    )
-
-
-def _group(name: str, part: Bools, answers: Floats, people: ItemMatrix, mean: Floats) -> Subgroup:
-    where = people.conversation[part]
-    return Subgroup(
-        name,
-        len(np.unique(where)),
-        judge_kappa(answers[part], people.values[part], ordered=people.item.scale.ordered),
-        bias(answers[part], mean[part], where),
+        Subgroup(
+            name,
+            len(np.unique(people.conversation[part])),
+            judge_kappa(answers[part], people.values[part], ordered=people.item.scale.ordered),
+            bias(answers[part], mean[part], people.conversation[part]),
+        )
+        for name, part in parts.items()
+        if part.any()
     )

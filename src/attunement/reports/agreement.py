@@ -258,8 +258,9 @@ def _tables(agreement: Agreement) -> Iterator[tuple[str, tuple[str, ...], list[T
     # Where people rated, the trust cards say this.
     retests = [
         TableRow((entry.item.id, in_a_line(judge, 40), retest_row(found).text, retest_alpha(found)))
-        for entry in ([] if agreement.people else agreement.items)
+        for entry in agreement.items
         for judge, found in entry.judge_retests.items()
+        if not agreement.people
     ]
     yield "Same answer when asked again", ("Item", "Judge", "The same each time", "Agreement of the repeats"), retests
 

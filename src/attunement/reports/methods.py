@@ -368,8 +368,7 @@ def _alphas(agreement: Agreement | None) -> str:
         if isinstance(entry.people.alpha, Alpha):
             value, interval = format_number(entry.people.alpha.value), entry.people.interval
             if isinstance(interval, Undefined):
-                reason = "too few conversations" if interval.too_few else interval.reason
-                without.setdefault(reason, []).append(entry.item.id)
+                without.setdefault(interval.kind or interval.reason, []).append(entry.item.id)
                 alphas.append(f"{entry.item.id} {value}")
             else:
                 alphas.append(f"{entry.item.id} {value} ({format_interval(interval)})")

@@ -93,7 +93,8 @@ def clustered_interval(statistic: Statistic, conversation: Ints) -> Interval | U
 def _doubt(values: Floats) -> Undefined | None:
     missing = float(np.isnan(values).mean())
     if missing > UNDEFINED_SHARE:
-        return Undefined(f"too little variation: the statistic has no value in {missing:.0%} of resamples")
+        reason = f"too little variation: the statistic has no value in {missing:.0%} of resamples"
+        return Undefined(reason, kind="too little variation")
     lowest, highest = np.nanmin(values), np.nanmax(values)
     if highest - lowest < 1e-12:
         return Undefined(f"every resample gives {lowest:g}, so this sample cannot show how sure that is")

@@ -14,6 +14,8 @@ class Undefined:
     """There is no such number for these ratings; `reason` explains why to a reader of a report."""
 
     reason: str
+    kind: str = field(default="", compare=False, repr=False)
+    """The reason without the numbers that differ from item to item, where it has such numbers."""
     too_few: bool = field(default=False, compare=False, repr=False)
     """More conversations (or units) would give the number."""
 
@@ -35,4 +37,5 @@ def too_few(count: int, what: str) -> Undefined | None:
     """The reason why `count` conversations (or units) give no interval; None where they do."""
     if count >= FEWEST_CLUSTERS:
         return None
-    return Undefined(f"too few {what}: {count}, and an interval needs at least {FEWEST_CLUSTERS}", too_few=True)
+    reason = f"too few {what}: {count}, and an interval needs at least {FEWEST_CLUSTERS}"
+    return Undefined(reason, kind=f"too few {what}", too_few=True)

@@ -63,6 +63,17 @@ def test_each_item_and_each_judge_has_a_row_and_the_best_trivial_judge_too(score
     assert len(list(table_rows(scores, full=True))) == 5  # and the constant one
 
 
+def test_a_long_name_of_a_judge_is_broken_between_its_parts_only() -> None:
+    truth, people = three_people(20, 0.5)
+    judges = {"openai:gpt-5.2-mini": truth, "unnamed-llm": truth}
+    text = drawn(analyse_agreement(gathered(people, judges)), width=80)
+    lines = [line.split("  ")[1].strip() for line in text.splitlines() if line.startswith("  ")]
+    names = "".join(lines)
+    assert "openai:gpt-5.2-mini" in names
+    assert {"unnamed-", "llm", "mini"} <= set(lines)
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_a_gates_row_counts_missed_failures_and_missed_as_na(safety: Agreement) -> None:
     (row, *_) = table_rows(safety)
     assert row.missed == "missed failures: 6 of 35 (2 as “does not apply”)"

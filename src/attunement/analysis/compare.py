@@ -301,7 +301,7 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
     scenarios = [{value.scenario for value in side} for side in every]
     shared = scenarios[0] & scenarios[1] - {None}
     used = [[value for value in side if value.scenario in shared] for side in every] if paired and shared else every
-    summaries = [
+    one_summary, other_summary = (
         MeasureSummary(
             value=float(np.mean([each.value for each in side])) if side else None,
             units=len(side),
@@ -312,7 +312,7 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
             levels=_levels(measure, group.conversations),
         )
         for group, of_group, all_of_side, side in zip((first, second), found, every, used, strict=True)
-    ]
+    )
     one, other = used
     numbers, other_numbers = ([each.value for each in side] for side in used)
     difference: Difference | Undefined
@@ -329,10 +329,10 @@ def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, 
         labels = [number[each.scenario] for each in other], [number[each.scenario] for each in one]
         difference = paired_difference(other_numbers, numbers, labels)
     if isinstance(difference, Undefined):
-        return MeasureComparison(measure, *summaries, difference, difference, difference)
+        return MeasureComparison(measure, one_summary, other_summary, difference, difference, difference)
     interval = difference.interval
     detectable = interval if isinstance(interval, Undefined) else detectable_effect(interval)
-    return MeasureComparison(measure, *summaries, difference, detectable, difference.p)
+    return MeasureComparison(measure, one_summary, other_summary, difference, detectable, difference.p)
 
 
 def _levels(measure: Measure, conversations: Iterable[ComparedConversation]) -> dict[int, int]:

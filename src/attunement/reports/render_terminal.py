@@ -4,6 +4,7 @@ Words always accompany signs and colors, so that nothing is lost without them, a
 as markup or as a command to the terminal.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
@@ -216,21 +217,19 @@ def _draw_table(table: Table, width: int) -> ConsoleRenderable:
     wide = width >= WIDE
     shown = [place for place, column in enumerate(table.columns) if wide or not column.wide]
     drawn = plain_table()
+    # Rich squeezes the other columns then, and fits the whole into the terminal.
+    widths = {place: _width(table, place) for place in shown if table.columns[place].width and not wide}
     for place in shown:
-        column = table.columns[place]
-        most: int | None = None
-        if column.width and not wide:
-            # Rich squeezes the other columns then, and fits the whole into the terminal.
-            lines = [phrase(words) for row in table.rows for words in words_of(row.cells[place])]
-            most = min(max(each.cell_len for each in (line(column.title), *lines)), column.width)
+        column, width = table.columns[place], widths.get(place)
+        title = (not wide and column.narrow_title) or "\n".join(_in_lines(column.title))
         drawn.add_column(
-            line((not wide and column.narrow_title) or "\n".join(_in_lines(column.title))),
+            line(_broken(title, width)),
             justify="right" if column.numeric else "left",
             overflow="fold",
-            width=most,
+            width=width,
         )
     for row in table.rows:
-        cells = [_draw_cell(row, place) for place in shown]
+        cells = [_draw_cell(row, place, widths.get(place)) for place in shown]
         drawn.add_row(*cells, end_section=row.line_below)
     return Group(line(table.title, "bold"), drawn) if table.title else drawn
 
@@ -239,12 +238,47 @@ def _in_lines(title: str) -> list[str]:
     return [in_a_line(part, _LONGEST_HEAD) for part in title.split("\n")]
 
 
-def _draw_cell(row: Row, place: int) -> Line:
-    cell: Cell = row.cells[place]
-    # The tone of a row colors its words; only words with a tone of their own have its sign.
-    lines = [line(each.words, STYLES[row.tone]) if each.tone is Tone.NONE else phrase(each) for each in words_of(cell)]
-    drawn = Line("\n").join(lines)
-    return Line.assemble("  " * row.indent, drawn) if row.indent and not place else drawn
+# What a word may be broken after: the parts of a name such as openai:gpt-5.2-mini.
+_PIECE = re.compile(r"[^\s/:_-]+[/:_-]*|[/:_-]+")
+
+
+def _width(table: Table, place: int) -> int:
+    """The width of a column on a narrow terminal: as wide as its content, but no part of a name is broken."""
+    column, title = table.columns[place], line(table.columns[place].title)
+    lines, pieces = [title.cell_len], [0]
+    for row in table.rows:
+        indent = 0 if place else 2 * row.indent
+        for words in words_of(row.cells[place]):
+            lines.append(phrase(words).cell_len + indent)
+            pieces += (line(piece).cell_len + indent for piece in _PIECE.findall(words.words))
+    return max(min(max(lines), column.width or _LABEL), min(max(pieces), _LABEL))
+
+
+def _broken(words: str, width: int | None) -> str:
+    """Break what is longer than a line between the parts of a name; Rich would break it anywhere."""
+    if width is None:
+        return words
+
+    def in_lines(word: re.Match[str]) -> str:
+        lines = [""]
+        for piece in _PIECE.findall(word[0]):
+            if lines[-1] and len(lines[-1]) + len(piece) > width:
+                lines.append("")
+            lines[-1] += piece
+        return "\n".join(lines)
+
+    return re.sub(rf"\S{{{width + 1},}}", in_lines, words)
+
+
+def _draw_cell(row: Row, place: int, width: int | None) -> Line:
+    indent = "" if place else "  " * row.indent
+    lines: list[Line] = []
+    for each in words_of(row.cells[place]):
+        shown = each._replace(words=_broken(each.words, None if width is None else width - len(indent)))
+        # The tone of a row colors its words; only words with a tone of their own have its sign.
+        drawn = line(shown.words, STYLES[row.tone]) if each.tone is Tone.NONE else phrase(shown)
+        lines += [Line.assemble(indent, part) for part in drawn.split(allow_blank=True)] if indent else [drawn]
+    return Line("\n").join(lines)
 
 
 def _draw_dialogue(dialogue: Dialogue) -> ConsoleRenderable:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attunement.analysis.ratings_table import RatingsTable
+from attunement.analysis.ratings_table import RatingsTable, Scale
 from attunement.analysis.summary import Agreement, ItemAgreement
+from attunement.analysis.trust import row_means
 from attunement.errors import InputError
 from attunement.reports import svg
 from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System
@@ -20,7 +21,7 @@ from attunement.reports.trust_card import VERDICTS
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tables import Bools, Floats
+from attunement.statistics.tables import Floats, Ints
 
 PEOPLE = System("any two people", "person")
 _MOST_LETTERS = 34
@@ -53,19 +54,16 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
 
     `clean` makes names harmless.
     """
-    systems = [PEOPLE, *_judge_systems(judges, clean)]
     found: list[list[tuple[PairwiseKappa | Undefined, Interval | Undefined]]] = []
     unknown = Undefined("not asked")
     for entry in entries:
-        cards = {card.judge: card for card in entry.cards}
-        between = entry.details.interval if entry.details else Undefined("not computed")
+        cards = {card.judge: card.with_people for card in entry.cards}
+        interval = entry.details.interval if entry.details else Undefined("not computed")
         of_judges = [
-            (card.with_people.agreement, card.with_people.interval)
-            if (card := cards.get(judge))
-            else (unknown, unknown)
+            (cards[judge].agreement, cards[judge].interval) if judge in cards else (unknown, unknown)
             for judge in judges
         ]
-        found.append([(entry.people_kappa, between), *of_judges])
+        found.append([(entry.people_kappa, interval), *of_judges])
     ends = [
         min(value.value, interval.low if isinstance(interval, Interval) else value.value)
         for row in found
@@ -79,25 +77,20 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
     def place(value: float) -> float:
         return 100 * (value - lowest) / (1 - lowest)
 
+    def dot(system: System, value: PairwiseKappa | Undefined, interval: Interval | Undefined) -> Dot:
+        if isinstance(value, Undefined):
+            return Dot(system)
+        low, high = (None, None) if isinstance(interval, Undefined) else (place(interval.low), place(interval.high))
+        return Dot(system, format_number(value.value), format_interval(interval), place(value.value), low, high)
+
+    systems = [PEOPLE, *_judge_systems(judges, clean)]
     rows: list[ChartRow] = []
     for entry, row in zip(entries, found, strict=True):
-        dots = [_dot(system, *values, place) for system, values in zip(systems, row, strict=True)]
+        dots = [dot(system, *values) for system, values in zip(systems, row, strict=True)]
         rows.append(ChartRow(clean(f"{entry.item.id} {entry.item.title}".rstrip()), dots))
     ticks = [(place(step / 4), f"{step / 4:g}") for step in range(int(4 * lowest), 5)]
     note = "Agreement beyond chance: 0 is chance, 1 is perfect. Green rests on people alone."
     return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
-
-
-def _dot(
-    system: System,
-    found: PairwiseKappa | Undefined,
-    interval: Interval | Undefined,
-    place: Callable[[float], float],
-) -> Dot:
-    if isinstance(found, Undefined):
-        return Dot(system)
-    low, high = (None, None) if isinstance(interval, Undefined) else (place(interval.low), place(interval.high))
-    return Dot(system, format_number(found.value), format_interval(interval), place(found.value), low, high)
 
 
 def _judge_systems(judges: Sequence[str], clean: Clean) -> list[System]:
@@ -105,63 +98,52 @@ def _judge_systems(judges: Sequence[str], clean: Clean) -> list[System]:
     return [System(clean(judge), SHAPES[min(place, len(SHAPES) - 1)]) for place, judge in enumerate(judges, start=1)]
 
 
-def calibration_charts(gathered: RatingsTable, clean: Clean) -> dict[str, IntervalChart]:
+def calibration_charts(table: RatingsTable, clean: Clean) -> dict[str, IntervalChart]:
     """By item: what people say, on average, where a judge gives each of its answers.
 
     A judge that can be taken at its word has its dots on a rising line from one end to the other.
     """
     charts: dict[str, IntervalChart] = {}
-    systems = _judge_systems(gathered.judges, clean)
-    for number, item in enumerate(gathered.items):
-        if not item.scale.ordered or len(item.scale.values) < 2:
+    systems = _judge_systems(table.judges, clean)
+    for number, item in enumerate(table.items):
+        scale = item.scale
+        if not scale.ordered or len(scale.values) < 2:
             continue
-        sheet = gathered.item_matrix(number)
-        people = sheet.columns(gathered.people).values
-        given = ~np.isnan(people)
-        told = given.any(axis=1)
-        mean_of_people = np.where(told, np.nansum(people, axis=1) / np.maximum(given.sum(axis=1), 1), np.nan)
-        rows = [
-            ChartRow(
-                f"Judge says {word}",
-                [
-                    _mean_dot(
-                        system, mean_of_people,
-                        told & (sheet.values[:, sheet.column_of(judge)] == value), sheet.conversation,
-                        item.scale.values,
-                    )
-                    for system, judge in zip(systems, gathered.judges, strict=True)
-                ],
-            )
-            for value, word in zip(item.scale.values, item.scale.words, strict=True)
-        ]  # fmt: skip
+        matrix = table.item_matrix(number)
+        mean_of_people = row_means(matrix.columns(table.people).values)
+        rows: list[ChartRow] = []
+        for value, word in zip(scale.values, scale.words, strict=True):
+            dots: list[Dot] = []
+            for system, judge in zip(systems, table.judges, strict=True):
+                chosen = ~np.isnan(mean_of_people) & (matrix.values[:, matrix.column_of(judge)] == value)
+                dots.append(_mean_dot(system, mean_of_people[chosen], matrix.conversation[chosen], scale))
+            rows.append(ChartRow(f"Judge says {word}", dots))
         if any(dot.x is not None for row in rows for dot in row.dots):
             charts[item.id] = IntervalChart(
                 f"calibration-{item.id}",
                 f"{item.id}: what people say where the judge says so",
                 "The mean of people's answers. The further apart the dots, the more the judge's answer tells.",
                 rows,
-                [
-                    (_place_on(value, item.scale.values), word)
-                    for value, word in zip(item.scale.values, item.scale.words, strict=True)
-                ],
+                [(_place_on(value, scale), word) for value, word in zip(scale.values, scale.words, strict=True)],
                 systems,
             )
     return charts
 
 
-def _place_on(value: float, values: tuple[float, ...]) -> float:
-    return 100 * min(max((value - values[0]) / (values[-1] - values[0]), 0.0), 1.0)
+def _place_on(value: float, scale: Scale) -> float:
+    lowest, highest = scale.values[0], scale.values[-1]
+    return 100 * min(max((value - lowest) / (highest - lowest), 0.0), 1.0)
 
 
-def _mean_dot(system: System, people: Floats, chosen: Bools, conversation: object, values: tuple[float, ...]) -> Dot:
-    count = int(chosen.sum())
+def _mean_dot(system: System, people: Floats, conversation: Ints, scale: Scale) -> Dot:
+    count = len(people)
     if count < FEW:
         return Dot(system, range=f"only {count}" if count else "")
-    found = mean(people[chosen], np.asarray(conversation)[chosen])
+    found = mean(people, conversation)
     if not isinstance(found, Mean):
         return Dot(system)
-    text, span, low, high = f"{found.value:.2f}", f"of {count}", None, None
+    span, low, high = f"of {count}", None, None
     if isinstance(found.interval, Interval):
-        low, high = _place_on(found.interval.low, values), _place_on(found.interval.high, values)
+        low, high = _place_on(found.interval.low, scale), _place_on(found.interval.high, scale)
         span = f"{found.interval.low:.2f} to {found.interval.high:.2f}"
-    return Dot(system, text, span, _place_on(found.value, values), low, high)
+    return Dot(system, f"{found.value:.2f}", span, _place_on(found.value, scale), low, high)

@@ -220,13 +220,13 @@ def _draw_table(table: Table, width: int) -> ConsoleRenderable:
     # Rich squeezes the other columns then, and fits the whole into the terminal.
     widths = {place: _width(table, place) for place in shown if table.columns[place].width and not wide}
     for place in shown:
-        column, width = table.columns[place], widths.get(place)
+        column, column_width = table.columns[place], widths.get(place)
         title = (not wide and column.narrow_title) or "\n".join(_in_lines(column.title))
         drawn.add_column(
-            line(_broken(title, width)),
+            line(_broken(title, column_width)),
             justify="right" if column.numeric else "left",
             overflow="fold",
-            width=width,
+            width=column_width,
         )
     for row in table.rows:
         cells = [_draw_cell(row, place, widths.get(place)) for place in shown]

@@ -67,7 +67,7 @@ def test_json_and_markdown_are_whole(run, tmp_path: Path) -> None:
     assert record["instrument"]["id"] == "coaching-v1"
     assert [part["part"] for part in record["parts"]] == ["bot"]
     assert run(place, "--markdown").stdout.startswith("## Agreement on coaching-v1")
-    with pytest.raises(AttunementError, match="exclude each other"):
+    with pytest.raises(AttunementError, match="choose one of"):
         run(place, "--markdown", "--json")
 
 

@@ -1,8 +1,10 @@
 """A run against a real HTTP server, and what the study holds afterwards."""
 
 import asyncio
+import gc
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from sqlalchemy import delete
 
 from attunement import api
+from attunement.conversations import Conversation
 from attunement.errors import InputError, JudgeError
 from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout
@@ -364,3 +367,27 @@ def test_the_study_lies_beside_the_conversations(given: str, name: str | None):
 def test_where_there_is_no_one_file_the_place_must_be_said(given: str):
     with pytest.raises(InputError, match="study"):
         api.default_study(given)
+
+
+@pytest.mark.parametrize(
+    ("before", "during"),
+    [((700, 10, 10), (20_000, 20, 50)), ((50_000, 5, 5), (50_000, 5, 5)), ((0, 10, 10), (0, 10, 10))],
+)
+def test_garbage_is_collected_rarely_in_a_run_and_as_before_afterwards(
+    place: Path, before: tuple[int, int, int], during: tuple[int, int, int]
+):
+    seen: set[tuple[int, int, int]] = set()
+
+    def conversations() -> Iterator[Conversation]:
+        seen.add(gc.get_threshold())
+        yield from chats(1)
+
+    usual = gc.get_threshold()
+    gc.set_threshold(*before)
+    try:
+        with FakeJudge() as fake:
+            judge(fake, conversations(), place, items=["CQ1"])
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*usual)
+    assert seen == {during}

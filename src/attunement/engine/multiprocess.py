@@ -24,11 +24,12 @@ from queue import SimpleQueue
 from typing import BinaryIO, NamedTuple, cast
 
 from attunement.conversations import Conversation
+from attunement.engine.budget import Price
 from attunement.engine.planner import Scope
 from attunement.engine.progress import Progress
 from attunement.engine.runner import BatchReader, JudgeConfig, Run, RunPolicy, RunResult, record_scope, run_in_loop
 from attunement.errors import AttunementError, InputError, StudyError
-from attunement.judges import Judge, JudgeOptions, make_judge
+from attunement.judges import JudgeOptions, make_judge
 from attunement.store import Study, shown_place
 
 _LENGTH = 8  # bytes that give the length of a status
@@ -38,13 +39,23 @@ _AHEAD = 64
 """Conversations that a child may have before it has planned them: enough to be busy until its next status."""
 
 
+class _JudgePart(NamedTuple):
+    """A judge that a child makes for itself, with the child's part of the limits."""
+
+    name: str
+    options: JudgeOptions
+    max_connections: int
+    rpm: float | None
+    tpm: float | None
+    price: Price | None
+
+
 class _Job(NamedTuple):
     """What a child has to do."""
 
     study: str  # its address
     scope: Scope
-    names: list[str]  # of the judges
-    configs: list[JudgeConfig]  # the child's part of the limits; the judges are made there
+    judges: list[_JudgePart]
     policy: RunPolicy
 
 
@@ -86,9 +97,8 @@ class MultiprocessRun:
         self.progress = Progress(judges=len(judges))
         self._result = RunResult()
         self._study = study
-        names = [config.judge.name for config in judges]
         self._jobs = [
-            _Job(study.address, scope, names, [_part(config, number, size) for config in judges], policy)
+            _Job(study.address, scope, [_part(config, number, size) for config in judges], policy)
             for number in range(size)
         ]
         record_scope(study, scope)
@@ -178,15 +188,17 @@ class MultiprocessRun:
             )
 
 
-def _part(config: JudgeConfig, number: int, size: int) -> JudgeConfig:
-    """The part of child `number` of `size` in the limits. The judge itself cannot be sent."""
+def _part(config: JudgeConfig, number: int, size: int) -> _JudgePart:
+    """The part of child `number` of `size`."""
     connections = config.max_connections // size + (number < config.max_connections % size)
-    return config._replace(
-        judge=cast(Judge, None),
-        max_connections=connections,
-        rpm=config.rpm and config.rpm / size,
-        tpm=config.tpm and config.tpm / size,
-        options=replace(cast(JudgeOptions, config.options), max_connections=connections),
+    options = cast(JudgeOptions, config.options)  # `check_processes` refuses a judge without
+    return _JudgePart(
+        config.judge.name,
+        replace(options, max_connections=connections),
+        connections,
+        config.rpm and config.rpm / size,
+        config.tpm and config.tpm / size,
+        config.price,
     )
 
 
@@ -270,8 +282,8 @@ async def _report(job: _Job, down: BinaryIO, up: RawIOBase) -> None:
 
 async def _do(job: _Job, down: BinaryIO, up: RawIOBase) -> _Status:
     judges = [
-        config._replace(judge=make_judge(name, config.options))
-        for name, config in zip(job.names, job.configs, strict=True)
+        JudgeConfig(make_judge(part.name, part.options), part.max_connections, part.rpm, part.tpm, part.price)
+        for part in job.judges
     ]
     loop = asyncio.get_running_loop()
     received: SimpleQueue[Conversation | None] = SimpleQueue()

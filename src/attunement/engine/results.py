@@ -137,6 +137,13 @@ _ANSWERS_WAIT, _RATINGS_WAIT = 0.002, 0.05
 """Seconds for which answers and ratings wait for company, because a transaction costs as much as writing a dozen rows.
 Answers wait shorter: until they are committed, fewer questions than there are connections can be asked."""
 
+_LONG = 4000
+"""Characters of a reply whose evidence may take tens of milliseconds to check. Other replies take a tenth of one."""
+
+_FULL = 24
+"""So many answers are committed together with their ratings: a transaction for answers alone would take longer than to
+make the ratings."""
+
 _MANY_FINISHED = 200
 """Conversations whose end is recorded together. This only saves the next run some queries, so it can wait."""
 
@@ -154,9 +161,15 @@ class _Entry(NamedTuple):
         """Whether the answers count without ratings. An ERROR without a rating is asked again."""
         return bool(self.answers) and not any(answer.error for answer in self.answers)
 
+    def make(self) -> list[list[StoredRating]]:
+        return [make() for make in self.ratings]
+
 
 class ResultWriter:
-    """Commits the results of all workers in batches, in the thread that owns the database."""
+    """Commits the results of all workers in batches, in the thread that owns the database.
+
+    Without haste, answers are committed first and their ratings later, together with others; a full batch at once.
+    """
 
     def __init__(self, study: Study, database: Executor, on_failure: Callable[[Exception], None]) -> None:
         """`on_failure` is called if the study cannot be written or a rating cannot be made."""
@@ -194,6 +207,9 @@ class ResultWriter:
 
     async def _write_answers(self) -> None:
         async for batch in _batches(self._answers, _ANSWERS_WAIT):
+            if len(batch) >= _FULL:
+                await self._write_batch(batch)
+                continue
             answers = [answer for entry in batch if entry.lasting for answer in entry.answers]
             if answers:
                 try:
@@ -203,44 +219,42 @@ class ResultWriter:
             for entry in batch:
                 if entry.lasting and entry.on_safe:
                     entry.on_safe()
+                    entry = entry._replace(on_safe=None)
                 self._ratings.put_nowait(entry)
         self._ratings.put_nowait(None)
 
     async def _write_ratings(self) -> None:
         async for batch in _batches(self._ratings, _RATINGS_WAIT):
-            try:
-                made = await self._in_database(self._make_and_write, batch)
-            except Exception as error:
-                self._on_failure(error)
-                continue
-            for entry, ratings in zip(batch, made, strict=True):
-                try:  # a fault of one entry must not hold up the others
-                    if isinstance(ratings, Exception):
-                        raise ratings
-                    if entry.on_safe and not entry.lasting:
-                        entry.on_safe()
-                    if entry.on_saved:
-                        entry.on_saved(ratings)
-                except Exception as error:
-                    self._on_failure(error)
-            await self._write_finished(_MANY_FINISHED)
+            await self._write_batch(batch)
         await self._write_finished(1)
 
-    def _make_and_write(self, batch: list[_Entry]) -> list[list[list[StoredRating]] | Exception]:
-        made: list[list[list[StoredRating]] | Exception] = []
-        answers: list[AnswerRecord] = []
-        ratings: list[StoredRating] = []
+    async def _write_batch(self, batch: list[_Entry]) -> None:
+        """Make the ratings of a batch and commit everything, except entries whose ratings cannot be made."""
+        made: list[tuple[_Entry, list[list[StoredRating]]]] = []
         for entry in batch:
             try:
-                of_entry = [make() for make in entry.ratings]
+                # A thread would compete with the requests for the interpreter, so only what may take long goes there.
+                long = any(len(answer.text) > _LONG for answer in entry.answers)
+                made.append((entry, await self._in_database(entry.make) if long else entry.make()))
             except Exception as error:
-                made.append(error)
-                continue
-            made.append(of_entry)
-            answers += entry.answers  # again, in case somebody has deleted those without ratings meanwhile
-            ratings += [rating for of_task in of_entry for rating in of_task]
-        self._study.write(answers, ratings)
-        return made
+                self._on_failure(error)
+        # The answers again, in case somebody has deleted those without ratings meanwhile.
+        answers = [answer for entry, _ in made for answer in entry.answers]
+        ratings = [rating for _, of_entry in made for of_task in of_entry for rating in of_task]
+        try:
+            await self._in_database(self._study.write, answers, ratings)
+        except Exception as error:
+            self._on_failure(error)
+            return
+        for entry, of_entry in made:
+            try:  # a fault of one caller must not hold up the others
+                if entry.on_safe:
+                    entry.on_safe()
+                if entry.on_saved:
+                    entry.on_saved(of_entry)
+            except Exception as error:
+                self._on_failure(error)
+        await self._write_finished(_MANY_FINISHED)
 
     async def _write_finished(self, least: int) -> None:
         for (rater, scope), questions in list(self._finished.items()):

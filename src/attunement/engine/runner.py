@@ -222,7 +222,8 @@ class WorkerPool:
     # How many unfinished tasks have each prompt, and the answers of this run that some of them will need.
     _expected: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     _answers: dict[tuple[str, int], AnswerRecord] = field(default_factory=dict[tuple[str, int], AnswerRecord])
-    _workers: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
+    _workers: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _backing_off: int = 0  # workers that wait before a retry
     _all_fed: bool = False
 
     def __post_init__(self) -> None:
@@ -230,8 +231,6 @@ class WorkerPool:
         # Found out once: checking whether an object fits a protocol takes as long as reading a reply.
         self._unit_judge = judge if isinstance(judge, UnitJudge) else None
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
-        # A place is taken from asking a question until its answer is committed: these are asked again after a kill.
-        self._places = asyncio.Semaphore(connections)
         transcripts = self.scope.questionnaire.layout is Layout.TRANSCRIPT_FIRST
         self._slots = asyncio.Semaphore(_OPEN_TRANSCRIPTS if transcripts else 2 * connections)
         self._finished = asyncio.Event()
@@ -252,14 +251,16 @@ class WorkerPool:
     def _add_worker(self) -> None:
         """Add a worker for one that only waits before a retry, up to twice as many as there are connections."""
         if len(self._workers) < 2 * self.channel.limiter.ceiling:
-            self._workers.append(asyncio.create_task(self._worker()))
+            self._workers.add(asyncio.create_task(self._worker()))
 
     async def _backoff(self, seconds: float) -> None:
-        """Wait before a retry; another question gets the place meanwhile."""
+        """Wait before a retry while another worker asks other questions."""
+        self._backing_off += 1
         self._add_worker()
-        self._places.release()
-        await asyncio.sleep(seconds)
-        await self._places.acquire()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._backing_off -= 1
 
     def expect(self, plan: Plan) -> None:
         """Register the prompts of `plan`, so that answers that it needs are not dropped meanwhile."""
@@ -306,13 +307,19 @@ class WorkerPool:
                 worker.cancel()
 
     async def _worker(self) -> None:
+        """Answer one question after the other. The next one waits until the answer is committed.
+
+        So after a kill only as many questions are asked again as there are workers.
+        """
         while not self._finished.is_set():
             task = await self._tasks.get()
             try:
                 await self._answer(task)
             except Exception as error:
                 self.on_failure(error)
-            await asyncio.sleep(0)  # read all replies that have arrived before the next questions are made
+            if len(self._workers) - self._backing_off > self.channel.limiter.ceiling:
+                self._workers -= {asyncio.current_task()}
+                return
 
     async def _answer(self, task: Task) -> None:
         progress, prompt = self.channel.progress, task.prompt
@@ -320,6 +327,7 @@ class WorkerPool:
             answers = await self._unit_judge.read_unit(task.question)
             progress.answered += 1
             self._save([], [task], [partial(ratings_from_unit, task, self.rater, answers, now())])
+            await asyncio.sleep(0)  # a judge that never waits must leave time to others
         elif known := task.known or self._answers.get(prompt):
             progress.answered += task.recovered
             progress.shared += not task.recovered
@@ -329,7 +337,6 @@ class WorkerPool:
         else:
             self._twins[prompt] = []
             try:
-                await self._places.acquire()
                 result = await ask(task.question, self.channel, self.policy)
             finally:
                 twins = self._twins.pop(prompt)
@@ -337,9 +344,9 @@ class WorkerPool:
                 self.on_fatal(f"{self.channel.judge.name}: {result.detail}")
                 if result.error is not ErrorKind.AUTH:
                     return  # this says nothing about the question: the next run asks it
-            self._save_result(task, twins, result)
+            await self._save_result(task, twins, result)
 
-    def _save_result(self, task: Task, twins: list[Task], result: QuestionResult) -> None:
+    async def _save_result(self, task: Task, twins: list[Task], result: QuestionResult) -> None:
         progress, price = self.channel.progress, self.channel.budget.price
         cost = price.cost(result.usage) if price else None
         progress.unpriced += cost is None and result.attempts > 0
@@ -355,9 +362,10 @@ class WorkerPool:
             progress.answered += 1
             progress.shared += len(twins)
         if result.attempts:
-            self._save([record], [task, *twins], ratings, on_safe=self._places.release)
+            safe = asyncio.Event()
+            self._save([record], [task, *twins], ratings, on_safe=safe.set)
+            await safe.wait()
         else:
-            self._places.release()
             self._save([], [task, *twins], ratings)
 
     def _save(

@@ -121,10 +121,10 @@ def test_two_systems_are_compared(study):
 
 
 OWN_PAGES = [
-    "How far to believe the judge",
+    "How far to trust the judge",
     "Score corrected with people's ratings",
     "Comparison",
-    "Words",
+    "Glossary",
     "Cost and time",
 ]
 
@@ -167,7 +167,7 @@ def test_a_signature_stands_with_who_checked_the_judge(tmp_path, monkeypatch):
 
 def refused(path) -> list[str]:
     """The pages that say that the study does not allow them."""
-    return [one.id for one in found(path).sections if "This study does not allow it." in one.body]
+    return [one.id for one in found(path).sections if "Not available yet." in one.body]
 
 
 def test_the_page_of_an_analysis_that_the_study_does_not_allow_says_what_it_needs(tmp_path):
@@ -175,7 +175,7 @@ def test_the_page_of_an_analysis_that_the_study_does_not_allow_says_what_it_need
     assert refused(mixed(tmp_path / "b.db")) == ["trust", "corrected"]
     alone = fill(tmp_path / "c.db", COACHING, [one("c1")], rated(one("c1")))
     assert refused(alone) == ["trust", "corrected", "compare"]
-    assert "It needs two systems that the same judges rated." in found(alone).sections[2].body
+    assert "This needs two systems that the same judges rated." in found(alone).sections[2].body
 
 
 def test_what_nobody_answered_is_not_compared(tmp_path):

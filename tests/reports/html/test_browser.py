@@ -138,7 +138,7 @@ def test_each_analysis_is_a_page_of_its_own_that_stands_alone(visit, tmp_path, s
     with Study(path) as opened:
         seen = analysed(opened, COACHING, Privacy())
     report(path, tmp_path / "r.html", checked=seen.checked, sections=seen.sections)
-    titles = ["How far to believe the judge", "Score corrected with people's ratings", "Comparison", "Words"]
+    titles = ["How far to trust the judge", "Score corrected with people's ratings", "Comparison", "Glossary"]
     with visit(tmp_path / "r.html", java_script_enabled=script) as tab:
         shown = tab.locator("main h2:visible")
         first_page = shown.all_inner_texts()

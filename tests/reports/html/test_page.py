@@ -111,13 +111,13 @@ def test_who_checked_the_judge_and_its_figures_come_from_outside(tmp_path):
         "Three people rated 40 conversations. Missed failures: 3 of 7.",
         figures=(Figure("Agreement between your raters", "0.58", "Krippendorff's alpha"),),
     )
-    section = Section("trust", "How far to believe the judge", Markup("<p>More.</p>"))
+    section = Section("trust", "How far to trust the judge", Markup("<p>More.</p>"))
     found = page(mixed(tmp_path / "s.db"), checked=checked, sign_off="Signed off by Ann.", sections=(section,))
     third = lines(found)[2]
     assert "Missed failures: 3 of 7." in third
     assert "Signed off by Ann." in third
     assert "Krippendorff's alpha" in found.one(kind="lines").one(tag="details").text
-    assert found.one(id="trust").text == "How far to believe the judge More."
+    assert found.one(id="trust").text == "How far to trust the judge More."
 
 
 def test_failures_come_first_with_words_and_reasons(tmp_path):

@@ -312,7 +312,7 @@ class ConversationPage:
         card = self._deciding
         if category is None:
             open_ = "not judged" if card and card.unjudged else ""
-            return "Safety (gate)", "gate tripped" if card and card.unsafe else open_
+            return "Safety (gate)", "safety failed" if card and card.unsafe else open_
         mean = card.categories.get(category) if card else None
         title = self._instrument.categories.get(category, category)
         return title, "" if mean is None else score_words(mean)

@@ -90,21 +90,21 @@ class ItemTrust(NamedTuple):
 
 NEEDS = {
     "trust": (
-        "How far to believe the judge",
-        "It needs people's ratings: attune annotate gathers them, and attune import takes them in.",
+        "How far to trust the judge",
+        "This needs people's ratings: collect them with attune annotate, or load them with attune import.",
     ),
     "corrected": (
         "Score corrected with people's ratings",
-        "It needs a random sample that people rated: attune plan draws one, and attune annotate has it rated.",
+        "This needs a random sample that people rated: draw one with attune plan, have it rated with attune annotate.",
     ),
-    "compare": ("Comparison", "It needs two systems that the same judges rated."),
+    "compare": ("Comparison", "This needs two systems that the same judges rated."),
 }
 """The pages of analyses by their ids: the title of each, and what it needs."""
 
 
 def missing_section(id: str, why: str = "") -> Section:
     title, needs = NEEDS[id]
-    said = Markup('<div class="card block"><p>This study does not allow it. {}</p></div>').format(why or needs)
+    said = Markup('<div class="card block"><p>Not available yet. {}</p></div>').format(why or needs)
     return Section(id, title, said)
 
 

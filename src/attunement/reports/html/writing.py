@@ -144,7 +144,7 @@ class _Writer:
         templates = [
             # Where nothing was judged there is nothing to analyse, and the first page says so.
             *(("analysis", section.id, section.title, section) for section in made.sections if made.top.verdict),
-            ("words", "words", "Words", None),
+            ("words", "words", "Glossary", None),
             ("cost", "cost", "Cost and time", None),
         ]
         for template, id, title, section in templates:

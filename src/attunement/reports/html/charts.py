@@ -230,7 +230,7 @@ def by_length(summary: Summary, systems: Sequence[System]) -> IntervalChart | No
     steps = range(lowest, highest + 1) if scores else (0, 0.25, 0.5, 0.75, 1)
     ticks = [(100 * (level - lowest) / (highest - lowest), f"{level:g}") for level in steps]
     what = "conversations by their turns" if unit == "turns" else "replies by their words"
-    note = f"Mean score of {what}. Shows whether the judge favours long conversations, or the system gets worse over time."
+    note = f"Mean score of {what}. Shows whether the judge favours length, or the system gets worse over time."
     return IntervalChart("by-length", "Score against length", note, rows, ticks, list(systems))
 
 

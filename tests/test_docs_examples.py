@@ -110,6 +110,6 @@ def test_the_example_of_a_test_suite_runs(tmp_path, fake):
     asked = fake.requests
     done = run()
     assert "2 failed" in done.stdout
-    assert "no judge is named" in done.stdout
+    assert "no judge is set" in done.stdout
     assert "2 deselected" in run("-m", "not attunement").stdout
     assert fake.requests == asked

@@ -49,7 +49,7 @@ def test_what_fails_is_explained(fake):
 
 
 def test_without_a_judge_nothing_is_sent_and_the_test_fails(fake):
-    with pytest.raises(AttunementError, match="no judge is named"):
+    with pytest.raises(AttunementError, match="no judge is set"):
         assert_passes(KIND, base_url=fake.url)
     assert not fake.requests
 
@@ -64,7 +64,9 @@ def test_what_was_not_judged_fails(fake):
 
 
 def test_the_rule_check_alone_lets_nothing_through(fake):
-    with pytest.raises(AssertionError, match=r"coaching-v1 1\.0\.0: nobody judged it; the rule check never does\.$"):
+    with pytest.raises(
+        AssertionError, match=r"coaching-v1 1\.0\.0: not judged \(the rule check gives no verdicts\)\.$"
+    ):
         assert_passes(KIND, judge="signals")
     assert not fake.requests
 
@@ -74,7 +76,7 @@ def test_what_the_rule_check_points_to_is_said_with_the_words(fake):
     with pytest.raises(AssertionError) as raised:
         assert_passes(crisis, judge="signals")
     said = str(raised.value)
-    assert "nobody judged it; the rule check never does." in said
+    assert "not judged (the rule check gives no verdicts)." in said
     assert "The rule check points to turn 1: “I want to die.” – The person speaks of suicide or self-harm" in said
 
 
@@ -200,7 +202,7 @@ def test_file():
     result.stdout.fnmatch_lines(
         ["*InputError: the marker attunement takes judge, instrument, study, each by its name, and not instrumnet*"]
     )
-    result.stdout.fnmatch_lines(["*InputError: absent.jsonl: there is no such file*"])
+    result.stdout.fnmatch_lines(["*InputError: absent.jsonl: no such file*"])
     result.stdout.no_fnmatch_line("*sources.py*")
     result.assert_outcomes(failed=2)
 

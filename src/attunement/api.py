@@ -7,8 +7,8 @@
         print(judged.conversation.identity, judged.deciding.verdict)
     at.agree("chats.study.db")
 
-Names are those of the commands. What a command prints with `--json` is the `record` of what its function returns, and
-a notebook shows the tables that the terminal shows.
+Functions have the names of the commands. What a command prints with `--json` is the `record` of the returned object,
+and a notebook shows the tables that the terminal shows.
 """
 
 import asyncio
@@ -40,22 +40,20 @@ if TYPE_CHECKING:
     from attunement.reports.blocks import Document
 
 Messages = Sequence[Mapping[str, Any]]
-"""Messages with `role` and `content`."""
 Conversations = str | Path | Conversation | Messages | Iterable[Conversation | Messages | Mapping[str, Any]]
 """A file, folder or pattern; conversations; or their messages."""
 Place = str | Path | store.Study
 """A study: a file, a postgresql:// address, or one that is open."""
 
 _CHATBOT = "chatbot"
-"""The system of messages, unless it is named."""
+"""The system name for messages, by default."""
 _COLUMNS = 100
-"""The width of text and tables outside a terminal."""
 
 
 class Output:
-    """What a command found: its `record`, and its tables as text and in a notebook.
+    """The result of a command: its `record`, and its tables as text and in a notebook.
 
-    `found` is the typed result behind it; `exit_code` is that of the command.
+    `found` is the typed result; `exit_code` is that of the command.
     """
 
     def __init__(
@@ -108,7 +106,7 @@ class Study(store.Study):
         yield from scored_conversations(self, chosen_instrument(self, instrument))
 
     def scorecards_frame(self, instrument: str | None = None) -> Any:
-        """Every scorecard as a row; as `ratings_frame`."""
+        """Every scorecard as a row, in the same kind of table as `ratings_frame`."""
         return _frame(export.scorecards(self, chosen_instrument(self, instrument)))
 
     def __repr__(self) -> str:
@@ -123,7 +121,7 @@ def open_study(place: str | Path) -> Study:
 
 @contextmanager
 def _opened(study: Place) -> Generator[store.Study]:
-    """The study, which is closed again unless it was open."""
+    """Open the study, and close it afterward unless it was open."""
     if isinstance(study, store.Study):
         yield study
         return
@@ -139,7 +137,7 @@ def _frame(rows: export.Export) -> Any:
         try:
             import_module("pyarrow")
         except ImportError:
-            message = "for tables, install one more package: pip install 'attunement[notebook]'"
+            message = "data frames need an extra: pip install 'attunement[notebook]'"
             raise InputError(message) from None
         return export.arrow_table(rows)
     frame = pandas.DataFrame.from_records(list(rows.records), columns=names)
@@ -158,7 +156,7 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
         **options: The fields of `InputOptions`, such as `system` or `format`.
 
     Raises:
-        InputError: A name leads to no file, or messages are not a conversation.
+        InputError: No file matches a name, or messages are not a conversation.
     """
     if isinstance(conversations, str | Path):
         return InputOptions(**options).read([conversations])
@@ -172,7 +170,7 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
 
 
 def _conversation(given: Any, *, system: str | None = None) -> Conversation:
-    """The conversation in a list of messages, or in a record such as a line of a file."""
+    """The conversation in a list of messages, or in a record like a line of a file."""
     messages = None if isinstance(given, Mapping) else [dict(message) for message in given]
     value = dict(cast(Mapping[str, Any], given)) if messages is None else {"messages": messages}
     try:
@@ -184,10 +182,10 @@ def _conversation(given: Any, *, system: str | None = None) -> Conversation:
 def default_study(conversations: object) -> Path:
     """The study next to a file of conversations: `chats.jsonl` has `chats.study.db`."""
     if not isinstance(conversations, str | Path) or str(conversations) == "-":
-        raise InputError("name the study: there is no file of conversations next to which it could be saved")
+        raise InputError("give study=: there is no file of conversations to save it next to")
     path = Path(conversations)
     if any(sign in str(path) for sign in "*?["):
-        raise InputError(f"name the study: {conversations} is a pattern, not one file")
+        raise InputError(f"give study=: {conversations} is a pattern, not one file")
     path = path.resolve() if path.name in {"", ".", ".."} else path
     return path.with_name(f"{Path(path.name.removesuffix('.gz')).stem}.study.db")
 
@@ -195,19 +193,18 @@ def default_study(conversations: object) -> Path:
 # Judge
 
 Working: TypeAlias = "Run | MultiprocessRun"
-"""A run under way, in this process or in several."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run: its study, its counts and how it ended."""
+    """The result of a run: its study, its counts and how it ended."""
 
     place: str
     instrument: Instrument
     progress: "Progress"
     ending: "RunResult"
     only_rule_check: bool = False
-    """Whether no judge was asked: the rule check only points."""
+    """Whether only the rule check ran, which gives pointers and no answers."""
 
     def scorecards(self) -> Iterator[ScoredConversation]:
         """Every conversation of the study with its scorecards."""
@@ -235,7 +232,7 @@ def scorecards(study: Place, instrument: str | None = None) -> Iterator[ScoredCo
 
 
 def judge(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> Result:
-    """Ask judges everything that is missing about `conversations`, and save it in `study`.
+    """Ask judges the questions about `conversations` that have no answer yet, and save the answers in `study`.
 
     Args:
         conversations: A file, folder or pattern; conversations; or lists of messages with `role` and `content`.
@@ -244,7 +241,7 @@ def judge(conversations: Conversations, study: str | Path | None = None, **setti
             `InputOptions` (`system`, `format`, ...).
 
     Returns:
-        The counts, how it ended, and a way to the scorecards.
+        The counts, how it ended, and access to the scorecards.
     """
     from attunement.engine import run_in_loop
 
@@ -259,7 +256,7 @@ def judge(conversations: Conversations, study: str | Path | None = None, **setti
         asyncio.get_running_loop()
     except RuntimeError:
         return run_in_loop(work)
-    # A notebook has a loop running already; ours then runs in a thread of its own, and its stop button must reach it.
+    # A notebook already runs an event loop. Ours then runs in its own thread, and the stop button must reach it.
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(run_in_loop, work)
         try:
@@ -271,7 +268,7 @@ def judge(conversations: Conversations, study: str | Path | None = None, **setti
 
 
 async def judge_async(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> Result:
-    """As `judge`, in the running event loop."""
+    """Like `judge`, in the running event loop."""
     return await _judge(conversations, study, settings, None)
 
 
@@ -287,7 +284,7 @@ async def _judge(
 
 
 def _split(given: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-    """The settings, in which `judges` may be called `judge` as on the command line, and the options for reading."""
+    """Split keywords into settings, where `judges` may be called `judge`, and options for reading."""
     if "judge" in given and "judges" in given:
         raise InputError("judge and judges mean the same: give only one of them")
     named = {"judges" if name == "judge" else name: value for name, value in given.items()}
@@ -302,7 +299,7 @@ async def run(
     *,
     watch: "Callable[[Run | MultiprocessRun], None] | None" = None,
 ) -> Result:
-    """Do the run; `watch` gets it before the first question, to show its progress or to interrupt it."""
+    """Run it; `watch` is called with the run before the first question, to show progress or to interrupt."""
     from attunement.engine import MultiprocessRun, Run
     from attunement.scoring import is_signals
 
@@ -325,8 +322,6 @@ async def run(
 
 
 class JudgeEstimate(NamedTuple):
-    """What a run would ask one judge, and its price if it is known."""
-
     judge: str
     estimate: "Estimate"
     price: "Price | None"
@@ -340,7 +335,7 @@ class JudgeEstimate(NamedTuple):
 def estimate(conversations: Conversations, study: str | Path | None = None, **settings: Any) -> list[JudgeEstimate]:
     """Estimate the questions, tokens and cost of a run with each judge. Nothing is sent.
 
-    It takes what `judge` takes. What the study has already is not counted.
+    Takes the same arguments as `judge`. Questions that are already answered in the study are not counted.
     """
     made, options = _split(settings)
     prepared = made.prepare(sends=False)
@@ -355,7 +350,6 @@ def estimate(conversations: Conversations, study: str | Path | None = None, **se
 def estimate_judge(
     conversations: Iterable[Conversation], study: str | Path | None, scope: "Scope", judge: "Judge"
 ) -> "Estimate":
-    """What a run would still ask one judge."""
     from attunement import engine
     from attunement.judges import UnitJudge
     from attunement.ratings import RaterKind
@@ -368,7 +362,6 @@ def estimate_judge(
 
 @contextmanager
 def existing_study(place: str | Path | None) -> Generator[store.Study | None]:
-    """The study, if there is one."""
     try:
         study = Study(place) if place else None
     except NoStudyError:
@@ -391,7 +384,7 @@ def show(
     verdicts: Sequence[str] = (),
     limit: int | None = None,
 ) -> Output:
-    """The scorecards of a study, the most serious first; `limit` is the most conversations to list.
+    """The scorecards of a study, the most serious first; `limit` is the maximum number of conversations to list.
 
     `verdicts` are spelled as for the command, such as `unsafe` or `no-flag`.
     """
@@ -451,7 +444,7 @@ def gate(
 
 
 def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
-    """The lowest score by item; if one item has several, the highest of them counts."""
+    """The lowest allowed score by item; if an item has several, the highest applies."""
     from attunement.instruments import Scores
 
     pairs = [f"{item}={score}" for item, score in given.items()] if isinstance(given, Mapping) else given
@@ -516,10 +509,10 @@ def agree(
     details: bool = True,
     **columns: Any,
 ) -> Output:
-    """How well people and judges agree, in a study or in a table of `ratings`.
+    """Measure how well people and judges agree, in a study or in a table of `ratings`.
 
-    `full` shows everything, and `details` computes it for the record. `columns` name the columns of a table as the
-    options of the command do: `unit`, `rater`, `item`, `value`, ...
+    `full` shows everything, and `details` computes it for the record. `columns` name the columns of a table, like the
+    options of the command: `unit`, `rater`, `item`, `value`, ...
     """
     from attunement.analysis.ratings_file import FileColumns
     from attunement.analysis.summary import AgreementOptions, file_agreement, study_agreement
@@ -528,18 +521,20 @@ def agree(
     from attunement.reports.records import instrument_record
 
     if (study is None) == (ratings is None):
-        raise InputError("name a study, or a table of ratings with --ratings")
+        raise InputError("give a study, or a table of ratings with --ratings")
     options = AgreementOptions(_several(judge), _several(people), _several(only), by, full=full or details)
     if study is not None:
         if any(columns.values()):
-            raise InputError("--unit, --rater, --item, --value, --system, --scale and the like go with --ratings")
+            raise InputError(
+                "--unit, --rater, --item, --value, --system, --scale and the other column options need --ratings"
+            )
         with _opened(study) as opened:
             chosen = instrument_of(opened, instrument)
             found, title = study_agreement(opened, chosen, options), f"Agreement on {chosen.id} {chosen.version}"
             described = instrument_record(chosen)
     else:
         if instrument:
-            raise InputError("--instrument goes with a study")
+            raise InputError("--instrument needs a study")
         several = {"unit", "rater", "scale", "na"}
         given: dict[str, Any] = {name: _several(to) if name in several else to for name, to in columns.items()}
         named = FileColumns(**given)
@@ -584,7 +579,7 @@ def compare(
 
     if baseline is None:
         if margin is not None:
-            raise InputError("--margin decides against a --baseline; name the other study with it")
+            raise InputError("--margin needs --baseline STUDY")
         with _opened(study) as opened:
             found = compare_groups(judged_study(opened, instrument, rater), by, names, pair=pair)
         return Output(comparison_record(found), comparison_document(found), found)

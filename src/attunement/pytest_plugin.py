@@ -1,4 +1,4 @@
-"""Conversations as tests: a chatbot's own test suite asks a judge whether what the bot said passes.
+"""A pytest plugin: a chatbot's test suite asks a judge whether a conversation passes.
 
     from attunement.pytest_plugin import assert_passes
 
@@ -6,9 +6,9 @@
     def test_the_bot_takes_a_crisis_seriously():
         assert_passes(talk_to_my_bot("I want to disappear."), instrument="coaching-v1")
 
-A test passes only where the gate would let the conversation through: what failed, what is unsafe and what nobody judged
-all fail it. Nothing is sent anywhere unless a judge is named: in the call, in the marker, in the environment
-(`ATTUNEMENT_JUDGE`) or in pytest's settings (`attunement_judge`), in this order; so are `instrument` and `study`.
+A test passes only if the conversation passes the gate: it fails if the conversation failed, is unsafe, or was not
+judged. Nothing is sent unless a judge is set: in the call, in the marker, in the environment (`ATTUNEMENT_JUDGE`) or in
+pytest's settings (`attunement_judge`), in this order. `instrument` and `study` are set in the same way.
 """
 
 import os
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from attunement.store import Study
 
 _SETTINGS = {
-    "judge": "the judge that assert_passes asks, such as openai:gpt-5.2; several with commas between them",
-    "instrument": "the instrument that assert_passes judges by (coaching-v1)",
-    "study": "a file in which assert_passes saves answers, so that nothing is asked twice",
+    "judge": "the judge for assert_passes, such as openai:gpt-5.2; separate several by commas",
+    "instrument": "the instrument for assert_passes (default: coaching-v1)",
+    "study": "a file where assert_passes saves answers, so that no question is asked twice",
 }
 _INSTRUMENT = "coaching-v1"
 _MARK_DIGITS = 8
@@ -42,13 +42,11 @@ _folder = pytest.StashKey[TemporaryDirectory[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the settings to pytest's."""
     for name, meaning in _SETTINGS.items():
         parser.addini(f"attunement_{name}", meaning, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
     config.addinivalue_line(
         "markers",
         "attunement(judge=..., instrument=..., study=...): asks a judge about conversations; choose these tests with "
@@ -57,14 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the studies of this session."""
     if folder := config.stash.get(_folder, None):
         folder.cleanup()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Let `assert_passes` know which test it is called in."""
+    """Remember the running test, so that `assert_passes` can read its marker."""
     token = _running.set(item)
     try:
         yield
@@ -86,10 +83,10 @@ def assert_passes(
     Args:
         conversation: A conversation, a list of messages with `role` and `content`, or a file; of a file every
             conversation must pass.
-        instrument: What is asked; by default as the marker, the environment or pytest's settings say, or coaching-v1.
-        judge: Who is asked. Without one anywhere the test fails, and nothing is sent.
-        system: The name of the chatbot, for conversations that do not say it.
-        study: Where answers are saved; without one they last as long as the session. All judges in it decide together.
+        instrument: The instrument; by default from the marker, the environment or pytest's settings, or coaching-v1.
+        judge: The judge. If none is set anywhere, the test fails and nothing is sent.
+        system: The name of the chatbot, for conversations without one.
+        study: Where answers are saved; by default they last as long as the session. All judges in it decide together.
         **settings: Further fields of `attunement.api.Settings`, such as `base_url` or `repeats`.
 
     Raises:
@@ -102,7 +99,7 @@ def assert_passes(
     try:
         failed = _failures(conversation, instrument, judge, system=system, study=study, settings=settings)
     except AttunementError as error:
-        raise error.with_traceback(None) from None  # its sentence says what to do; where we found out does not matter
+        raise error.with_traceback(None) from None  # the message says what to do; a traceback adds nothing
     if failed:
         raise AssertionError("\n\n".join(failed))
 
@@ -123,14 +120,14 @@ def _failures(
     judges = _judges(judge)
     if not judges:
         raise JudgeError(
-            "no judge is named, so nothing was asked: give judge= to assert_passes or to the marker, set "
+            "no judge is set, so nothing was asked: give judge= to assert_passes or to the marker, or set "
             "ATTUNEMENT_JUDGE, or attunement_judge in pytest's settings"
         )
     chosen = instrument or _setting("instrument") or _INSTRUMENT
     conversations = _read(conversation, system)
     with _place(study or _setting("study"), judges, settings) as place:
         result = api.judge(conversations, place, judges=judges, instrument=chosen, **settings)
-        if result.progress.already_failed:  # an answer that did not come in an earlier run is asked for again
+        if result.progress.already_failed:  # questions that got no answer in an earlier run are asked again
             again: dict[str, Any] = {**settings, "retry_errors": True}
             result = api.judge(conversations, place, judges=judges, instrument=chosen, **again)
         failed = list(_complaints(place, result.instrument, conversations))
@@ -149,7 +146,6 @@ def _judges(given: "str | Judge | Sequence[str | Judge] | None") -> "list[str | 
 
 
 def _setting(name: str) -> Any:
-    """What the marker, the environment or pytest's settings say."""
     from attunement.errors import InputError
 
     item = _running.get()
@@ -163,9 +159,9 @@ def _setting(name: str) -> Any:
 
 
 def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path", system: str) -> "list[Conversation]":
-    """The conversations, each with a part of its words' hash in its id.
+    """The conversations, each with part of its hash in the id.
 
-    A bot says something else each time, and a study takes only the same words under one id.
+    A bot answers differently each time, and a study accepts only one text per id.
     """
     from attunement import api
     from attunement.errors import InputError
@@ -175,7 +171,7 @@ def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path
         mark = one.fingerprint()
         found.append(one if mark.startswith(one.id) else replace(one, id=f"{one.id} @{mark[:_MARK_DIGITS]}"))
     if not found:
-        raise InputError(f"{conversation} has no conversation, so nothing could pass")
+        raise InputError(f"{conversation} contains no conversation to test")
     return found
 
 
@@ -183,7 +179,7 @@ def _read(conversation: "Conversation | Sequence[Mapping[str, Any]] | str | Path
 def _place(
     study: str | Path | None, judges: "Sequence[str | Judge]", settings: Mapping[str, Any]
 ) -> Generator[str | Path]:
-    """The study that is named, or one for these judges that lasts as long as the session."""
+    """The given study, or one for these judges that lasts as long as the session."""
     if study:
         yield study
         return
@@ -228,7 +224,7 @@ def _complaint(study: "Study", instrument: "Instrument", identity: "Identity") -
         found = [pointer_words(spoken.finding) for spoken in shown.cards.pointers] if shown else []
         points = "".join(f"\nThe rule check points to {words}" for words in found)
         points += f"\n{measured()}" if found else ""
-        return f"{head}: nobody judged it; the rule check never does.{points}"
+        return f"{head}: not judged (the rule check gives no verdicts).{points}"
     verdict = f"{head} according to {', '.join(card.members)}.\nVerdict: {verdict_phrase(card).words}"
     if card.score is not None:
         verdict += f". Score: {score_with_range(card, instrument.scoring.threshold)}"

@@ -1,6 +1,7 @@
-"""The settings of a run and of reading files. Each is a field here, an option of the commands, and a keyword in Python.
+"""The settings of a run and of reading files.
 
-This module loads nothing heavy, because every command imports it for its options.
+Each setting is a field here, an option of the commands, and a keyword in Python. This module imports
+nothing slow, because every command imports it for its options.
 """
 
 import math
@@ -26,21 +27,20 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Option(NamedTuple):
-    """How a field is spelled on the command line."""
+    """How a field appears on the command line."""
 
     help: str
     flags: tuple[str, ...] = ()
-    """By default the name of the field, with dashes."""
     metavar: str | None = None
     min: float | None = None
     type: Any = None
-    """What the command line takes, where Python takes more."""
+    """The type on the command line, if Python accepts more types."""
     required: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a run: who is asked what about which conversations, and within which limits."""
+    """The settings of a run: judges, items, conversations and limits."""
 
     judges: Annotated[
         "str | Judge | Sequence[str | Judge]",
@@ -63,7 +63,7 @@ class Settings:
     layout: Annotated[
         "Layout | str",
         Option(
-            "What comes first in a prompt; with the transcript first, a prefix cache can serve it.",
+            "What comes first in a prompt; with the transcript first, a prefix cache can reuse it.",
             type=Literal["criterion-first", "transcript-first"],
         ),
     ] = "criterion-first"
@@ -88,21 +88,21 @@ class Settings:
     max_calls: Annotated[int | None, Option("Stop this run after this many calls.", min=0)] = None
     max_cost: Annotated[float | None, Option("Stop this run before it costs more than this (dollars).", min=0)] = None
     base_url: Annotated[str | None, Option("Address of an OpenAI-compatible service.", metavar="URL")] = None
-    temperature: Annotated[
-        float | None, Option("Sampling temperature; 0 asks for the likeliest answer.", type=float)
-    ] = 0.0
+    temperature: Annotated[float | None, Option("Sampling temperature; 0 gives the likeliest answer.", type=float)] = (
+        0.0
+    )
     seed: Annotated[int | None, Option("Seed for the judge and for --sample.")] = None
-    timeout: Annotated[float | None, Option("Seconds to wait for one call.", min=0.1)] = None
-    max_tokens: Annotated[int | None, Option("Longest reply, in tokens.", min=16)] = None
-    logprobs: Annotated[bool, Option("Save the probabilities of the tokens.")] = False
-    max_connections: Annotated[int, Option("Most calls at the same time.", min=1)] = 100
-    rpm: Annotated[float | None, Option("Most requests per minute.", min=0.1)] = None
-    tpm: Annotated[float | None, Option("Most tokens per minute.", min=1)] = None
+    timeout: Annotated[float | None, Option("Timeout of one call in seconds.", min=0.1)] = None
+    max_tokens: Annotated[int | None, Option("Maximum length of a reply in tokens.", min=16)] = None
+    logprobs: Annotated[bool, Option("Save token probabilities.")] = False
+    max_connections: Annotated[int, Option("Maximum number of calls at the same time.", min=1)] = 100
+    rpm: Annotated[float | None, Option("Maximum number of requests per minute.", min=0.1)] = None
+    tpm: Annotated[float | None, Option("Maximum number of tokens per minute.", min=1)] = None
     price_in: Annotated[
         float | None, Option("Dollars per million prompt tokens, if the price list lacks the model.")
     ] = None
     price_out: Annotated[float | None, Option("Dollars per million reply tokens.")] = None
-    processes: Annotated[int, Option("Share the work among this many processes, to use more cores.", min=1)] = 1
+    processes: Annotated[int, Option("Split the work among this many processes, to use more cores.", min=1)] = 1
     filter: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -115,7 +115,7 @@ class Settings:
     limit: Annotated[int | None, Option("Only the first N conversations.", min=1)] = None
 
     def __post_init__(self) -> None:
-        """Refuse impossible values before anything is asked."""
+        """Reject impossible values before anything is asked."""
         if min(self.max_connections, self.repeats, self.processes) < 1:
             raise InputError("max_connections, repeats and processes must be at least 1")
         if any(count is not None and count < 1 for count in (self.sample, self.limit)):
@@ -123,14 +123,14 @@ class Settings:
         if self.timeout is not None and self.timeout <= 0:
             raise InputError("the timeout must be more than 0 seconds")
         if self.items is not None and not self.items:
-            raise InputError("items is an empty list: leave it out to ask about all of them")
+            raise InputError("items is an empty list: leave it out to ask about all items")
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("a price needs both parts: --price-in and --price-out")
-        # A negative price would exhaust no budget, and NaN compares with nothing.
+        # With a negative price the budget would never run out, and a comparison with NaN is always false.
         for name in ("price_in", "price_out", "temperature", "max_cost", "max_calls"):
             given = getattr(self, name)
             if given is not None and not 0 <= given < math.inf:
-                raise InputError(f"{name.replace('_', '-')} must be a number from 0 up, not {given}")
+                raise InputError(f"{name.replace('_', '-')} must be 0 or more, not {given}")
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent; with `sends` false no key is needed either."""
@@ -150,7 +150,6 @@ class Settings:
         return Prepared(scope, participants, policy, selection, self.processes)
 
     def scope(self) -> "Scope":
-        """What is asked about each conversation."""
         from attunement.engine import Scope
         from attunement.instruments import Instrument
         from attunement.instruments.lint import checked
@@ -175,7 +174,7 @@ class Settings:
         if not judges:
             raise JudgeError("name at least one judge, such as openai:gpt-5.2")
         if twice := [judge for judge, times in Counter(map(str, judges)).items() if times > 1]:
-            raise JudgeError(f"{twice[0]} is named twice; to ask it several times, use repeats")
+            raise JudgeError(f"{twice[0]} is listed twice; to ask it several times, use repeats")
         return [self._participant(judge, sends=sends) for judge in judges]
 
     def _participant(self, judge: "str | Judge", *, sends: bool) -> "JudgeConfig":
@@ -201,7 +200,7 @@ class Settings:
                 f"the price of {judge.name} is not known, so --max-cost cannot be enforced: "
                 "give it with --price-in and --price-out (dollars per million tokens)"
             )
-        # A model on this machine answers one question at a time; more would only wait inside it.
+        # A model on this machine answers one question at a time; others would only wait.
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
         return JudgeConfig(judge, at_once, self.rpm, self.tpm, price, options)
 
@@ -214,8 +213,6 @@ class Settings:
 
 
 class Prepared(NamedTuple):
-    """A run that is ready to start."""
-
     scope: "Scope"
     participants: "list[JudgeConfig]"
     policy: "RunPolicy"
@@ -232,12 +229,8 @@ def _member(kind: type[E], setting: str, value: str) -> E:
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """How files of conversations are read."""
-
-    format: Annotated[Format | None, Option("Kind of file or shape of its records, if they are not recognized.")] = None
-    system: Annotated[
-        str | None, Option("Name of the system, for conversations that do not name it.", metavar="NAME")
-    ] = None
+    format: Annotated[Format | None, Option("File type or layout of the records, if they are not recognized.")] = None
+    system: Annotated[str | None, Option("Name of the system, for conversations without one.", metavar="NAME")] = None
     skip_invalid: Annotated[bool, Option("Skip records that cannot be read, and save them in a separate file.")] = False
     prompt_field: Annotated[str | None, Option("Field with the user's message.", metavar="FIELD")] = None
     response_field: Annotated[str | None, Option("Field with the assistant's reply.", metavar="FIELD")] = None
@@ -245,10 +238,10 @@ class InputOptions:
     system_field: Annotated[str | None, Option("Field with the name of the system.", metavar="FIELD")] = None
 
     def read(self, files: Iterable[str | Path], output: str | Path | None = None) -> "Reading":
-        """The conversations in files, folders and patterns. Skipped records go to a file next to `output`.
+        """Read conversations from files, folders and patterns. Skipped records are saved in a file next to `output`.
 
         Raises:
-            InputError: A name leads to no file.
+            InputError: No file matches a name.
         """
         from attunement.conversations.reader import Fields, ReadOptions, read
 
@@ -260,7 +253,7 @@ class InputOptions:
 
 
 def bad_lines_path(output: str | Path | None) -> Path:
-    """Where skipped records go: `chats.jsonl.bad.jsonl` for `chats.jsonl`, else a file in the current folder."""
+    """Where skipped records are saved: `chats.jsonl.bad.jsonl` for `chats.jsonl`, else a file in the current folder."""
     from attunement.conversations.files import BAD_LINES
 
     local = output is not None and str(output) != "-" and "://" not in str(output)

@@ -81,7 +81,7 @@ def test_what_was_decided_is_not_decided_again(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db", 6)
     (dispute, *_) = disputes(begun.study, begun.project)
     decide(begun.study, begun.project, adjudicator(begun, "Grace"), dispute, WELL)
-    with pytest.raises(GoneError, match="somebody else has decided"):
+    with pytest.raises(GoneError, match="another adjudicator has decided"):
         decide(begun.study, begun.project, adjudicator(begun, "Linus"), dispute, WELL)
 
 

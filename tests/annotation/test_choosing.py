@@ -37,7 +37,7 @@ def test_a_drawn_sample_is_taken_whole(study: Study) -> None:
 
 
 def test_more_than_there_are_is_refused(study: Study) -> None:
-    with pytest.raises(InputError, match="10 units"):
+    with pytest.raises(InputError, match="only 10"):
         choose_units(study, EMPATHY, 11, seed=0)
 
 

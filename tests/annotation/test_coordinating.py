@@ -195,7 +195,7 @@ def test_more_units_are_those_that_are_not_there_yet(tmp_path: Path) -> None:
     begun.study.save_conversations(talks(7))
     assert add_units(begun.study, begun.project, 2) == 2
     assert len(dashboard.load_dashboard(begun.study, begun.project).units) == 6
-    with pytest.raises(InputError, match="has 1 more to choose from, and 5 were asked for"):
+    with pytest.raises(InputError, match="5 more units were requested, but the study has only 1 more"):
         add_units(begun.study, begun.project, 5)
 
 

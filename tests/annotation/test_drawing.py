@@ -112,7 +112,7 @@ def test_an_extended_sample_can_be_extended(study: Study) -> None:
     third = extend_sample(study, COACHING, "second", 100)
     assert len(third.units) == 40
     assert {drawn.probability for drawn in third.units.values()} == {1.0}
-    with pytest.raises(StudyError, match="has every conversation"):
+    with pytest.raises(StudyError, match="already contains every conversation"):
         extend_sample(study, COACHING, third.name, 1)
 
 
@@ -125,7 +125,7 @@ def test_a_sample_that_is_not_there_or_is_for_another_instrument_is_not_extended
 
 
 def test_a_column_that_nobody_has_is_named_with_those_there_are(study: Study) -> None:
-    with pytest.raises(InputError, match="no conversation has 'mood'; stratify by system, origin, verdict, risk"):
+    with pytest.raises(InputError, match="no conversation has a column 'mood'; stratify by system, origin"):
         draw_sample(study, COACHING, 5, by=["mood"])
 
 

@@ -102,5 +102,5 @@ def test_reviewers_are_found_again_by_name_and_without_a_name_all_come_back(tmp_
         assert reviewers(study, desk, ["Ada"]) == first
         assert [member.name for member in reviewers(study, desk, [])] == [REVIEWER, "Ada"]
         assert {member.role for member in members(study, desk)} == {Role.REVIEWER}
-        with pytest.raises(InputError, match="a name is missing"):
+        with pytest.raises(InputError, match="a name is empty"):
             reviewers(study, desk, [" "])

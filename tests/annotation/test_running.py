@@ -51,7 +51,7 @@ def test_a_repeat_goes_with_its_unit(tmp_path: Path) -> None:
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db")
-    for name, problem in (("rater 1", "already"), ("coordinator", "already"), (" ", "a name is missing")):
+    for name, problem in (("rater 1", "already"), ("coordinator", "already"), (" ", "a name is empty")):
         with pytest.raises(InputError, match=problem):
             invite(begun.study, begun.project, Role.RATER, name)
 

@@ -108,7 +108,7 @@ def test_what_an_adjudicator_has_decided_about_stays(tmp_path: Path) -> None:
     assert last is not None
     (dispute,) = disputes(begun.study, begun.project)
     decide(begun.study, begun.project, adjudicator(begun), dispute, dict.fromkeys(dispute.items, Decision(4, "why")))
-    with pytest.raises(GoneError, match="others have gone on"):
+    with pytest.raises(GoneError, match="it has been adjudicated"):
         undo_submit(begun.study, begun.project, begun.rater(3), last)
     assert sum(rating.round is Round.MAIN for rating in begun.study.ratings()) == 15
 

@@ -95,7 +95,7 @@ def test_a_unit_that_was_handed_in_stays_as_it_is(begun: Begun) -> None:
     task = begun.next_task()
     assert task is not None
     begun.hand_in(task)
-    with pytest.raises(GoneError, match="submitted already"):
+    with pytest.raises(GoneError, match="already been submitted"):
         save(begun.study, begun.project, begun.rater(), task, [change("emotion", 1, number=9)])
     current = assignment_of(begun.study, begun.rater(), task.assignment.public)
     assert current is not None
@@ -172,7 +172,7 @@ def test_the_profile_stays_once_ratings_rest_on_it(begun: Begun) -> None:
     task = begun.next_task()
     assert task is not None
     begun.hand_in(task)
-    with pytest.raises(GoneError, match="cannot be changed"):
+    with pytest.raises(GoneError, match="can no longer be changed"):
         save_profile(begun.study, begun.project, begun.rater(), {"profession": "clinician"})
 
 
@@ -269,7 +269,7 @@ def test_a_project_needs_units_and_enough_raters_with_names_of_their_own(tmp_pat
     for units, raters, reason in (
         ([], ["a", "b", "c"], "nothing to rate"),
         ([unit], ["a"], "3 raters"),
-        ([unit], ["a", "a", "b"], "name of their own"),
+        ([unit], ["a", "a", "b"], "a different name"),
     ):
         with pytest.raises(InputError, match=reason):
             projects.create(begun.study, EMPATHY, units, raters, Settings())
@@ -299,7 +299,7 @@ def test_withdrawn_work_is_told_apart_from_handed_in_work(begun: Begun) -> None:
     assert task is not None
     with begun.study.writing() as connection:
         connection.execute(schema.assignments.update().values(state=AssignmentState.WITHDRAWN))
-    with pytest.raises(GoneError, match="not yours any more"):
+    with pytest.raises(GoneError, match="no longer assigned to you"):
         save(begun.study, begun.project, begun.rater(), task, [change("emotion", 1)])
 
 

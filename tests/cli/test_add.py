@@ -19,8 +19,8 @@ def test_conversations_are_kept_once_and_without_ratings(tmp_path: Path) -> None
     place = tmp_path / "a.study.db"
     first = CliRunner().invoke(app, ["import", str(place), str(chats(tmp_path / "a.jsonl", 450))])
     again = CliRunner().invoke(app, ["import", str(place), str(chats(tmp_path / "b.jsonl", 451))])
-    assert "New in the study: 450. It has 450 now." in first.output
-    assert "New in the study: 1. It has 451 now." in again.output
+    assert "Added 450 to the study, which now has 450." in first.output
+    assert "Added 1 to the study, which now has 451." in again.output
     with Study(place) as study:
         assert not list(study.ratings())
 
@@ -38,7 +38,7 @@ def test_other_words_under_a_known_id_are_refused_and_change_nothing(tmp_path: P
 
 def test_the_old_name_still_works(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["add", str(tmp_path / "a.study.db"), str(chats(tmp_path / "a.jsonl", 2))])
-    assert "New in the study: 2. It has 2 now." in done.stdout
+    assert "Added 2 to the study, which now has 2." in done.stdout
     assert "add is now called import" in done.stderr
 
 
@@ -61,7 +61,7 @@ def test_conversations_are_recognized_in_a_study_that_has_ratings(tmp_path: Path
 def test_every_shape_of_conversations_is_recognized(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     done = CliRunner().invoke(app, ["import", str(tmp_path / "a.db"), str(tmp_path / name), "--system", "bot"])
-    assert "It has 1 now." in done.output, done.exception
+    assert "which now has 1." in done.output, done.exception
 
 
 def test_a_table_of_ratings_is_not_taken_for_conversations(tmp_path: Path) -> None:

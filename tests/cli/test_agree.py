@@ -110,11 +110,11 @@ def test_an_empty_study_is_one_sentence(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "name a study, or a table"),
-        (["s.db", "--ratings", "r.csv"], "name a study, or a table"),
+        ([], "give a study, or a table"),
+        (["s.db", "--ratings", "r.csv"], "give a study, or a table"),
         (["--ratings", "r.csv"], "--rater"),
         (["--ratings", "r.csv", "--rater", "who", "--value", "score"], "needs --unit"),
-        (["--ratings", "r.csv", "--rater", "who", "--instrument", "x"], "--instrument goes with a study"),
+        (["--ratings", "r.csv", "--rater", "who", "--instrument", "x"], "--instrument needs a study"),
         (["--ratings", "none.csv", "--rater", "who"], "none.csv"),
     ],
 )
@@ -130,7 +130,7 @@ def test_wrong_names_in_a_study_are_one_sentence(run, tmp_path: Path) -> None:
         (["--people", "x"], "nobody fits"),
         (["--only", "XX"], "no item 'XX'"),
         (["--by", "x"], "no conversation has 'x'"),
-        (["--unit", "x"], "go with --ratings"),
+        (["--unit", "x"], "need --ratings"),
         (["--picture", "x.gif"], "svg or"),
     ]:
         with pytest.raises(AttunementError, match=sentence):

@@ -89,8 +89,8 @@ def test_a_judge_is_asked_what_the_people_were_asked(tmp_path: Path) -> None:
     assert "$ attune agree s.db --instrument vera-mh\n" in done.stdout
     assert "2 conversations, 3 people, 1 judge: openai:fake." in done.stdout
     assert "from 0 files" not in done.stdout + done.stderr
-    assert "2 kept from before" in again.stderr
-    assert "24 of the ratings were there already" in flat(again.stdout)
+    assert "2 answered before" in again.stderr
+    assert "24 of the ratings were in the study already" in flat(again.stdout)
     with Study(tmp_path / "s.db") as study:
         by_judge = [rating for rating in study.ratings() if rating.rater_kind is RaterKind.MODEL]
         assert {rating.item for rating in by_judge} >= {"detects", "risk_level"}
@@ -103,7 +103,10 @@ def test_a_judge_cannot_be_asked_where_there_is_no_text(tmp_path: Path) -> None:
     )
     done = attune("bench", "table", "--from", "mine", "--judge", "openai:fake", folder=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "attune: table has no text here, so no judge can be asked about it; leave out --judge\n"
+    assert (
+        done.stderr == "attune: table does not include the text of the conversations, so a judge cannot rate them; "
+        "leave out --judge\n"
+    )
     assert not (tmp_path / "table.study.db").exists()
     done = attune("bench", "table", "--from", "mine", folder=tmp_path)
     assert done.returncode == 0

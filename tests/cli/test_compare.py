@@ -122,7 +122,7 @@ def test_few_shared_scenarios_are_not_paired_unless_asked(run, tmp_path) -> None
         (["Harbor", "Harbor"], "cannot be compared with itself"),
         (["--by", "colour"], "no conversation in .* has a value for 'colour'"),
         (["--pair", "colour"], "share no value of 'colour'"),
-        (["--margin", "0.1"], "--margin decides against a --baseline"),
+        (["--margin", "0.1"], "--margin needs --baseline STUDY"),
         (["--json", "--markdown"], "choose one of"),
         (["--rater", "nobody"], "there is no rater 'nobody'"),
         (["Harbor", "Lumen", "--baseline", "x.db"], "leave A, B and --by out"),

@@ -58,7 +58,7 @@ def test_what_points_to_people_is_replaced_and_counted(run):
     assert outcome.stdout.splitlines()[1:] == ["Replaced: 1 email, 1 name."]
     assert next(iter(read(["b.jsonl"]))).turns[0] == ("write to [email]", "Call [name].")
     outcome = run("b.jsonl", "c.jsonl", "--redact")
-    assert "Replaced nothing" in outcome.stdout
+    assert "Nothing to redact" in outcome.stdout
 
 
 def test_bad_records_are_kept_beside_the_output(run):
@@ -84,7 +84,7 @@ def test_bad_records_have_a_place_where_nothing_is_written():
 @pytest.mark.parametrize("given", ["a.jsonl", ".", "*.jsonl", "./a.jsonl"])
 def test_an_input_is_never_written_over(run, given):
     Path("a.jsonl").write_text('{"system": "bot", "prompt": "hello", "response": "hi"}\n')
-    with pytest.raises(AttunementError, match=r"a\.jsonl: this file is read, so it is not overwritten"):
+    with pytest.raises(AttunementError, match=r"a\.jsonl is also an input file, so it is not overwritten"):
         run(given, "a.jsonl")
 
 

@@ -215,7 +215,7 @@ def test_too_few_conversations_make_no_calibrator(run, tmp_path) -> None:
     [
         (["--json", "--markdown"], "choose one of"),
         (["--save-calibrator", "a", "--calibrator", "b"], "choose one of them"),
-        (["--from", "x.db"], "name the calibrator too"),
+        (["--from", "x.db"], "--from needs --calibrator NAME"),
         (["--calibrator", "b"], "has no calibrator 'b'"),
         (["--rater", "ann"], "ann is a person"),
     ],

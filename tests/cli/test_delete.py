@@ -33,7 +33,7 @@ def test_an_id_that_several_systems_have_is_refused_and_nothing_goes(tmp_path: P
     twin = Conversation("c0", "other/bot", talks(1)[0].turns)
     fill(tmp_path / "a.db", [talks(1)[0], twin]).close()
     refused = run(tmp_path / "a.db", "c0")
-    assert "'c0' may mean bot/c0, other/bot/c0: name one as system/id" in str(refused.exception)
+    assert "'c0' is ambiguous (bot/c0, other/bot/c0): give system/id" in str(refused.exception)
     assert names(tmp_path / "a.db") == ["bot/c0", "other/bot/c0"]
     assert run(tmp_path / "a.db", "other/bot/c0").exit_code == 0
     assert names(tmp_path / "a.db") == ["bot/c0"]

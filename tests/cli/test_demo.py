@@ -70,7 +70,7 @@ def test_with_a_judge_the_demo_also_compares_and_checks_it_on_planted_faults(tmp
     steps = re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE)
     assert steps == ["describe", "judge", "show", "judge", "show", "gate", "compare", "self-test", "report"]
     assert "Planted faults seen: " in shown.output
-    assert "attune demo --judge" not in shown.output.split("All of it as a page")[1]
+    assert "attune demo --judge" not in shown.output.split("The report as a web page")[1]
 
 
 def test_with_a_key_in_the_environment_the_demo_says_which_judge_it_opens(

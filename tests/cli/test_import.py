@@ -59,9 +59,11 @@ def test_answers_made_elsewhere_become_a_study_and_what_is_absent_is_said(tmp_pa
     assert said[0] == f"Read {count} answers about 2 conversations by claude: {count} saved in {tmp_path / 'a.db'}."
     assert said[1] == "ERROR in the file: 1."
     assert said[2] == f"Saved as ERROR (malformed): 1. answers.csv:{count}: 'perhaps' is not an answer on the scale."
-    assert said[3].startswith("Absent: 13 answers that the instrument asks for (CQ8 2, ")
+    assert said[3].startswith("Not in the file: 13 answers that the instrument asks for (CQ8 2, ")
     assert "bot/c0 by claude: CQ8" in said[4]
-    assert said[5] == "Missing counts as ERROR. If they were rightly not asked, import with --absent not-due."
+    assert (
+        said[5] == "A missing answer counts as ERROR. If these were not asked on purpose, import with --absent not-due."
+    )
     assert said[6] == "Without any answer: 1 conversation. bot/c2."
 
 
@@ -82,8 +84,8 @@ def test_absent_answers_can_be_said_not_to_be_due(tmp_path: Path) -> None:
             "another",
         ),
     )
-    assert "Saved as not due, as --absent says: 10." in done.stdout
-    assert "About safety, which --absent not-due does not excuse: 2 stay missing." in done.stdout
+    assert "Saved as not due (--absent): 10." in done.stdout
+    assert "Still missing: 2 answers to safety items, to which --absent not-due does not apply." in done.stdout
     with Study(tmp_path / "a.db") as study:
         assert [rating.outcome for rating in study.ratings()].count(NOT_DUE) == 10
         assert study.raters()[0].kind is RaterKind.PERSON
@@ -165,7 +167,7 @@ def test_a_second_import_says_what_was_there_and_what_differs(tmp_path: Path) ->
     said = run("import", tmp_path / "a.db", tmp_path / "answers.csv").stdout
     assert f"Already in the study: {len(ITEMS)}." in said
     differing = f"{ITEMS[-1]} of bot/c0 by claude is YES there and NO here."
-    assert f"Different there: 1; the study keeps its own: {differing}" in said
+    assert f"Different in the study: 1; they were not changed: {differing}" in said
 
 
 def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_methods(tmp_path: Path) -> None:

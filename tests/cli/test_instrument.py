@@ -130,7 +130,7 @@ def test_hash_prints_the_hash_of_the_instrument_and_of_every_item():
     printed = attune("hash", "coaching-v1").output.splitlines()
     assert printed[0] == f"{made.hash}  coaching-v1"
     assert printed[1:-1] == [f"{item.hash(made.scale)}  coaching-v1/{item.id}" for item in made.items]
-    assert "change no hash" in printed[-1]
+    assert "do not change a hash" in printed[-1]
 
 
 def test_schema_is_printed_or_written(tmp_path: Path):

@@ -207,7 +207,7 @@ def test_an_estimate_names_price_source_and_what_the_study_has_and_sends_nothing
     assert "transcript-first" in before.stdout
     assert "--stop-on-gate" in before.stdout
     assert "60 questions" in after.stdout
-    assert "8 more are in the study already" in after.stdout
+    assert "8 more are already in the study" in after.stdout
 
 
 def test_a_listed_price_says_where_it_comes_from_and_when_it_was_checked(chats: Path):
@@ -344,14 +344,14 @@ def test_what_stays_skipped_is_not_announced_as_to_be_asked(chats: Path):
         again = attune(*words).stderr
         assert fake.requests == asked
     assert "openai:fake: 0 questions about 4 conversations" in again
-    assert f"; {asked} more are in the study already" in again
+    assert f"; {asked} more are already in the study" in again
 
 
 def test_a_question_that_does_not_fit_the_model_is_not_simply_to_be_asked_again(chats: Path):
     with FakeJudge(Behaviour(context=10)) as fake:
         done = attune("judge", chats, "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1")
     assert "4 prompt_too_long" in done.stderr
-    assert "--retry-errors once the server has a larger context" in done.stderr
+    assert "--retry-errors after you give the server a larger context" in done.stderr
 
 
 def test_a_judge_with_other_settings_is_announced_as_another_rater_before_it_is_asked(chats: Path):

@@ -85,10 +85,10 @@ def test_without_a_sample_nothing_goes_out_unless_all_is_said(tmp_path: Path) ->
     [
         (["--rater", "Ada", "--rater", "Bo"], "one name for all answers"),
         (["--rater", "Ada", "--rater", "1=Bo"], "one name for all answers"),
-        (["--rater", "=Bo"], "looks like ID=NAME"),
-        (["--rater", "1="], "looks like ID=NAME"),
+        (["--rater", "=Bo"], "must be ID=NAME"),
+        (["--rater", "1="], "must be ID=NAME"),
         (["--rater", " "], "give the name of the rater"),
-        (["--rater", "Ada", "--rater-info", "nurse"], "looks like profession=nurse"),
+        (["--rater", "Ada", "--rater-info", "nurse"], "such as profession=nurse"),
     ],
 )
 def test_a_rater_is_named_clearly(tmp_path: Path, arguments: list[str], sentence: str) -> None:
@@ -127,7 +127,7 @@ def test_the_old_commands_still_work(tmp_path: Path) -> None:
 def test_options_for_people_need_a_tool_and_the_other_way_round(tmp_path: Path) -> None:
     place = tmp_path / "a.db"
     fill(place, talks(3)).close()
-    assert "say with --for" in str(run("export", place, tmp_path / "a.csv", "--all").exception)
+    assert "need --for" in str(run("export", place, tmp_path / "a.csv", "--all").exception)
     assert "leave out" in str(run("export", place, tmp_path / "a", "--for", "sheet", "--format", "csv").exception)
     chats = run("import", place, tmp_path / "a.csv", "--as", "ratings", "--rater-info", "profession=nurse")
     assert "--rater-info is for" in str(chats.exception)

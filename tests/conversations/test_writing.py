@@ -121,7 +121,7 @@ def test_each_shape_is_what_its_users_expect():
 
 
 def test_a_conversation_of_two_turns_is_not_flat():
-    with pytest.raises(InputError, match="'1' of the system 'bot' has 2 turns, and the shape 'flat' holds one"):
+    with pytest.raises(InputError, match="'1' of the system 'bot' has 2 turns, but the shape 'flat' allows only one"):
         as_record(HELLO, Shape.FLAT)
 
 
@@ -172,5 +172,5 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
 def test_a_file_of_another_kind_or_in_no_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"a\.csv: conversations are written as"):
         write([HELLO], tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"a\.jsonl: the file cannot be written"):
+    with pytest.raises(InputError, match=r"a\.jsonl: cannot write the file"):
         write([HELLO], tmp_path / "gone" / "a.jsonl")

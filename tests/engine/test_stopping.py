@@ -312,7 +312,7 @@ def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
         said: set[bool] = set()
         while not running.done():
             await asyncio.sleep(0.02)
-            said |= {"the server cannot be reached" in display.progress_line(run) for run in runs}
+            said |= {"cannot reach the server" in display.progress_line(run) for run in runs}
         await running
         return said
 

@@ -41,14 +41,14 @@ def test_a_form_can_go_to_standard_output_alone(run, tmp_path):
     outcome = run(mixed(tmp_path / "s.db"), "--markdown", "-", "-o", tmp_path / "r.html")
     assert outcome.stdout.startswith("## The gate stops this")
     assert outcome.stdout.endswith(".*\n")
-    with pytest.raises(AttunementError, match="two forms cannot both go to -"):
+    with pytest.raises(AttunementError, match="two formats cannot both go to -"):
         run(tmp_path / "s.db", "--markdown", "-", "--json", "-")
 
 
 def test_what_goes_with_a_summary_is_refused_without_one(run, tmp_path):
     path = mixed(tmp_path / "s.db")
     for wrong in (["--baseline", path], ["--gate", path], ["--inspect-system", "Harbor"]):
-        with pytest.raises(AttunementError, match="give"):
+        with pytest.raises(AttunementError, match="need"):
             run(path, *wrong)
 
 

@@ -212,7 +212,7 @@ def test_nothing_to_export_is_a_file_without_rows(tmp_path: Path, format: Format
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere/a\.csv: the file cannot be written: No such file"):
+    with pytest.raises(InputError, match=r"nowhere/a\.csv: cannot write the file: No such file"):
         export.write(Export([Column("a")], []), tmp_path / "nowhere" / "a.csv", "csv")
 
 

@@ -32,7 +32,7 @@ def test_a_file_that_lacks_a_text_or_a_place_is_refused(tmp_path: Path) -> None:
     content["rate"]["submit"] = "Abgeben"
     content["rate"]["unit"] = "Einheit"
     own.write_text(yaml.safe_dump(content), "utf-8")
-    with pytest.raises(InputError, match="places"):
+    with pytest.raises(InputError, match="placeholders"):
         load_catalogue(str(own))
 
 

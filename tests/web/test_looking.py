@@ -112,12 +112,12 @@ def test_what_cannot_be_done_is_said_on_the_coordinators_own_page(tmp_path: Path
     with serving(begun.study) as server, Visitor(server) as boss:
         page = come_in(boss, begun, begun.coordinator())
         for path, fields, words in (
-            ("invite", {"name": "", "role": "rater"}, "A name is missing"),
-            ("invite", {"name": "rater 1", "role": "rater"}, "A member of this project is called"),
-            ("invite", {"name": "Eve", "role": "coordinator"}, "Choose what they are to do."),
-            ("extend", {"count": "many"}, "Say how many units to add, as a number."),
-            ("extend", {"count": "7"}, "The study has 0 more to choose from"),
-            ("escalation", {"escalation": " "}, "Say in a few lines"),
+            ("invite", {"name": "", "role": "rater"}, "A name is empty"),
+            ("invite", {"name": "rater 1", "role": "rater"}, "This project already has a member named"),
+            ("invite", {"name": "Eve", "role": "coordinator"}, "Choose a role."),
+            ("extend", {"count": "many"}, "Enter the number of units to add."),
+            ("extend", {"count": "7"}, "7 more units were requested, but the study has only 0 more"),
+            ("escalation", {"escalation": " "}, "Enter in a few lines"),
             ("reassign", {"rater": begun.rater(1).public}, "Nobody can take over 4 of 4 units"),
         ):
             answer = boss.post(f"{page.path}/{path}", data={"secret": page.secret(), **fields})
@@ -136,7 +136,7 @@ def test_two_adjudicators_at_one_unit_hear_that_it_is_decided(tmp_path: Path) ->
         decide(begun.study, begun.project, grace, dispute, {item: Decision(3, "so") for item in dispute.items})
         answer = late.post(page.path, data={"secret": page.secret()})
         assert answer.status == 409
-        assert "waits for a decision any more" in answer.text
+        assert "has already been decided" in answer.text
         assert f'href="{listing.path}"' in answer.text
 
 

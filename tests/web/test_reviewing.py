@@ -88,7 +88,7 @@ def test_what_was_typed_stays_where_a_signature_lacks_something(desk: Begun, ada
     given = {"name": "Ada <b>", "role": "lead", "decision": "release", "conditions": "Only with a banner."}
     answer = visitor.post(place, data={"secret": listing.secret(), **given})
     assert answer.status == 400
-    assert "Conditions go with the decision" in answer.text
+    assert "Enter conditions if, and only if" in answer.text
     assert 'value="Ada &lt;b&gt;"' in answer.text
     assert "Only with a banner.</textarea>" in answer.text
     assert 'value="release" required checked' in answer.text

@@ -275,9 +275,9 @@ def test_the_list_can_be_read_while_the_study_is_counted(study: Path, monkeypatc
             assert re.search("Counting: [0-6] of 6 conversations", texts(page.text))
             assert 'http-equiv="refresh"' in page.text
             wait_until(lambda: listed(somebody) == EVERY)
-            assert "among those that were counted so far" in somebody.get("/view/conversations").text
+            assert "among those counted so far" in somebody.get("/view/conversations").text
             assert somebody.get(f"/view/conversation/{key_of(study, 'fine')}").status == 200
-            assert "once the study is counted" in somebody.get("/view/analysis/trust").text
+            assert "after the study has been counted" in somebody.get("/view/analysis/trust").text
         finally:
             go_on.set()
         wait_until(lambda: "Counted on" in somebody.get("/view/").text)

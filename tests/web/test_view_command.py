@@ -43,7 +43,7 @@ def test_it_prints_one_link_that_opens_the_pages_and_leaves_nothing_behind(tmp_p
             except URLError:  # it does not listen yet
                 assert monotonic() < deadline
                 sleep(0.05)
-        assert "Without the words of the conversations" in page
+        assert "Transcripts are hidden" in page
     finally:
         server.send_signal(signal.SIGINT)
         _, wrong = server.communicate(timeout=60)

@@ -1,1 +1,1 @@
-"""The work of people: which conversations they are asked to rate, how many it takes, and how ratings come and go."""
+"""Ratings by people: samples, planning, assignment, rating, training, review, and exchange with other tools."""

@@ -1,7 +1,7 @@
-"""Links that let members in. A link carries a random token, of which the study keeps only the hash.
+"""Links for members. A link carries a random token; the study stores only its hash.
 
-A token is valid for one member until it expires or is revoked. Both are checked on every request, so that a revoked
-link stops working at once.
+A token is valid for one member until it expires or is revoked. Both are checked on every request, so a revoked link
+stops working at once.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ from attunement.store import projects as store
 from attunement.store.projects import Member, Project
 
 _LENGTH = 32
-"""Random bytes in a token: nobody guesses 256 bits."""
+"""Random bytes in a token: 256 bits cannot be guessed."""
 
 
 def issue(
     study: Study, project: Project, member: Member, *, by: Member | None = None, days: float | None = None
 ) -> str:
-    """Make a token for a member that is valid for `days`, or as long as the project's settings say."""
+    """Create a token for a member, valid for `days` or for the time in the project's settings."""
     token = secrets.token_urlsafe(_LENGTH)
     valid = timedelta(days=project.settings.days if days is None else days)
     expires = (datetime.now(UTC) + valid).isoformat(timespec="milliseconds")
@@ -30,14 +30,14 @@ def issue(
 
 
 def revoke(study: Study, project: Project, member: Member, *, by: Member | None = None) -> None:
-    """Make every link of a member invalid."""
+    """Invalidate every link of a member."""
     with study.writing() as connection:
         store.revoke_tokens(connection, member)
         store.log_event(connection, project, "links revoked", member=by, content={"for": member.name})
 
 
 def member_with(study: Study, token: str) -> Member | None:
-    """The member whom this token lets in; None if it is unknown, expired or revoked, or the member has left."""
+    """The member of this token; None if it is unknown, expired or revoked, or the member has left."""
     return store.member_by_token(study, _hash(token))
 
 

@@ -1,10 +1,10 @@
 """Where raters disagree, and what an adjudicator decides.
 
 Once a unit has as many independent ratings as the project asks for, the items on which they disagree wait for an
-adjudicator, who sees the answers without names. The decision is a rating of its own round; the ratings it is about
-stay as they are, and agreement uses them alone.
+adjudicator, who sees the answers without names. The decision is a rating in a separate round. The original ratings do
+not change, and agreement uses only them.
 
-Raters who could not judge have given no answer and disagree with nobody.
+Raters who answered "cannot judge" gave no answer, so they cannot disagree.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +37,9 @@ def spread(instrument: Instrument, outcomes: Iterable[Outcome | None]) -> float:
 
 
 def disagree(instrument: Instrument, item: Item, outcomes: Iterable[Outcome | None]) -> bool:
-    """Whether somebody has to decide: answers that differ, or scores more than one level apart.
+    """Whether an adjudicator must decide: the answers differ, or the scores are more than one level apart.
 
-    Neighboring scores are what boundary rules are for, and count as agreement, unless only one of them is a safety
-    failure.
+    Neighboring scores count as agreement, unless only one of them is a safety failure.
     """
     given = _given(outcomes)
     if item.id in instrument.gate_ids and len({is_failure(instrument, item, outcome) for outcome in given}) > 1:
@@ -63,17 +62,15 @@ def outcomes_by_item(instrument: Instrument, submitted: Sequence[Submission]) ->
 
 
 class Dispute(NamedTuple):
-    """A unit on which raters disagree."""
-
     unit: ProjectUnit
     items: tuple[str, ...]
-    """The items that nobody has decided yet, in the order of the page."""
+    """The undecided items, in the order of the page."""
     spread: float
     ratings: int
 
 
 class Opinion(NamedTuple):
-    """What one of the raters answered, by item; the letter does not reveal who they are."""
+    """One rater's answers by item; the letter does not reveal the name."""
 
     letter: str
     answers: dict[str, Draft]
@@ -85,7 +82,7 @@ class Decision(NamedTuple):
 
 
 def disputes(study: Study, project: Project) -> list[Dispute]:
-    """What waits for a decision, the largest disagreement first."""
+    """The undecided disagreements, the largest first."""
     instrument = project.instrument
     by_unit: dict[int, list[Submission]] = {}
     for entry in submissions(study, project):
@@ -116,7 +113,7 @@ def _decided(connection: Transaction, project: Project) -> set[tuple[int | None,
 
 
 def opinions(study: Study, project: Project, dispute: Dispute) -> list[Opinion]:
-    """The answers of the raters without their names, in an order that differs from unit to unit."""
+    """The raters' answers without names, in a different order for each unit."""
     own = [entry for entry in submissions(study, project) if entry.unit.key == dispute.unit.key]
     Random(f"{project.settings.seed}/{dispute.unit.key}").shuffle(own)  # noqa: S311 - hides no secret
     return [Opinion(chr(ord("A") + place % 26), entry.answers) for place, entry in enumerate(own)]
@@ -133,14 +130,14 @@ def decide(
 
     Raises:
         InputError: An item has no answer or reason, or the answer is not on its scale; then none is saved.
-        GoneError: Somebody else decided one of them in the meantime.
+        GoneError: Another adjudicator has decided one of them in the meantime.
     """
     instrument, items = project.instrument, list(dispute.items)
     if lacking := missing_in(instrument, items, decisions):
         titles = ", ".join(instrument.item(item).title for item in lacking)
         raise InputError(f"each of these needs an answer and a reason: {titles}")
     if any(len(decision.reason) > LONGEST_REASON for decision in decisions.values()):
-        raise InputError(f"a reason has at most {LONGEST_REASON:,} characters")
+        raise InputError(f"a reason can have at most {LONGEST_REASON:,} characters")
     settings = {"person": member.public, "round": project.number, "role": member.role.value}
     rater = member_rater(study, member, settings)
     unit = dispute_text(study, dispute)
@@ -159,7 +156,7 @@ def decide(
     ]
     with study.writing() as connection:
         if _decided(connection, project) & {(dispute.unit.conversation, dispute.unit.turn, item) for item in items}:
-            raise GoneError("somebody else has decided this in the meantime")
+            raise GoneError("another adjudicator has decided this in the meantime")
         conversation = dispute.unit.conversation or 0
         insert_ratings(connection, [StoredRating(conversation, rater.key, rating) for rating in ratings])
         content = {"unit": dispute.unit.key, "items": items}
@@ -168,7 +165,6 @@ def decide(
 
 
 def missing_in(instrument: Instrument, items: Sequence[str], decisions: Mapping[str, Decision]) -> list[str]:
-    """The items without an answer on their scale, or without a reason."""
     return [
         item
         for item in items

@@ -1,8 +1,7 @@
 """Who rates which unit, and in what order.
 
-Everything here is pure and follows from a seed: the same project is assigned the same way on every machine. Each unit
-goes to as many raters as asked for, nobody gets more than one unit more than another, and every rater has an order of
-their own.
+All functions are pure and seeded: the same project gets the same assignment on every machine. Each unit goes to the
+requested number of raters, workloads differ by at most one unit, and every rater has a different order.
 """
 
 import math
@@ -15,8 +14,6 @@ from attunement.ratings import Round
 
 
 class ListEntry(NamedTuple):
-    """A unit in a rater's list."""
-
     unit: int
     round: Round
 
@@ -30,9 +27,10 @@ def deal(
     load: Mapping[int, int] | None = None,
     taken: Mapping[int, Collection[int]] | None = None,
 ) -> dict[int, list[int]]:
-    """Give every unit to `per_unit` different raters, each time to those who have the fewest.
+    """Give every unit to `per_unit` different raters, always those with the fewest units.
 
-    `load` is how many units a rater has already, `taken` the raters who have or had a unit and do not get it again.
+    `load` is the number of units a rater already has; `taken` are the raters who have or had a unit and must not get it
+    again.
 
     Raises:
         InputError: There are not enough raters for a unit.
@@ -44,10 +42,11 @@ def deal(
         free = [rater for rater in raters if rater not in (taken or {}).get(unit, ())]
         if len(free) < per_unit:
             raise InputError(
-                f"a unit needs {per_unit} raters and {len(free)} can take it: add raters, or ask for fewer per unit"
+                f"each unit needs {per_unit} raters, but only {len(free)} are available: add raters, or use fewer per "
+                f"unit"
             )
         chance.shuffle(free)
-        for rater in sorted(free, key=lambda rater: counts[rater])[:per_unit]:  # stable: chance decides between equals
+        for rater in sorted(free, key=lambda rater: counts[rater])[:per_unit]:  # stable: the shuffle decides ties
             counts[rater] += 1
             dealt[rater].append(unit)
     return dealt
@@ -72,7 +71,7 @@ def schedule(
     known = [ListEntry(unit, Round.GOLD) for unit in gold] + [ListEntry(unit, Round.ATTENTION) for unit in attention]
     chance.shuffle(known)
     for entry in known:
-        # Not at the start: raters who are still finding their way are not checked yet.
+        # Not at the start, where raters are still learning.
         entries.insert(chance.randint(math.ceil(len(entries) / 10), len(entries)), entry)
     count = round(repeats * len(units)) if len(units) > 1 else 0
     main = [(at, entry) for at, entry in enumerate(entries) if entry.round is Round.MAIN]
@@ -81,13 +80,13 @@ def schedule(
     repeated = chance.sample(roomy, min(count, len(roomy)))
     for entry in repeated + tight[: count - len(repeated)]:
         at = entries.index(entry)
-        # What is inserted in between only moves the second time further away from the first.
+        # Insertions in between only increase the distance from the first time.
         entries.insert(chance.randint(min(at + gap, len(entries)), len(entries)), ListEntry(entry.unit, Round.REPEAT))
     return entries
 
 
 def fair_share(waiting: Mapping[int, Sequence[int]], *, seed: str) -> list[tuple[int, int]]:
-    """Which units a newcomer takes over from which raters, so that nobody is left with more than the newcomer has.
+    """Which units a new rater takes over from which raters, until no rater has fewer units than the new one.
 
     `waiting` are the units that a rater has not begun. Each unit is taken over once, so that it keeps as many different
     raters as before. Returns pairs of rater and unit.

@@ -1,7 +1,7 @@
-"""The coordinator's view of a project: progress, agreement, severity, what raters remarked, and each unit in detail.
+"""The coordinator's view of a project: progress, agreement, severity, raters' remarks, and each unit in detail.
 
-All numbers come from what was submitted in this round by its raters alone. Raters have numbers; only the coordinator
-knows the names behind them.
+All numbers come from submissions of this round's raters. Raters are shown as numbers; only the coordinator sees their
+names.
 
 For severity each answer is compared with the mean of the other raters' answers to the same item of the same unit.
 Scores are compared in levels of the scale; for criteria "met" is 1 and "not met" 0. The intervals resample whole
@@ -56,7 +56,7 @@ class RaterProgress(NamedTuple):
 
 
 def rater_progress(study: Study, project: Project) -> list[RaterProgress]:
-    """How far every rater is, in the order in which they joined. Practice does not count as work."""
+    """The progress of every rater, in the order in which they joined. Practice does not count."""
     counts, practice = _counts(study, project, "member", _WORK), results(study, project)
     return [
         RaterProgress(
@@ -73,7 +73,7 @@ def rater_progress(study: Study, project: Project) -> list[RaterProgress]:
 
 
 def _counts(study: Study, project: Project, by: str, rounds: list[str]) -> dict[int, Counter[str]]:
-    """How many assignments of a member or a unit are in which state, and how many are flagged."""
+    """The number of a member's or unit's assignments in each state, and of flagged ones."""
     found: dict[int, Counter[str]] = {}
     with study.reading() as connection:
         counts = store.count_assignments(connection, [by, "state", "flagged"], project=project.key, round=rounds)
@@ -91,25 +91,24 @@ def mark_seen(study: Study, project: Project, public: str, by: Member) -> None:
 
 
 class Severity(NamedTuple):
-    """How a rater compares with the others. Below zero is more severe, above it more lenient."""
+    """A rater's severity: below zero is more severe than the others, above zero more lenient."""
 
     mean: Mean | Undefined
     drift: Difference | Undefined
-    """The later half of their units minus the earlier half."""
+    """The mean of the later half of their units minus that of the earlier half."""
 
 
 SubmissionTimes = Mapping[tuple[int, int], str]
-"""When a rater submitted each unit, by the key of the conversation and the turn."""
 
 
 def severity(table: RatingsTable, people: Sequence[str], times: Mapping[str, SubmissionTimes]) -> dict[str, Severity]:
-    """How each of these people compares with the others among them; units without a time are not part of the drift."""
+    """The severity of each of these people compared with the others; units without a time do not count in the drift."""
     offsets: dict[str, list[Floats]] = {name: [] for name in people}
     units: dict[str, list[Ints]] = {name: [] for name in people}
     for number in range(len(table.items)):
         matrix = table.item_matrix(number).columns(people)
         for column, rater in enumerate(matrix.raters):
-            # One rater's answers minus the mean of the others', NaN if there is none to compare with.
+            # One rater's answers minus the mean of the others'; NaN if there are no others.
             others = np.delete(matrix.values, column, axis=1)
             given = ~np.isnan(others)
             count, total = given.sum(axis=1), np.where(given, others, 0.0).sum(axis=1)
@@ -122,7 +121,7 @@ def severity(table: RatingsTable, people: Sequence[str], times: Mapping[str, Sub
 def _severity(
     table: RatingsTable, offsets: Sequence[Floats], units: Sequence[Ints], times: SubmissionTimes
 ) -> Severity:
-    nothing = Undefined("nobody else rated the same units")
+    nothing = Undefined("no other rater has the same units")
     if not offsets:
         return Severity(nothing, nothing)
     values, unit = np.concatenate(offsets), np.concatenate(units)
@@ -142,7 +141,7 @@ def _severity(
 
 
 class RightCount(NamedTuple):
-    """How many of how many answers were as they should be."""
+    """How many answers were correct, of how many."""
 
     right: int = 0
     total: int = 0
@@ -154,7 +153,6 @@ class RaterRow(NamedTuple):
     last_day: int
     last_week: int
     again: RightCount
-    """Answers that were the same when the unit came a second time."""
     gold: RightCount
     attention: RightCount
     severity: Severity
@@ -165,10 +163,10 @@ class RaterRow(NamedTuple):
 
 
 class UnitRow(NamedTuple):
-    """How far one unit is, and how far apart its ratings are."""
+    """A unit's progress, and the disagreement of its ratings."""
 
     key: int
-    name: str  # system, id and turn, as the coordinator may read it
+    name: str  # system, id and turn, as shown to the coordinator
     handed_in: int
     wanted: int
     open: int
@@ -179,7 +177,7 @@ class UnitRow(NamedTuple):
 
 
 class GoldRow(NamedTuple):
-    """A unit whose answer is known, and how many raters found it."""
+    """A unit with a known answer, and how many raters got it right."""
 
     key: int
     name: str
@@ -189,18 +187,17 @@ class GoldRow(NamedTuple):
 class Dashboard(NamedTuple):
     raters: tuple[RaterRow, ...]
     units: tuple[UnitRow, ...]
-    """Those whose ratings are furthest apart first, then those that lack the most."""
+    """Units sorted by disagreement, then by the number of missing ratings."""
     known: tuple[GoldRow, ...]
-    """Those that the fewest found first."""
     agreement: tuple[ItemAgreement, ...]
 
 
 def stamp(study: Study, project: Project) -> tuple[Any, ...]:
-    """Changes whenever the dashboard could: what it is made from is counted, not read."""
+    """Changes whenever the dashboard could change; it counts rows instead of reading them."""
     with study.reading() as connection:
         counts = store.count_assignments(connection, ["state", "flagged"], latest="done", project=project.key)
     people = tuple((member.key, member.state, member.rater) for member in store.members(study, project))
-    # The pace looks back from today, so it is computed anew each hour even if nothing happens.
+    # The pace depends on today's date, so it is computed again each hour even without changes.
     hour = datetime.now(UTC).isoformat()[:13]
     return (hour, *counts.items(), *people)
 
@@ -245,7 +242,7 @@ def _rater_rows(
     }
     severities, attention = severity(table, present, times), _attention(study, project)
     day, week = ((datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds") for days in (1, 7))
-    unknown = Undefined("nothing was submitted yet")
+    unknown = Undefined("nothing has been submitted yet")
     rows: list[RaterRow] = []
     for number, progress in enumerate(rater_progress(study, project), 1):
         key = progress.member.key
@@ -277,7 +274,7 @@ def _same_again(table: RatingsTable, name: str) -> RightCount:
 
 
 def _attention(study: Study, project: Project) -> dict[int, RightCount]:
-    """How many of the worked examples among their units each member answered as the instrument does."""
+    """How many of the worked examples among their units each member answered correctly."""
     by_member: dict[int, list[PracticeAnswer]] = {}
     with study.reading() as connection:
         for answer in practice_answers(connection, project, Round.ATTENTION):
@@ -349,7 +346,7 @@ class Remark(NamedTuple):
 
 
 def remarks(study: Study, project: Project) -> list[Remark]:
-    """What raters skipped and flagged, then what they commented; of each the newest first."""
+    """Skips and flags, then comments; the newest first."""
     number, name = _rater_numbers(study, project), unit_names(study, project)
     found: list[Remark] = []
     for event in events(study, project, "skipped"):
@@ -376,12 +373,12 @@ def remarks(study: Study, project: Project) -> list[Remark]:
 
 
 def _rater_numbers(study: Study, project: Project) -> dict[int, int]:
-    """The number under which a rater is shown, by the key of the member."""
+    """The number shown for each rater, by the key of the member."""
     return {member.key: number for number, member in enumerate(store.members(study, project, Role.RATER), 1)}
 
 
 class RaterAnswers(NamedTuple):
-    """What one rater answered about a unit; `again` if it came a second time."""
+    """One rater's answers about a unit; `again` if it was shown a second time."""
 
     number: int
     again: bool
@@ -401,13 +398,12 @@ class UnitDetail(NamedTuple):
     words: Unit
     items: tuple[str, ...]
     raters: tuple[RaterAnswers, ...]
-    known: dict[str, Value]  # the answers that are known to be right, by item
+    known: dict[str, Value]  # the known answers by item
     settled: dict[str, AdjudicatedAnswer]
     remarks: tuple[Remark, ...]
 
 
 def unit_detail(study: Study, project: Project, key: int) -> UnitDetail | None:
-    """The unit of the project with this key, if there is one."""
     with study.reading() as connection:
         unit = next((unit for unit in store.units_in(connection, project) if unit.key == key), None)
         decisions = decisions_in(connection, project)

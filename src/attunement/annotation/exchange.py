@@ -1,13 +1,12 @@
-"""Units that people rate in another tool: what is exported, and how their answers are checked and imported.
+"""Export units for people to rate in another tool, and check and import their answers.
 
-A unit without any answer counts as not rated yet and is left out. A unit with only some of its answers is reported as
-a problem. Answers to items that are not asked of a unit are counted and left out. Where the study already has another
-answer, the study's answer is kept.
+A unit without any answer counts as not rated yet and is skipped. A unit with only some of its answers is reported as a
+problem. Answers to items that do not apply to a unit are counted and ignored. If the study already has a different
+answer, that answer does not change.
 
-An export contains neither the system, the id of the conversation, its metadata nor any rating.
+An export does not contain the system, the id of the conversation, its metadata or any rating.
 
-People do not read a bare YES or NO: a criterion is met or not met. An answer is accepted only where it can mean one
-thing.
+People read "met" and "not met" instead of YES and NO. An answer is accepted only if it is unambiguous.
 """
 
 import secrets
@@ -38,12 +37,10 @@ class ExportedUnit(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One message of a unit as a rater reads it."""
-
     turn: int
     speaker: Speaker
     text: str
-    rated: bool  # whether this is the reply that is rated; False everywhere if the unit is a conversation
+    rated: bool  # whether this is the rated reply; always False if the unit is a conversation
 
 
 def export_units(
@@ -51,7 +48,7 @@ def export_units(
 ) -> list[ExportedUnit]:
     """Give every unit of the conversations with these keys (or of all) a token, and shuffle the conversations.
 
-    Replies of one conversation stay together and in order, because they are easier to read that way.
+    Replies of one conversation stay together and in order, which makes them easier to read.
 
     Raises:
         StudyError: There is no conversation.
@@ -73,7 +70,7 @@ def export_units(
 
 
 def messages(unit: Unit) -> Iterator[Message]:
-    """The messages of a unit. A conversation that the assistant opens has no first user message."""
+    """The messages of a unit. If the assistant opens the conversation, there is no first user message."""
     for number, turn in enumerate(unit.turns, 1):
         if turn.user:
             yield Message(number, "user", turn.user, rated=False)
@@ -84,7 +81,7 @@ def new_folder(folder: Path) -> Path:
     """Create the folder that the files are exported to.
 
     Raises:
-        InputError: It has files in it already, or cannot be created.
+        InputError: It already contains files, or cannot be created.
     """
     try:
         folder.mkdir(exist_ok=True)
@@ -92,26 +89,24 @@ def new_folder(folder: Path) -> Path:
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be created: {error.strerror or error}") from error
     if has_files:
-        raise InputError(f"there are files in {folder} already: name a new folder")
+        raise InputError(f"{folder} already contains files: choose a new folder")
     return folder
 
 
 CANNOT_JUDGE = "cannot judge"
-NOT_ASKED = "–"  # in a spreadsheet, where an item is not asked of a conversation
+NOT_ASKED = "–"  # in a spreadsheet, if an item does not apply to a conversation
 
 _WORDS: dict[Value, str] = {"YES": "met", "NO": "not met", "NA": "does not apply"}
 _VALUES = {word: value for value, word in _WORDS.items()}
 
 
 class Choice(NamedTuple):
-    """An answer that a person can give."""
-
     word: str  # on screen and in files
     hint: str  # what it means for this item; may be empty
 
 
 def choices(instrument: Instrument, item: Item) -> Iterator[Choice]:
-    """The answers to an item in order; "cannot judge" comes last and is not the same as "does not apply"."""
+    """The answers to an item in order; "cannot judge" comes last and differs from "does not apply"."""
     for answer in answers_of(instrument, item):
         if isinstance(answer, int):
             anchor = item.anchors.get(answer)
@@ -120,7 +115,7 @@ def choices(instrument: Instrument, item: Item) -> Iterator[Choice]:
         else:
             meaning = next((text for key, text in item.meanings.items() if key == answer), "")
             yield Choice(_WORDS[answer], meaning or (item.na_note if answer == "NA" else ""))
-    yield Choice(CANNOT_JUDGE, "You have no valid way to know.")
+    yield Choice(CANNOT_JUDGE, "You have no reliable way to know.")
 
 
 def is_blank(value: Any) -> bool:
@@ -128,7 +123,7 @@ def is_blank(value: Any) -> bool:
 
 
 def parse_answer(value: Any, instrument: Instrument, item: Item) -> Outcome | None:
-    """The outcome that a person's answer means; None if it is not an answer to this item."""
+    """The outcome for a person's answer; None if it is not an answer to this item."""
     if isinstance(value, str):
         word = " ".join(value.split()).lower()
         if word in {CANNOT_JUDGE, "abstained", "?"}:
@@ -146,9 +141,9 @@ def allowed_answers(instrument: Instrument, item: Item) -> str:
 
 
 def rater_guide(instrument: Instrument) -> str:
-    """What a rater has to know, as plain text: the rules, and for each item its meaning, answers and boundary cases.
+    """The rater's guide as plain text: the rules, and for each item its definition, answers and boundary cases.
 
-    Weights and thresholds are left out: a rater who knows what an answer costs answers differently.
+    Weights and thresholds are left out, because raters who know the effect of an answer answer differently.
     """
     parts = [instrument.title, instrument.about, *guidance(instrument)]
     for item in instrument.items:
@@ -159,10 +154,10 @@ def rater_guide(instrument: Instrument) -> str:
 
 
 def guidance(instrument: Instrument) -> Iterator[str]:
-    """The rules for every item, with the words in which answers are given here."""
+    """The rules for every item, with the answer words that people see."""
     yield from instrument.guidance
     if not isinstance(instrument.scale, Scores):
-        yield "Here YES reads “met”, NO “not met” and NA “does not apply”. “Cannot judge” is an answer too."
+        yield "Here YES is “met”, NO is “not met” and NA is “does not apply”. You can also answer “cannot judge”."
 
 
 def boundary_rules(item: Item) -> list[str]:
@@ -183,16 +178,14 @@ class MarkedText(NamedTuple):
 
 
 class UnitAnswers(NamedTuple):
-    """One person's answers about one unit, as found in a file."""
-
     place: Place
     token: str
-    rater: str | None  # what the file calls the person, if it names them
+    rater: str | None  # the file's name for the person, if any
     answers: Mapping[str, Any]  # by item, as the format names it; blank or absent means no answer
     notes: Mapping[str, str] = {}
     marked: Sequence[MarkedText] = ()
     at: str = ""
-    has_columns: bool = False  # whether the file has a column for each item, so that an absent one was removed
+    has_columns: bool = False  # whether the file has a column for each item, so a missing column was removed
 
 
 class Problem(NamedTuple):
@@ -201,18 +194,18 @@ class Problem(NamedTuple):
 
 
 ItemNames = Callable[[Instrument], Mapping[str, str]]
-"""How a format names the items of an instrument: its own name → the item's id."""
+"""Makes a map from a format's names of items to their ids."""
 
 
 class RaterInfo(NamedTuple):
-    """Who rated, according to the user."""
+    """The raters as the user named them."""
 
     only: str | None = None
     """The name of the one person who gave all answers."""
     names: Mapping[str, str] = {}
     """Names of people by their id in the file."""
     info: Mapping[str, Any] = {}
-    """Profession, years of experience, and so on of the one person."""
+    """Profession, years of experience and other facts about the one person."""
     blind: bool | None = None
     """Whether they were blind to the system and to other ratings; None: not known."""
 
@@ -221,7 +214,7 @@ class RaterInfo(NamedTuple):
         return {**self.info, **({} if self.blind is None else {"blind": self.blind})}
 
     def name(self, id: str | None) -> str | None:
-        """The name of the person whom a file calls `id`; None if it is not known."""
+        """The name of the person with this id in the file; None if unknown."""
         return self.only or (None if id is None else self.names.get(id, f"annotator {id}"))
 
 
@@ -229,18 +222,18 @@ class RaterInfo(NamedTuple):
 class ImportResult:
     units: int = 0
     new: int = 0  # ratings
-    known: int = 0  # ratings that the study had already
-    differing: CountedExamples = field(default_factory=CountedExamples)  # the study has another answer and keeps it
+    known: int = 0  # ratings that were already in the study
+    differing: CountedExamples = field(default_factory=CountedExamples)  # the study has a different answer
     unrated: int = 0  # units without any answer
-    not_asked: int = 0  # answers to items that are not asked of so short a conversation; left out
-    unread: dict[str, None] = field(default_factory=dict[str, None])  # names in the files that are not an item's
+    not_asked: int = 0  # answers to items for which the conversation is too short; ignored
+    unread: dict[str, None] = field(default_factory=dict[str, None])  # names in the files that match no item
     raters: dict[str, Rater] = field(default_factory=dict[str, Rater])
 
 
 def import_answers(
     study: Study, entries: Iterable[UnitAnswers | Problem], raters: RaterInfo, item_names: ItemNames | None = None
 ) -> ImportResult:
-    """Save what people answered about exported units as ratings of the main round.
+    """Save people's answers about exported units as ratings of the main round.
 
     `item_names` is needed for a format that does not name items by their ids.
 
@@ -258,7 +251,7 @@ def import_answers(
 
 
 _SHOWN = 50
-"""Rows that are named for one problem: it is the rater's own file, and each of them has to be corrected."""
+"""Rows listed for one problem; many, because the rater has to correct each of them."""
 
 
 class _CompleteUnit(NamedTuple):
@@ -300,7 +293,7 @@ class _Import:
         length = exported.turn or self._turns[exported.conversation]
         due = [item.id for item in instrument.items if item.minimum_turns <= length]
         if given.answers and not given.answers.keys() & instrument.item_hashes.keys():
-            self.report(given.place, f"there is no answer to any item of {instrument.id}; is it the right file?")
+            self.report(given.place, f"no answers to items of {instrument.id} found; is this the right file?")
             return
         if all(is_blank(given.answers.get(item)) for item in due):
             self._result.unrated += 1
@@ -308,9 +301,9 @@ class _Import:
         self._rater_ids.add(given.rater)
         name = self._raters.name(given.rater)
         if name is None:
-            self.report(given.place, "the rater is not known; name them with --rater")
+            self.report(given.place, "unknown rater; name them with --rater")
         elif (name, exported) in self._complete:
-            self.report(given.place, f"{name} has rated this unit twice: remove one of the two")
+            self.report(given.place, f"{name} rated this unit twice: remove one of the two rows")
         elif outcomes := self._outcomes(given, instrument, due):
             self._complete[name, exported] = _CompleteUnit(exported, instrument, outcomes, given)
         for item, value in given.answers.items():
@@ -326,9 +319,9 @@ class _Import:
         missing = [id for id in due if is_blank(given.answers.get(id))]
         removed = [id for id in missing if given.has_columns and id not in given.answers]
         if removed:
-            self.report(given.place, f"there is no column {', '.join(removed)}; restore it as it was exported")
+            self.report(given.place, f"the column {', '.join(removed)} is missing; restore it")
         if empty := [id for id in missing if id not in removed]:
-            self.report(given.place, f"{', '.join(empty)} without an answer, but others of the unit have one")
+            self.report(given.place, f"{', '.join(empty)} not answered, but other items of the unit are")
         for id in due:
             if id in missing:
                 continue
@@ -336,7 +329,7 @@ class _Import:
             outcome = parse_answer(value, instrument, item)
             if outcome is None:
                 allowed = allowed_answers(instrument, item)
-                self.report(given.place, f"{id} is {str(value)[:40]!r}, and the answers are {allowed}")
+                self.report(given.place, f"{id} is {str(value)[:40]!r}; allowed answers: {allowed}")
             else:
                 outcomes[id] = outcome
         return outcomes if len(outcomes) == len(due) else None
@@ -344,16 +337,15 @@ class _Import:
     def raise_problems(self) -> None:
         if self._problems:
             listed = "; ".join(f"{_rows(places)}: {reason}" for reason, places in list(self._problems.items())[:_SHOWN])
-            raise InputError(f"nothing was imported, because of these problems: {listed}")
+            raise InputError(f"nothing was imported; problems found: {listed}")
         if len(self._rater_ids) > 1 and (self._raters.only or self._raters.info):
             ids = sorted(str(id) for id in self._rater_ids)
             raise InputError(
-                f"{len(ids)} people rated ({', '.join(ids)}): name each with --rater ID=NAME, and describe a person "
-                "with --rater-info only if the file holds nobody else's answers"
+                f"{len(ids)} people rated ({', '.join(ids)}): name each with --rater ID=NAME, and use --rater-info "
+                f"only if the file has the answers of one person"
             )
 
     def save(self) -> ImportResult:
-        """Save everything in one transaction, and compare it with what the study has already."""
         result = self._result
         needed = {unit.exported.conversation for unit in self._complete.values()}
         conversations = {entry.key: entry for entry in self._study.conversations() if entry.key in needed}
@@ -373,7 +365,7 @@ class _Import:
         return result
 
     def _rater(self, name: str) -> Rater:
-        """The study's rater of this name, unless the user gave other details about them."""
+        """The study's rater of this name, unless the user gave different details."""
         settings = self._raters.settings
         people = [
             rater
@@ -387,7 +379,6 @@ class _Import:
 
 
 def _rows(places: Sequence[Place]) -> str:
-    """Rows after their file, which is named once."""
     named: list[str] = []
     file = ""
     for place in places[:_SHOWN]:

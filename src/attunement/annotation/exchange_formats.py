@@ -1,12 +1,12 @@
 """The files that people rate in: Label Studio, Argilla, and plain spreadsheets.
 
-Label Studio: answers are choices with the anchor texts as hints and a key each, and words of the transcript can be
-marked as evidence for an item. The transcript is in a Paragraphs tag, which shows any text literally.
+Label Studio: answers are choices with hotkeys and the anchor texts as hints, and raters can mark words of the
+transcript as evidence for an item. The transcript is in a Paragraphs tag, which shows any text literally.
 
-Argilla: the folder is one that `argilla.Dataset.from_disk` reads. The transcript is a chat field without Markdown, so
-that any text is shown literally. Argilla marks words in plain text fields only, so there is no evidence.
+Argilla: `argilla.Dataset.from_disk` reads the folder. The transcript is a chat field without Markdown, so any text is
+shown literally. Argilla can mark words only in plain text fields, so there is no evidence.
 
-Spreadsheets: a cell that a spreadsheet would read as a formula is written so that it stays text.
+Spreadsheets: a cell that a spreadsheet would read as a formula is escaped.
 """
 
 import codecs
@@ -46,13 +46,15 @@ UNIT, TALK, NOTE = "unit", "talk", "note"
 _EVIDENCE, _ANSWER, _NOTE_ON = "evidence", "answer-", "note-"
 
 _KEYS = (*"1234567890qwertyuiopasdfghjklzxcvbnm", *(f"shift+{sign}" for sign in "qwertyuiopasdfghjklzxcvbnm1234567890"))
-"""Keys for answers, in the order of a keyboard; Label Studio's own all use ctrl or alt. A key has one meaning on a
-page, so that the last items of a long instrument have none."""
+"""Hotkeys for answers, in keyboard order; Label Studio's own hotkeys all use ctrl or alt. A key has one meaning on a
+page, so the last items of a long instrument have none.
+"""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TITLE, _DESCRIPTION, _OPTION, _GUIDELINES = 500, 1000, 500, 10_000
-"""The longest texts that Argilla's server accepts."""
+"""Text limits of Argilla's server."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins with one of these for a formula, and a transcript may begin with any."""
+"""A spreadsheet reads a cell that begins with one of these as a formula, and a transcript may begin with any of them.
+"""
 
 
 def write_label_studio(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit]) -> list[Path]:
@@ -69,8 +71,8 @@ def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def label_studio_config(instrument: Instrument) -> str:
-    # The answers come first in the file but appear on the right: Label Studio gives the marks for evidence keys from
-    # those that are still free.
+    # The answers come first in the file but appear on the right: Label Studio then gives evidence labels the hotkeys
+    # that are left.
     page = Xml.Element("View", style="display: flex; flex-direction: row-reverse; gap: 2em")
     right = Xml.SubElement(page, "View", style="flex: 45%")
     keys = iter(_KEYS)
@@ -113,7 +115,7 @@ def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Itera
             meanings.append(f"{choice.word}: {choice.hint}")
         if key := next(keys, None):
             shown.set("hotkey", key)
-    # Hints appear under a mouse pointer only, so a panel has the same words for those with keys or a touch screen.
+    # Hints appear only on mouse hover, so a panel repeats them for keyboards and touch screens.
     panel = Xml.SubElement(Xml.SubElement(view, "Collapse"), "Panel", value="What the answers mean")
     for text in (*meanings, *boundary_rules(item), *item.edge_cases):
         _header(panel, text, size="6")
@@ -129,12 +131,12 @@ def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Itera
 
 
 def _when_asked(item: Item) -> str:
-    return f"Only if there are {item.minimum_turns} turns or more; otherwise leave it empty."
+    return f"Answer only if there are {item.minimum_turns} turns or more; otherwise leave it empty."
 
 
 def _header(view: Xml.Element, text: str, *, size: str) -> None:
     text = _xml_text(text)
-    # Label Studio looks up a text that begins with a dollar sign in the task.
+    # Label Studio treats a text that begins with a dollar sign as a variable of the task.
     Xml.SubElement(view, "Header", value=f" {text}" if text.startswith("$") else text, size=size)
 
 
@@ -143,7 +145,7 @@ def _xml_text(text: str) -> str:
 
 
 def label_studio_task(entry: ExportedUnit) -> dict[str, Any]:
-    """A unit as a task, whose data has the token and the messages only."""
+    """A unit as a task; its data contains only the token and the messages."""
     talk = [
         {
             "speaker": f"Turn {message.turn}, {message.speaker}{' (rate this reply)' if message.rated else ''}",
@@ -157,12 +159,12 @@ def label_studio_task(entry: ExportedUnit) -> dict[str, Any]:
 def read_label_studio(path: Path) -> Iterator[UnitAnswers | Problem]:
     """The answers in an export of annotations (Label Studio's JSON, not JSON-MIN).
 
-    Cancelled annotations are ignored. Annotators have their number in Label Studio as their name.
+    Cancelled annotations are ignored. Annotators are named by their number in Label Studio.
 
     Raises:
-        InputError: The file does not exist or is not such an export.
+        InputError: The file does not exist or is not a Label Studio export.
     """
-    for place, entry in _records(path, "an export of Label Studio"):
+    for place, entry in _records(path, "an export from Label Studio"):
         if not is_object(entry) or not is_object(entry.get("data")) or not is_list(entry.get("annotations")):
             yield Problem(
                 place, "this is not a task with its annotations; export from Label Studio as JSON, not JSON-MIN"
@@ -170,7 +172,7 @@ def read_label_studio(path: Path) -> Iterator[UnitAnswers | Problem]:
             continue
         for annotation in entry["annotations"]:
             if not is_object(annotation) or not is_list(annotation.get("result")):
-                yield Problem(place, "this is not an annotation of Label Studio")
+                yield Problem(place, "this is not a Label Studio annotation")
             elif not annotation.get("was_cancelled"):
                 yield _annotation(place, entry["data"], annotation)
 
@@ -204,7 +206,9 @@ def _annotation(place: Place, data: Mapping[str, Any], annotation: Mapping[str, 
             elif name == _EVIDENCE:
                 marked += _marked(value, data[TALK])
         except (TypeError, KeyError, ValueError, IndexError):
-            return Problem(place, f"an annotation has a result that the configuration cannot give: {str(result)[:120]}")
+            return Problem(
+                place, f"an annotation has a result that does not fit the configuration: {str(result)[:120]}"
+            )
     token = data.get(UNIT)
     if not isinstance(token, str):
         return Problem(place, f"the task has no {UNIT!r} in its data, so its unit is not known")
@@ -216,7 +220,7 @@ def _annotation(place: Place, data: Mapping[str, Any], annotation: Mapping[str, 
 
 
 def _marked(value: Mapping[str, Any], talk: Sequence[Mapping[str, Any]]) -> Iterator[MarkedText]:
-    """The marked words, message by message: a mark may extend over several.
+    """The marked words, message by message: a mark may span several.
 
     Raises:
         ValueError: The text at this position is not what was marked.
@@ -233,7 +237,7 @@ def _marked(value: Mapping[str, Any], talk: Sequence[Mapping[str, Any]]) -> Iter
 
 
 def _characters(text: str, units: int) -> int:
-    """A browser counts in units of UTF-16, in which an emoji is two; we count characters."""
+    """Convert a position from UTF-16 units, which browsers count (an emoji is two), to characters."""
     encoded = text.encode("utf-16-le", "surrogatepass")
     if not 0 <= 2 * units <= len(encoded):
         raise ValueError("the mark is outside the message")
@@ -294,7 +298,7 @@ def argilla_question_names(instrument: Instrument) -> dict[str, str]:
 
 
 def _question_name(number: int, item: Item) -> str:
-    # Argilla allows lower case only, in which two ids may be the same, so the position comes first.
+    # Argilla allows only lower case, where two ids may become the same, so the position comes first.
     return f"q{number + 1:02d}-{item.id.lower().replace('.', '_')}"
 
 
@@ -315,7 +319,7 @@ def _question(instrument: Instrument, number: int, item: Item) -> dict[str, Any]
 
 
 def argilla_record(entry: ExportedUnit) -> dict[str, Any]:
-    """A unit as a record, which has the token and the messages only."""
+    """A unit as a record, which contains only the token and the messages."""
     talk = [
         {"role": f"{message.speaker} {message.turn}{' (rate)' if message.rated else ''}", "content": message.text}
         for message in messages(entry.unit)
@@ -335,26 +339,24 @@ def argilla_record(entry: ExportedUnit) -> dict[str, Any]:
 def read_argilla(path: Path) -> Iterator[UnitAnswers | Problem]:
     """The answers in records that Argilla's client wrote with `records.to_json`.
 
-    Such a file need not say which responses are drafts or were discarded; where it does, those are ignored.
-    Annotators have their id in Argilla as their name.
+    Drafts and discarded responses are ignored if the file marks them. Annotators are named by their id in Argilla.
 
     Raises:
         InputError: The file does not exist or has no records.
     """
     for place, entry in _records(path, "a list of Argilla's records"):
         if not is_object(entry) or not isinstance(entry.get("id"), str) or not is_object(entry.get("responses")):
-            yield Problem(place, "this is not a record of Argilla with its responses")
+            yield Problem(place, "this is not an Argilla record with its responses")
         else:
             yield from _responses(place, entry["id"], entry["responses"])
 
 
 def _responses(place: Place, token: str, responses: dict[str, Any]) -> Iterator[UnitAnswers | Problem]:
-    """One entry for each person; the file lists responses by question, and in each by person."""
     people: dict[str, dict[str, Any]] = {}
     for question, given in responses.items():
         for response in given if is_list(given) else [given]:
             if not is_object(response) or "value" not in response:
-                yield Problem(place, f"the responses to {question!r} are not as Argilla writes them")
+                yield Problem(place, f"the responses to {question!r} do not have Argilla's format")
                 return
             if response.get("status") in {None, "submitted"}:
                 people.setdefault(str(response.get("user_id")), {})[question] = response["value"]
@@ -391,7 +393,7 @@ def write_sheet(folder: Path, instrument: Instrument, exported: Sequence[Exporte
 
 def _write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     with replacing(path) as stream:
-        # Excel reads a file as UTF-8 only if it begins with this mark; our own reader skips it.
+        # Excel reads a file as UTF-8 only with this byte order mark; our own reader skips it.
         stream.write(codecs.BOM_UTF8)
         text = io.TextIOWrapper(stream, "utf-8", errors="replace", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\r\n")
@@ -404,7 +406,7 @@ def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
     """The answers in a filled sheet.
 
     Raises:
-        InputError: The file does not exist, is not a table, or has no row.
+        InputError: The file does not exist, is not a table, or has no rows.
     """
     empty = True
     for place, fields, reason in read_rows(path):
@@ -426,4 +428,4 @@ def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
             answers: dict[str, Any] = {name: value for name, value in fields.items() if name not in {UNIT, NOTE}}
             yield UnitAnswers(place, token, None, answers, notes=dict.fromkeys(answers, note), has_columns=True)
     if empty:
-        raise InputError(f"{path} has no row; is this the sheet to fill ({TO_FILL})?")
+        raise InputError(f"{path} has no rows; is this the sheet to fill ({TO_FILL})?")

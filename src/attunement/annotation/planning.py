@@ -1,8 +1,8 @@
-"""How many conversations and ratings a wanted precision needs, in numbers and in words.
+"""How many conversations and ratings a study needs for a given precision, in numbers and in words.
 
-Three questions are answered from what a study has so far, and from stated assumptions where it has too little: how
-sure a mean or a pass rate would be, how sure the agreement of people would be, and how many conversations it takes
-until people have found enough failures to say what a judge misses.
+The plan covers the precision of a mean or a pass rate, the precision of people's agreement, and the number of
+conversations until people have found enough failures to estimate what a judge misses. It uses the data of the study so
+far, and stated assumptions where there are too few data.
 """
 
 from collections import Counter
@@ -33,56 +33,55 @@ from attunement.store.samples import latest_sample
 
 PASS_RATE = "pass rate"  # noqa: S105 - a number that is reported, not a password
 SCORE_WIDTH, SHARE_WIDTH = 0.2, 0.05
-"""The default half width of an interval: points of a scale, and a share."""
+"""The default half-width of an interval: points of a scale, and a share."""
 SCORE_SPREAD, SHARE_SPREAD = 1.0, 0.5
-"""The standard deviation if nothing is known: one point of the scale; for a share the largest there is."""
+"""The assumed standard deviation without data: one point of the scale; for a share the largest possible."""
 _SHOWN = 6
-"""More systems or items than this are not named."""
+"""At most this many systems or items are named."""
 
 Source = Literal["people", "judges", "assumed"]
 
 
 class Need(NamedTuple):
-    """How many conversations of each system the interval of an item or of the pass rate takes."""
+    """How many conversations of each system an interval for an item or for the pass rate takes."""
 
     figure: str  # the id of an item, or `pass rate`
     width: float  # half of the interval
     conversations: int
     source: Source
-    rated: int  # conversations that the spread was measured in
+    rated: int  # conversations used to measure the spread
     mean: float | None
     spread: float  # the standard deviation of conversations of one system
     applies: float  # the share of conversations with an answer other than NA; the others are not part of the mean
 
 
 class Agreement(NamedTuple):
-    """How many conversations show that people are reliable, if their alpha is what is expected."""
+    """How many conversations it takes to show that people are reliable, given an expected alpha."""
 
     expected: float
     conversations: int
 
 
 class Failures(NamedTuple):
-    """How often failures were found so far, and how many conversations have enough of them."""
+    """How many failures were found so far, and how many conversations will contain enough of them."""
 
-    source: Source  # who found them; `assumed` if nobody has looked
+    source: Source  # who found them; `assumed` if safety was not judged
     rated: int
     found: int
-    rate: float | None  # the share of all conversations, weighted if there is a sample; None if nobody has looked
-    highest: float | None  # if none was found: the most that the share could be, at 95 %
-    conversations: int | None  # how many drawn at random have enough failures; if none was found, the minimum
+    rate: float | None  # the share of all conversations, weighted if there is a sample; None if safety was not judged
+    highest: float | None  # if none was found: the 95 % upper bound of the share
+    conversations: int | None  # size of a random sample with enough failures; if none was found, the minimum
     flagged: int  # conversations in the study that a judge flags
     unflagged: int | None = None
-    """How many of the others must be rated in addition to all flagged ones, if no failure is among them and all flagged
-    ones are failures; None if too few are flagged for that."""
+    """How many of the others must be rated in addition to the flagged ones, if none of them and all flagged ones are
+    failures; None if too few are flagged.
+    """
 
 
 class Plan(NamedTuple):
-    """The answers for one instrument in one study."""
-
     conversations: int
     systems: dict[str, int]
-    units: float  # of a conversation, on average
+    units: float  # per conversation, on average
     raters: int
     by_people: int  # conversations that a person has rated
     by_judges: int
@@ -92,7 +91,7 @@ class Plan(NamedTuple):
 
 
 def plan(study: Study, instrument: Instrument, *, width: float | None = None, raters: int = 2) -> Plan:
-    """What this study and instrument need; `width` is the half width of an interval, `raters` how many people."""
+    """Plan a study for this instrument; `width` is the half-width of an interval, `raters` the number of people."""
     seen = _Seen(instrument)
     sample = latest_sample(study, instrument.id)
     weights = None if sample is None else {key: 1 / drawn.probability for key, drawn in sample.units.items()}
@@ -120,16 +119,16 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
 
 
 def failures_for_recall(recall: float) -> int:
-    """How many failures people must find to show that a judge is good enough which catches this share of them."""
+    """How many failures people must find to show that a judge with this recall is good enough."""
     return max(FAILURES_NEEDED, _number(failures_needed(recall, RECALL_NEEDED)))
 
 
 class _Spread:
-    """Sums of one number for each conversation, by system."""
+    """Sums of one number per conversation, by system."""
 
     def __init__(self) -> None:
         self._sums: dict[str, tuple[int, float, float]] = {}
-        self._blank = 0  # conversations to which the item did not apply
+        self._blank = 0  # conversations with NA for the item
 
     def add(self, system: str, value: float | None) -> None:
         if value is None:
@@ -139,14 +138,14 @@ class _Spread:
             self._sums[system] = (count + 1, total + value, squares + value**2)
 
     def need(self, figure: str, width: float, source: Source) -> Need | None:
-        """None if the data do not show how much conversations differ.
+        """None if the data do not show how much conversations vary.
 
-        Equal values do not show it either: the next may be different.
+        Equal values do not show it either.
         """
         count = sum(count for count, _, _ in self._sums.values())
         if count - len(self._sums) < FEWEST_CLUSTERS - 1:
             return None
-        # Around the mean of each system: differences between systems are not spread.
+        # Around the mean of each system: differences between systems do not count as spread.
         within = sum(squares - total**2 / count for count, total, squares in self._sums.values())
         variance = max(0.0, within) / (count - len(self._sums))
         if variance <= 1e-9:
@@ -158,7 +157,7 @@ class _Spread:
 
 
 class _Seen:
-    """What a study has, in little memory however many conversations there are."""
+    """Running totals of a study, in constant memory."""
 
     def __init__(self, instrument: Instrument) -> None:
         self._instrument = instrument
@@ -171,7 +170,7 @@ class _Seen:
         self._weight = self._failing = 0.0
 
     def add(self, entry: ScoredConversation, weight: float) -> None:
-        """Count a conversation, which represents `weight` others if people rated it."""
+        """Count a conversation; `weight` is how many conversations it represents in people's sample."""
         system = entry.conversation.identity.system
         self.systems[system] += 1
         people, judges = entry.cards.people, entry.cards.judges
@@ -193,7 +192,7 @@ class _Seen:
         self._found["judges"] += is_flagged(together)
 
     def _knows_safety(self, card: Scorecard) -> bool:
-        """Whether a card shows that there is a failure, or that there is none: a missing answer shows neither."""
+        """Whether a card shows a failure, or shows that there is none; with a missing answer it shows neither."""
         gate = [outcome for slot, outcome in card.outcomes.items() if slot.item in self._instrument.gate_ids]
         return is_flagged(card) or all(outcome.state in {State.VALUE, State.NA} for outcome in gate)
 
@@ -239,7 +238,7 @@ class _Seen:
         count = ceil(FAILURES_NEEDED / (rate or highest or 1))
         flagged, unflagged = self._found["judges"], None
         if flagged >= FAILURES_NEEDED and (others := self.systems.total() - flagged):
-            # So many failures among the others, as a share of them, would still leave the recall that is asked for.
+            # The share of failures among the others that would still leave the required recall.
             allowed = min(flagged * (1 - RECALL_NEEDED) / RECALL_NEEDED / others, 0.999)
             unflagged = _number(units_without_failure(allowed, level=0.975))
         return Failures(source, looked, found, rate, highest, count, flagged, unflagged)
@@ -249,7 +248,7 @@ _SOURCES: tuple[Source, ...] = ("people", "judges")
 
 
 def _for_width(variance: float, width: float, applies: float) -> int:
-    # Below ten conversations there is no interval at all.
+    # Below ten conversations there is no interval.
     return ceil(max(FEWEST_CLUSTERS, _number(sample_size_for_width(variance, width))) / applies)
 
 
@@ -260,7 +259,7 @@ def _number(count: int | Undefined) -> int:
 
 
 def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
-    """The plan, one paragraph at a time; a line that begins with two blanks is a row of a table."""
+    """The plan, one paragraph at a time; a line that begins with two spaces is a table row."""
     systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_SHOWN])
     more = len(plan.systems) - _SHOWN
     yield (
@@ -268,16 +267,16 @@ def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
         f"{f' and {more:,} more systems' if more > 0 else ''}). With {instrument.id} {instrument.version}, judges have "
         f"rated {plan.by_judges:,} of them and people {plan.by_people:,}."
     )
-    yield "MEANS: how sure is a system's score?"
+    yield "MEANS: how precise is a system's score?"
     yield from _means(plan, instrument)
-    yield "AGREEMENT: are the people reliable?"
-    alike = f", whose replies are assumed to be half alike (ICC {LIKENESS:g})," if plan.units > 1 else ""
+    yield "AGREEMENT: are people's ratings reliable?"
+    alike = f", assuming that its replies correlate with an ICC of {LIKENESS:g}," if plan.units > 1 else ""
     yield (
         f"People count as reliable on an item if the lower end of alpha's 95 % interval is at least {ENOUGH:g}. "
-        f"With {plan.raters} raters for every conversation{alike} that takes:"
+        f"With {plan.raters} raters for every conversation{alike} this takes:"
     )
     for entry in plan.agreement:
-        yield f"  {entry.conversations:,} conversations if alpha is really {entry.expected:.1f}"
+        yield f"  {entry.conversations:,} conversations if the true alpha is {entry.expected:.1f}"
     if plan.failures is not None:
         yield "SAFETY GATE: how many failures does a judge miss?"
         yield from _gate(plan, plan.failures)
@@ -295,7 +294,7 @@ def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
     for need in plan.needs:
         if need.figure == PASS_RATE:
             yield (
-                f"The pass rate to within {_per_hundred(need.width)} either way (95 % interval) takes "
+                f"To estimate the pass rate within plus or minus {_per_hundred(need.width)} (95 % interval) takes "
                 f"{_of_each(need, plan)}. {_because(need, share=True)}"
             )
     items = sorted((need for need in plan.needs if need.figure != PASS_RATE), key=lambda need: need.conversations)
@@ -306,10 +305,10 @@ def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
     number = _of_each(most, plan)
     if known[0].conversations < most.conversations:
         half = median_low(need.conversations for need in known)
-        number = f"at most {half:,} for half of the items; {most.figure}, which needs the most, {number}"
+        number = f"at most {half:,} for half of the items, and {number} for {most.figure}, which needs the most"
     yield (
-        f"The {what} to within {width} either way takes {number}. {_because(most, share=not is_score)} "
-        "Half that width takes four times as many."
+        f"To estimate the {what} within plus or minus {width} takes {number}. {_because(most, share=not is_score)} "
+        f"Half that width takes four times as many."
     )
     if others := [need for need in items if need not in known]:
         names = ", ".join(need.figure for need in others[:_SHOWN]) + (" and others" if len(others) > _SHOWN else "")
@@ -321,10 +320,10 @@ def _because(need: Need, *, share: bool) -> str:
         assumed = (
             "the worst case, a share of one half"
             if share
-            else f"a standard deviation of {SCORE_SPREAD:g} and replies of one conversation that are half alike "
-            f"(ICC {LIKENESS:g})"
+            else f"a standard deviation of {SCORE_SPREAD:g} and an ICC of {LIKENESS:g} between replies of one "
+            f"conversation"
         )
-        return f"Too little is rated to know how much it varies, so this assumes {assumed}."
+        return f"There are too few ratings to measure the variation, so this assumes {assumed}."
     mean = _percent(need.mean) if share else f"{need.mean:.1f}"
     applies = f" and applies to {_percent(need.applies)} of conversations" if need.applies < 1 else ""
     spread = "" if share else f", with a standard deviation of {need.spread:.2f} between conversations"
@@ -332,16 +331,16 @@ def _because(need: Need, *, share: bool) -> str:
 
 
 def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
-    caught = ", ".join(f"{_percent(recall)} takes {failures_for_recall(recall)}" for recall in (0.95, 0.9, 0.85))
+    caught = ", ".join(f"{_percent(recall)}: {failures_for_recall(recall)}" for recall in (0.95, 0.9, 0.85))
     yield (
-        f"A verdict needs at least {FAILURES_NEEDED} failures that two people found blind, and a lower bound of "
-        f"{RECALL_NEEDED:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. To show it for "
-        f"a judge that really catches {caught}."
+        f"A verdict on a judge needs at least {FAILURES_NEEDED} failures that two people found blind, and a lower "
+        f"bound of {RECALL_NEEDED:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. "
+        f"Failures needed if the judge really catches {caught}."
     )
     if failures.rate is None or failures.conversations is None:
         yield (
-            "Nobody has judged safety yet, so how common failures are is not known. At 5 in a hundred, 30 failures "
-            "take 600 conversations drawn at random; at 1 in a hundred, 3,000."
+            "Safety has not been judged yet, so the failure rate is unknown. At 5 %, 30 failures take 600 "
+            "conversations drawn at random; at 1 %, 3,000."
         )
         return
     by_people = failures.source == "people"
@@ -349,25 +348,25 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
     number = f"{failures.conversations:,} conversations" + _of_there(failures.conversations, plan.conversations)
     if failures.highest is not None:
         finding = (
-            f"{who} found no failure in {rated}; up to {_percent(failures.highest)} may still fail (95 % bound), so "
-            f"that it takes at least {number} drawn at random."
+            f"{who} found no failure in {rated}. Up to {_percent(failures.highest)} may still fail (95 % bound), so "
+            f"it takes at least {number} drawn at random."
         )
     else:
         estimate = f", an estimated {_percent(failures.rate)} of all" if by_people else ""
         finding = (
-            f"{who} found a failure in {failures.found:,} of {rated}{estimate}, so that it takes about {number} drawn "
-            "at random."
+            f"{who} found a failure in {failures.found:,} of {rated}{estimate}, so it takes about {number} drawn at "
+            f"random."
         )
-    yield finding if by_people else f"{finding} A judge's flags are not the truth: it is not known yet what it misses."
+    yield finding if by_people else f"{finding} A judge's flags may be wrong, and what it misses is not known yet."
     others = plan.conversations - failures.flagged
     yield (
-        f"It may take fewer if all flagged conversations ({failures.flagged:,} here) are rated, with a random share "
-        "of the others: --all-flagged --draw N. Without the others nobody can know what was missed."
+        f"It may take fewer if people rate all flagged conversations ({failures.flagged:,} here) and a random sample "
+        f"of the others: --all-flagged --draw N. The others show what the judge missed."
     ) + (
         ""
         if failures.unflagged is None
         else f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} "
-        "others, and not one failure among them; more if some are found."
+        f"others without a failure among them; more if some are found."
     )
 
 
@@ -381,7 +380,7 @@ def _of_there(count: int, there: int) -> str:
 
 
 def _per_hundred(share: float) -> str:
-    return f"{100 * share:g} in a hundred"
+    return f"{100 * share:g} percentage points"
 
 
 def _percent(share: float) -> str:

@@ -1,9 +1,9 @@
-"""Set up a project of raters, and change it while people rate: more raters, more units, somebody who leaves.
+"""Set up a project for raters, and change it while people rate: add raters or units, or let a rater leave.
 
-A project belongs to one version of an instrument. Whoever changes the instrument starts a new round: the ratings of
-two wordings are never mixed. Every change is logged.
+A project belongs to one version of an instrument. A changed instrument needs a new round, so that ratings of two
+wordings are never mixed. Every change is logged.
 
-Work that was begun is never taken away. What is given to somebody else stays in the first list as withdrawn.
+Started work is never reassigned. A unit that is given to another rater stays in the first list as withdrawn.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,12 +39,10 @@ from attunement.store.projects import (
 COORDINATOR = "coordinator"
 """The name of the first coordinator, who is added with the project."""
 _LONGEST_NAME = 200
-"""Characters: longer than any name, and short enough for a line of a list."""
+"""Characters: longer than any name, and short enough for one line."""
 
 
 class GoldEntry(BaseModel):
-    """A unit whose answers are known."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     unit: str
@@ -52,7 +50,7 @@ class GoldEntry(BaseModel):
 
 
 class Setup(BaseModel):
-    """What a setup file can say: everything that is too long for the command line. All of it may be left out."""
+    """The content of a setup file: everything that is too long for the command line. All keys are optional."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,7 +79,7 @@ def load_setup(path: Path) -> Setup:
 
 
 def settings_of(given: dict[str, Any]) -> Settings:
-    """The given settings, with the defaults for all others.
+    """The given settings, with defaults for the others.
 
     Raises:
         InputError: One is unknown, or out of range.
@@ -89,11 +87,11 @@ def settings_of(given: dict[str, Any]) -> Settings:
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
-        raise InputError(f"the settings do not fit: {_first_problem(error)}") from error
+        raise InputError(f"invalid settings: {_first_problem(error)}") from error
     countries = crisis_lines().countries
     if settings.country is not None and settings.country not in countries:
         known = ", ".join(sorted(countries))
-        raise InputError(f"the settings do not fit: country: there are no crisis lines for it; known are {known}")
+        raise InputError(f"invalid settings: country: there are no crisis lines for it; known are {known}")
     return settings
 
 
@@ -115,9 +113,9 @@ _PROBLEMS = {
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first problem, in words for people who do not know Python."""
+    """The first problem, in words for people who do not use Python."""
     problem = error.errors(include_url=False)[0]
-    if problem["loc"][:1] == ("raters",):  # a union, for which pydantic reports each kind in turn
+    if problem["loc"][:1] == ("raters",):  # a union, for which pydantic reports each type in turn
         return "raters: must be a number from 1 to 500, or a list of names"
     where = ".".join(str(part) for part in problem["loc"]) or "the file"
     words = _PROBLEMS.get(problem["type"], f"{problem['msg'][0].lower()}{problem['msg'][1:]}")
@@ -151,11 +149,11 @@ def create(
     """
     raters = [valid_name(name) for name in raters]
     if not units:
-        raise InputError("there is nothing to rate: the sample is empty")
+        raise InputError("nothing to rate: the sample is empty")
     if len(set(raters)) < len(raters) or COORDINATOR in raters:
-        raise InputError(f"each rater needs a name of their own, and {COORDINATOR!r} is taken")
+        raise InputError(f"each rater needs a different name, and {COORDINATOR!r} is taken")
     if len(raters) < settings.per_unit:
-        raise InputError(f"each unit is to get {settings.per_unit} raters, but there are {len(raters)}")
+        raise InputError(f"each unit needs {settings.per_unit} raters, but there are only {len(raters)}")
     for known in gold:
         for item, answer in known.answers.items():
             if answer not in answers_of(instrument, instrument.item(item)):
@@ -210,7 +208,7 @@ def _assign_all(
 
 
 def valid_name(name: str) -> str:
-    """The name of a member without white space around it.
+    """The name of a member, stripped and checked.
 
     Raises:
         InputError: It is empty or too long, or has characters that are not printable, such as a line break.
@@ -218,22 +216,22 @@ def valid_name(name: str) -> str:
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise InputError(
-            f"a name is missing, is longer than {_LONGEST_NAME} characters, or has characters that are not printable: "
-            "enter another one"
+            f"a name is empty, longer than {_LONGEST_NAME} characters, or has non-printable characters: enter another "
+            f"one"
         )
     return name
 
 
 def same_instrument(project: Project, instrument: Instrument) -> None:
-    """Refuse an instrument that is not the one the project began with.
+    """Raise an error if the instrument has changed since the project began.
 
     Raises:
         InputError: It was changed in the meantime.
     """
     if project.instrument.hash != instrument.hash:
         raise InputError(
-            f"people rate with {project.name} as it was on {project.at[:10]}, and it has been changed since: two "
-            "wordings are not mixed, so go on with the old file, or begin again with the new one: --new-round"
+            f"people rate with {project.name} as of {project.at[:10]}, and it has changed since. Ratings of two "
+            f"wordings cannot be mixed: continue with the old file, or start again with the new one (--new-round)"
         )
 
 
@@ -247,7 +245,7 @@ def change(study: Study, project: Project, by: Member | None, **changes: Any) ->
 
 
 def set_state(study: Study, project: Project, state: ProjectState, by: Member | None) -> Project:
-    """Pause a project, or let it go on. A unit that a rater has open may be finished."""
+    """Pause or resume a project. Raters may finish the unit that they have open."""
     with study.writing() as connection:
         store.update(connection, project, state=state)
         store.log_event(connection, project, "state", member=by, content={"state": state})
@@ -255,7 +253,7 @@ def set_state(study: Study, project: Project, state: ProjectState, by: Member | 
 
 
 def invite(study: Study, project: Project, role: Role, name: str, *, by: Member | None = None) -> Member:
-    """Add a member to the project. A rater takes over a fair share of what the others have not begun.
+    """Add a member to the project. A new rater takes over a fair share of the units that the others have not started.
 
     Raises:
         InputError: The name is invalid, or taken.
@@ -263,7 +261,7 @@ def invite(study: Study, project: Project, role: Role, name: str, *, by: Member 
     name = valid_name(name)
     with study.writing() as connection:
         if name in {member.name for member in store.members_in(connection, project)}:
-            raise InputError(f"a member of this project is called {name!r} already: enter another name")
+            raise InputError(f"this project already has a member named {name!r}: enter another name")
         waiting = _waiting(connection, project)
         member = store.insert_member(connection, project, role, name, by=by)
         if role is Role.RATER:
@@ -312,9 +310,9 @@ def extend(study: Study, project: Project, units: Sequence[UnitKey], *, by: Memb
 
 
 def reassign(study: Study, project: Project, member: Member, *, leaving: bool = False, by: Member | None = None) -> int:
-    """Give what a rater has not submitted to others, each unit to somebody who does not have it.
+    """Give a rater's open units to other raters who do not have them.
 
-    With `leaving` the rater's links stop working as well. Returns how many units changed hands.
+    With `leaving` the rater's links stop working as well. Returns how many units were reassigned.
 
     Raises:
         InputError: Nobody else can take one of them; then nothing changes.
@@ -330,7 +328,7 @@ def reassign(study: Study, project: Project, member: Member, *, leaving: bool = 
 
 
 def give_skipped(study: Study, project: Project, *, by: Member | None = None) -> int:
-    """Give each unit that was skipped and now has too few raters to one more; returns how many there were."""
+    """Give each skipped unit that now has too few raters to another rater; returns how many there were."""
     with study.writing() as connection:
         main: dict[str, Any] = {"project": project.key, "round": Round.MAIN}
         skipped = store.assignments_where(connection, state=AssignmentState.SKIPPED, **main)
@@ -351,8 +349,8 @@ def _hand_over(connection: Transaction, project: Project, assignments: Sequence[
         holders.setdefault(entry.unit.key, set()).add(entry.member)
     if stuck := [unit for unit in units if not load.keys() - holders[unit]]:
         raise InputError(
-            f"nobody can take over {len(stuck)} of {len(units)} units, because every other rater has or had them "
-            "already: invite another rater first"
+            f"nobody can take over {len(stuck)} of {len(units)} units, because every other rater already has or had "
+            f"them: invite another rater first"
         )
     seed = _seed(project, "reassign", units[0])
     dealt = deal(units, list(load), 1, seed=seed, load=load, taken=holders)
@@ -369,7 +367,7 @@ def _extend_lists(
     newcomer: bool = False,
     repeats: bool = True,
 ) -> None:
-    """Put units at the end of raters' lists; for a newcomer with the practice and the units with known answers."""
+    """Append units to raters' lists; a new rater also gets the practice and the units with known answers."""
     names = {member.key: member.name for member in store.members_in(connection, project)}
     rounds: dict[Round, list[int]] = {}
     for unit in store.units_in(connection, project) if newcomer else ():
@@ -399,7 +397,7 @@ def _withdraw(
 
 
 def _waiting(connection: Transaction, project: Project) -> dict[int, list[Assignment]]:
-    """What each active rater has to do for the first time and has not begun, by the key of the rater."""
+    """The first-time units that each active rater has not started, by the key of the rater."""
     found: dict[int, list[Assignment]] = {
         member.key: []
         for member in store.members_in(connection, project)

@@ -1,14 +1,14 @@
 """The reviewers' queue, their reviews, and sign-off of a release.
 
-The queue has everything that a judge or a rater calls unsafe, everything that needs a person, everything with a crisis
-signal, the largest disagreements between judge and people, and a random sample of the rest, so that a judge that sees
-nothing is found out.
+The queue contains every conversation that a judge or a rater calls unsafe, that needs a person or that has a crisis
+signal, the largest disagreements between judge and people, and a random sample of the rest, which exposes a judge that
+misses failures.
 
-Reviewers are members of a project of their own, with the number 0, that has neither units nor raters. It follows the
-newest version of the instrument: reviews and sign-offs keep the version that they were about.
+Reviewers are members of a separate project, with the number 0, that has no units or raters. It uses the newest version
+of the instrument; reviews and sign-offs record the version that they refer to.
 
-A sign-off names the person, their role, what they decided, and what had been read and decided until then. It is given
-for the instrument, the judges and the systems as they are now.
+A sign-off records the person, their role, their decision, and what had been read and decided by then. It applies to the
+current instrument, judges and systems.
 """
 
 from collections.abc import Sequence
@@ -44,21 +44,21 @@ from attunement.store.reviews import (
 )
 
 SAMPLE = 20
-"""Conversations of the rest that are drawn at random."""
+"""Size of the random sample from the rest."""
 LONGEST_REASON = 10_000
 REVIEWER = "reviewer"
-"""The name of a reviewer without a name."""
+"""The default name of a reviewer."""
 _FAR, _MOST_FAR = 0.5, 50
-"""Judge and people disagree from half the scale on; at most this many are shown."""
+"""Judge and people disagree if they differ by half the scale or more; at most this many are shown."""
 _LONGEST_NAME = 500
 _LONGEST_CONDITIONS = 10_000
 
 
 class Why(StrEnum):
-    """Why a conversation is in the queue; the order is that of the queue."""
+    """Why a conversation is in the queue, in the order of the queue."""
 
     UNSAFE = "unsafe"
-    RATER = "rater"  # unsafe or flagged by the answers of a rater, and not by those of the judges
+    RATER = "rater"  # unsafe or flagged by a rater, but not by the judges
     PERSON = "person"
     CRISIS = "crisis"
     APART = "apart"
@@ -66,29 +66,23 @@ class Why(StrEnum):
 
 
 class Queued(NamedTuple):
-    """A conversation in the queue."""
-
     key: int
     identity: Identity
     turns: int
-    card: Scorecard | None  # what the judges say together; None if none has judged it
+    card: Scorecard | None  # the judges' combined scorecard; None if not judged
     why: tuple[Why, ...]
     apart: float  # how far apart judge and people are, from 0 to 1
 
     @property
     def is_alarming(self) -> bool:
-        """Whether the judges call it unsafe, or flag it."""
         return self.card is not None and self.card.verdict in ALARMING
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the judges looked at all of its safety and found nothing."""
         return self.card is not None and self.card.verdict not in ALARMING | UNKNOWN
 
 
 class Reviewed(NamedTuple):
-    """A queued conversation with its reviews."""
-
     queued: Queued
     said: tuple[Review, ...]
     held: ReviewStatus
@@ -101,7 +95,7 @@ class Reviewed(NamedTuple):
 
 
 class CrisisSignals:
-    """Which conversations have a crisis signal. A stored text never changes, so each is searched once."""
+    """The conversations with a crisis signal. A stored text never changes, so each is searched only once."""
 
     def __init__(self) -> None:
         self._found: set[int] = set()
@@ -116,12 +110,10 @@ class CrisisSignals:
 
 
 def stamp(study: Study) -> tuple[Any, ...]:
-    """Changes whenever the queue could."""
     return rating_counts(study)
 
 
 def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]:
-    """What there is to review, in order."""
     signals = crisis.find(study)
     everything = [
         _queued(project.instrument, entry, signals) for entry in scored_conversations(study, project.instrument)
@@ -167,14 +159,14 @@ def _apart(instrument: Instrument, card: Scorecard, people: Sequence[Scorecard])
 
 
 def _height(instrument: Instrument, outcome: Outcome) -> float | None:
-    """Where an answer is between the lowest and the highest; None for no answer and for "does not apply"."""
+    """The position of an answer between the lowest and the highest; None for no answer and for "does not apply"."""
     if isinstance(outcome.value, int) and isinstance(instrument.scale, Scores):
         return (outcome.value - instrument.scale.lowest) / (instrument.scale.highest - instrument.scale.lowest)
     return {"YES": 1.0, "NO": 0.0}.get(str(outcome.value))
 
 
 def reviewed(study: Study, project: Project, member: Member, queue: Sequence[Queued]) -> list[Reviewed]:
-    """The queue with the reviews so far, and what this reviewer has read."""
+    """The queue with its reviews, and what this reviewer has read."""
     given = reviews(study, project.instrument)
     read = read_in_full(study, [member.key])[member.key]
     return [
@@ -185,7 +177,7 @@ def reviewed(study: Study, project: Project, member: Member, queue: Sequence[Que
 
 
 def choices(queued: Queued) -> tuple[ReviewDecision, ...]:
-    """What a reviewer can decide: an alarm can be confirmed or cleared, silence confirmed or overruled."""
+    """The possible decisions: a flag can be confirmed or cleared, a conversation without one confirmed or overruled."""
     if queued.is_alarming:
         return (ReviewDecision.CONFIRMED, ReviewDecision.CLEARED)
     if queued.card is not None and queued.card.needs_person:
@@ -197,7 +189,7 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
     """Save a review of a verdict.
 
     Raises:
-        InputError: It is not one of the `choices`, or the judge is overruled without a reason.
+        InputError: The decision is not one of the `choices`, or the judge is overruled without a reason.
     """
     if decided not in choices(queued):
         raise InputError("choose one of the decisions on the page")
@@ -205,7 +197,7 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
     if decision is not ReviewDecision.CONFIRMED and not reason:
         raise InputError("to overrule a judge, give a reason")
     if len(reason) > LONGEST_REASON:
-        raise InputError(f"a reason has at most {LONGEST_REASON:,} characters")
+        raise InputError(f"a reason can have at most {LONGEST_REASON:,} characters")
     return save_review(
         study,
         project.instrument,
@@ -219,9 +211,9 @@ def review(study: Study, project: Project, member: Member, queued: Queued, decid
 
 
 def review_desk(study: Study, instrument: Instrument) -> Project:
-    """The project of the reviewers of this instrument, made the first time.
+    """The project for reviewers of this instrument, created the first time.
 
-    If the instrument has changed since, the project goes on with it as it is now.
+    If the instrument has changed since, the project switches to the current version.
     """
     study.save_instrument(instrument)
     with study.writing() as connection:
@@ -238,7 +230,7 @@ def review_desk(study: Study, instrument: Instrument) -> Project:
 
 
 def reviewers(study: Study, project: Project, names: Sequence[str]) -> list[Member]:
-    """The reviewers of these names, invited if they are new; without names all there are, or the first one.
+    """The reviewers with these names, invited if they are new; without names all reviewers, or a first one.
 
     Raises:
         InputError: A name is invalid.
@@ -249,7 +241,7 @@ def reviewers(study: Study, project: Project, names: Sequence[str]) -> list[Memb
 
 
 def sign_off_numbers(study: Study, entries: Sequence[Reviewed]) -> dict[str, int]:
-    """What had been read and decided if somebody signed off now."""
+    """What has been read and decided so far, for a sign-off."""
     return {
         "conversations": study.conversation_count(),
         "queue": len(entries),
@@ -275,7 +267,7 @@ def sign(
     """Save a sign-off.
 
     Raises:
-        InputError: Name, role or decision is missing, or the conditions do not go with the decision.
+        InputError: Name, role or decision is missing, or the conditions do not fit the decision.
     """
     name, role, conditions = name.strip(), role.strip(), conditions.strip()
     if not name or not role or len(name) > _LONGEST_NAME or len(role) > _LONGEST_NAME:
@@ -284,9 +276,9 @@ def sign(
         raise InputError("choose what you decide: release, release with conditions, or do not release")
     chosen = ReleaseDecision(decision)
     if (chosen is ReleaseDecision.CONDITIONS) != bool(conditions):
-        raise InputError("conditions go with the decision “release with conditions”, and it needs them")
+        raise InputError("enter conditions if, and only if, you decide “release with conditions”")
     if len(conditions) > _LONGEST_CONDITIONS:
-        raise InputError(f"conditions have at most {_LONGEST_CONDITIONS:,} characters")
+        raise InputError(f"conditions can have at most {_LONGEST_CONDITIONS:,} characters")
     signed = save_sign_off(
         study,
         sign_off_basis(study, project.instrument),

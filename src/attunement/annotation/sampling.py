@@ -1,14 +1,14 @@
 """Draw a seeded random sample of conversations for people to rate, by stratum; extend it; choose a project's units.
 
-Within a stratum every conversation has the same chance, so its probability is the number drawn over the number there.
-Each conversation gets a random number from the seed and its name, and the smallest numbers are drawn: the same seed
-gives the same sample in whatever order the conversations came, and drawing more adds to what was drawn.
+Within a stratum every conversation has the same probability: the number drawn divided by the size of the stratum. Each
+conversation gets a random number from the seed and its name, and the smallest numbers are drawn: the same seed gives
+the same sample regardless of the order of the conversations, and a larger draw contains the smaller one.
 
 A sample is split into dev, for tuning a judge, and test, for the numbers that are reported (studies store `develop` and
-`certify`). Every drawn conversation has exactly the same chance to come into the test split, however small its stratum.
+`certify`). Every drawn conversation has exactly the same chance of being in the test split, even in a small stratum.
 
-Strata are made of the system, the origin, a column of the metadata, or what the judges say: their verdict, and whether
-they flag the conversation. What people say never makes a stratum, because samples are drawn for them.
+Strata are defined by the system, the origin, a metadata column, the judges' verdict, or whether they flag the
+conversation. People's ratings never define a stratum, because samples are drawn for people to rate.
 """
 
 import hashlib
@@ -39,22 +39,20 @@ from attunement.store.samples import (
 
 VERDICT = "verdict"
 DEFAULT_UNITS = 100
-"""Units that are drawn for a project if nobody says how many."""
+"""Default number of units for a project."""
 _PAGE = 1000
 _SHOWN = 12
 
 
 class Candidate(NamedTuple):
-    """A conversation that can be drawn."""
-
     key: int
     identity: Identity
     stratum: str
-    certain: bool = False  # drawn whatever chance says, as everything in its stratum
+    certain: bool = False  # always drawn, like everything in its stratum
 
 
 class Draw(NamedTuple):
-    """What was drawn, and what could have been, by the key of the conversation."""
+    """The drawn conversations and the candidates, by key."""
 
     drawn: dict[int, SampledConversation]
     waiting: dict[int, NotDrawn]
@@ -63,9 +61,9 @@ class Draw(NamedTuple):
 def draw(
     candidates: Iterable[Candidate], size: int, *, certify: float | None, seed: int, before: Draw | None = None
 ) -> Draw:
-    """Draw `size` conversations in addition to the certain ones, allocated to the strata by how large they are.
+    """Draw `size` conversations in addition to the certain ones, allocated in proportion to the strata's sizes.
 
-    Every stratum gets at least one, so that no conversation is without a chance.
+    Every stratum gets at least one, so that every conversation has a chance.
 
     If there are fewer than `size`, all are drawn. `certify` is the share of the test split; None makes no split.
     The result includes what was drawn `before`; see `extend`.
@@ -82,8 +80,8 @@ def draw(
     new = sizes.keys() - {entry.stratum for entry in (*before.drawn.values(), *before.waiting.values())}
     if size < len(new):
         raise InputError(
-            f"{size} conversations are too few for {len(new)} strata, of which each needs at least one: "
-            "draw more, or stratify by less"
+            f"{size} conversations are too few for {len(new)} strata, which need at least one each: draw more, or "
+            f"stratify by fewer columns"
         )
     numbers = allocate(sizes, size, at_least=dict.fromkeys(new, 1))
     there = Counter(candidate.stratum for candidate in everybody)
@@ -108,11 +106,10 @@ def extend(
 ) -> Draw:
     """Draw `more` conversations in addition to those that were drawn `before`; the result has both.
 
-    The strata stay those of the first draw, because it is within them that everybody had the same chance: to draw m
-    more at random of those who are left is the same as to have drawn n + m at once, so that the probability becomes
-    (n + m) / N for the whole stratum, also for those who were drawn before. Conversations that came in later could
-    not be drawn then, so they form strata of their own, marked with `since`, the name of the extended sample. What was
-    drawn keeps its split.
+    The strata are those of the first draw, because the probabilities were equal within them. Drawing m more at random
+    from the rest equals drawing n + m at once, so the probability becomes (n + m) / N for the whole stratum, including
+    earlier draws. Conversations that were added later could not be drawn then, so they form separate strata, marked
+    with `since`, the name of the extended sample. Earlier draws stay in their split.
 
     `certify` and `seed` are those of the first draw, and every conversation of it is among the candidates.
 
@@ -130,13 +127,14 @@ def extend(
 
 
 def allocate(sizes: Mapping[str, int], total: int, *, at_least: Mapping[str, int]) -> dict[str, int]:
-    """Divide `total` among strata by their sizes: none gets more than its size, and none less than its least.
+    """Divide `total` among strata in proportion to their sizes, within each stratum's minimum and size.
 
-    The result depends on the sizes alone and not on chance, so that the probabilities that follow from it are exact.
-    It adds up to `total`, or to all there are; `total` must cover the least numbers.
+    The result depends only on the sizes and not on chance, so the resulting probabilities are exact. It adds up to
+    `total`, or to all conversations; `total` must cover the minimums.
     """
     numbers = {name: min(at_least.get(name, 0), size) for name, size in sizes.items()}
-    # Sainte-Laguë's rule: one by one to whoever is furthest behind their share. A larger total never takes from any.
+    # Sainte-Laguë's rule: one by one to the stratum furthest behind its share. A larger total never reduces any
+    # stratum.
     behind = [((2 * numbers[name] + 1) / size, name) for name, size in sizes.items() if numbers[name] < size]
     heapify(behind)
     for _ in range(min(total, sum(sizes.values())) - sum(numbers.values())):
@@ -150,15 +148,15 @@ def allocate(sizes: Mapping[str, int], total: int, *, at_least: Mapping[str, int
 def _split(
     drawn: dict[int, SampledConversation], names: Mapping[int, Identity], certify: float | None, seed: int
 ) -> dict[int, SampledConversation]:
-    """Give each its split: in a line of strata, in random order within each, one in so many goes to the test split.
+    """Assign splits by systematic sampling: strata in a row, shuffled within each, every k-th goes to the test split.
 
-    The count begins at a random place, which gives everybody the same chance and each stratum its share to within one
-    conversation.
+    The count begins at a random place, which gives every conversation the same chance and each stratum its share to
+    within one conversation.
     """
     if certify is None:
         return drawn
     line = sorted(drawn, key=lambda key: (drawn[key].stratum, _chance(seed, "split", names[key])))
-    share = Fraction(certify).limit_denominator(1000)  # exact steps: a float would drift over a long line
+    share = Fraction(certify).limit_denominator(1000)  # exact steps: a float would drift
     start = Fraction(int.from_bytes(_chance(seed, "start", Identity("", ""))), 2**256)
     splits: dict[int, Split] = {
         key: "certify" if floor(start + share * (place + 1)) > floor(start + share * place) else "develop"
@@ -168,7 +166,7 @@ def _split(
 
 
 def _chance(seed: int, purpose: str, identity: Identity) -> bytes:
-    """The random number of a conversation; the length of the system keeps two different names apart."""
+    """The random number of a conversation; the length of the system's name makes the key unambiguous."""
     system, id = identity
     words = f"{seed}\n{purpose}\n{len(system)}:{system}{id}"
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
@@ -182,10 +180,12 @@ def candidates(
     With `all_flagged`, conversations that judges flagged form strata of their own and are certain to be drawn.
 
     Raises:
-        InputError: No conversation has such a column, or all flagged are wanted and no judge has looked at safety.
+        InputError: No conversation has such a column, or all flagged are wanted and no judge has judged safety.
     """
     if all_flagged and not instrument.gate:
-        raise InputError(f"{instrument.id} has no safety items, so no conversation is flagged: leave out --all-flagged")
+        raise InputError(
+            f"{instrument.id} has no safety items, so no conversation can be flagged: leave out --all-flagged"
+        )
     found: list[Candidate] = []
     columns: set[str] = set()
     judged = False
@@ -200,24 +200,23 @@ def candidates(
         found.append(Candidate(conversation.key, conversation.identity, ", ".join(parts) or "all", certain=flagged))
     if all_flagged and found and not judged:
         raise InputError(
-            "no judge has rated anything yet, so nothing is flagged: judge first, or leave out --all-flagged"
+            "no judge has rated anything yet, so nothing is flagged: run attune judge first, or leave out --all-flagged"
         )
     for column in by:
         if found and column not in {"system", "origin", VERDICT, *columns}:
             known = ", ".join(["system", "origin", VERDICT, *sorted(columns)][:_SHOWN])
-            raise InputError(f"no conversation has {column!r}; stratify by {known}")
+            raise InputError(f"no conversation has a column {column!r}; stratify by {known}")
     return found
 
 
 def is_flagged(card: Scorecard | None) -> bool:
-    """Whether a safety failure was found, or a person must look."""
     return card is not None and bool(card.unsafe or card.needs_person)
 
 
 def _cards(
     study: Study, instrument: Instrument, *, wanted: bool
 ) -> Iterator[tuple[ConversationSummary, Scorecard | None]]:
-    """The conversations with the judges' scorecard, which is computed only if it is wanted."""
+    """The conversations with the judges' scorecard, which is computed only if needed."""
     if wanted:
         for entry in scored_conversations(study, instrument):
             yield entry.conversation, entry.deciding if entry.cards.judges else None
@@ -252,11 +251,11 @@ def draw_sample(
 ) -> Sample:
     """Draw `size` conversations at random by stratum, and with `all_flagged` all that judges flagged; save the sample.
 
-    The instrument is saved too. A sample without a name is numbered. See `candidates` and `draw` for the arguments.
+    The instrument is saved too. A sample without a name gets a number. See `candidates` and `draw` for the arguments.
 
     Raises:
         StudyError: The study has no conversation, or has a sample of this name.
-        InputError: The strata do not fit.
+        InputError: The strata are not possible for this size.
     """
     frame = candidates(study, instrument, by, all_flagged=all_flagged)
     if not frame:
@@ -273,7 +272,7 @@ def extend_sample(study: Study, instrument: Instrument, extended: str, more: int
 
     Raises:
         StudyError: There is no such sample for this instrument, or there is one of the new name.
-        InputError: There is nothing left to draw, or the strata do not fit.
+        InputError: There is nothing left to draw, or too few for the new strata.
     """
     first = find_sample(study, extended)
     if first.instrument != instrument.id:
@@ -282,7 +281,7 @@ def extend_sample(study: Study, instrument: Instrument, extended: str, more: int
     design: dict[str, Any] = first.design
     frame = candidates(study, instrument, design["by"], all_flagged=design["all_flagged"])
     if len(frame) == len(before.drawn):
-        raise StudyError(f"the sample {extended!r} has every conversation of {study.place}: there are no more to draw")
+        raise StudyError(f"the sample {extended!r} already contains every conversation of {study.place}")
     made = extend(before, frame, more, certify=design["certify"], seed=first.seed, since=first.name)
     return _save(study, instrument, made, name, first.seed, {**design, "size": more, "extends": first.name})
 
@@ -291,7 +290,7 @@ def find_sample(study: Study, name: str) -> Sample:
     """The sample of this name.
 
     Raises:
-        StudyError: There is none; the message names those there are.
+        StudyError: There is none; the message lists the samples.
     """
     known = samples(study)
     for sample in known:
@@ -330,7 +329,7 @@ def choose_units(study: Study, instrument: Instrument, count: int | None, *, see
     Of a sample all units are chosen, or `count` of them at random.
 
     Raises:
-        InputError: There are none, or fewer than asked for.
+        InputError: There are none, or fewer than requested.
     """
     sample = latest_sample(study, instrument.id)
     units = _all_units(study, instrument, None if sample is None else sample.units.keys())
@@ -338,8 +337,8 @@ def choose_units(study: Study, instrument: Instrument, count: int | None, *, see
         raise InputError(f"{study.place} has nothing to rate: add conversations with --conversations")
     number = count or (min(DEFAULT_UNITS, len(units)) if sample is None else len(units))
     if number > len(units):
-        raise InputError(f"there are {len(units)} units to choose from, and {number} were asked for")
-    drawn = Random(f"{seed}/units").sample(units, number)  # noqa: S311 - a sample that can be drawn again
+        raise InputError(f"{number} units were requested, but there are only {len(units)}")
+    drawn = Random(f"{seed}/units").sample(units, number)  # noqa: S311 - a reproducible sample
     if sample is None:
         return ChosenUnits(drawn, f"{number} drawn at random from {len(units)}")
     return ChosenUnits(drawn, f"{number} of the {len(units)} units of {sample.name}")
@@ -357,8 +356,8 @@ def choose_more_units(
     known = set(known)
     left = [unit for unit in _all_units(study, instrument, None) if unit not in known]
     if count > len(left):
-        raise InputError(f"the study has {len(left)} more to choose from, and {count} were asked for: ask for fewer")
-    Random(seed).shuffle(left)  # noqa: S311 - a sample that can be drawn again
+        raise InputError(f"{count} more units were requested, but the study has only {len(left)} more: ask for fewer")
+    Random(seed).shuffle(left)  # noqa: S311 - a reproducible sample
     return sorted(left, key=lambda unit: sample is None or unit.conversation not in sample.units)[:count]
 
 
@@ -369,7 +368,7 @@ def listed_units(study: Study, instrument: Instrument, names: Iterable[str]) -> 
 
 
 def units_named(study: Study, instrument: Instrument, name: str) -> list[UnitKey]:
-    """The units that a name means: one reply, or all that the instrument asks about in a conversation.
+    """The units that a name refers to: one reply, or all units of a conversation.
 
     A name is the id of a conversation, or `system/id`, and for one reply `#` with its turn.
 
@@ -381,18 +380,17 @@ def units_named(study: Study, instrument: Instrument, name: str) -> list[UnitKey
     number = int(turn) if found else None
     found = found or study.find(name)
     if len(found) != 1:
-        what = "several conversations: say which, as system/id" if found else "no conversation of the study"
-        raise InputError(f"{name!r} means {what}")
+        what = "matches several conversations: use system/id" if found else "matches no conversation in the study"
+        raise InputError(f"{name!r} {what}")
     turns = len(found[0].conversation.turns)
     if number is None:
         return list(_units(instrument, study.responses(instrument.id), found[0].key, turns))
     if UnitKind(instrument.unit) is UnitKind.CONVERSATION or not 1 <= number <= turns:
-        raise InputError(f"{name!r} is not a unit of {instrument.id}: leave out the number of the turn, or correct it")
+        raise InputError(f"{name!r} is not a unit of {instrument.id}: correct the turn number, or leave it out")
     return [UnitKey(found[0].key, number)]
 
 
 def _all_units(study: Study, instrument: Instrument, conversations: Collection[int] | None) -> list[UnitKey]:
-    """Every unit that the instrument asks about, in all conversations or in these."""
     responses = study.responses(instrument.id)
     return [
         unit

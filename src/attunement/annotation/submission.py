@@ -1,10 +1,10 @@
-"""What happens when a rater answers, submits, skips, reports danger, or undoes a submission.
+"""Save what a rater does: answer, submit, skip, report danger, or undo a submission.
 
-Each answer is saved as it is set. A submission becomes ordinary ratings of the study in the same transaction; answers
-to a worked example go to a table of their own.
+Each answer is saved immediately. A submission saves ratings in the study in the same transaction; answers to worked
+examples go to a separate table.
 
-The last submission can be undone until the next one. Its page is open again with everything on it; its ratings leave
-the study and are in the log in full, so that nothing is lost or overwritten.
+The last submission can be undone until the next one. Its page opens again with all answers; its ratings move from the
+study to the log, so nothing is lost.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,14 +37,14 @@ class SubmitResult(NamedTuple):
 
 
 def save(study: Study, project: Project, member: Member, task: Task, changes: Sequence[Change]) -> int | None:
-    """Save answers as they are set. A change that is older than the saved one has no effect.
+    """Save changed answers. A change that is older than the saved one has no effect.
 
     Returns:
-        If a change was older, the number of the newest saved one: another window of the same rater made it.
+        If a change was older, the number of the newest saved one, which came from another window of the rater.
 
     Raises:
-        InputError: A change does not fit what was asked; then none is saved.
-        GoneError: The unit was submitted, or given to somebody else.
+        InputError: A change is not a valid answer to the item; then none is saved.
+        GoneError: The unit was submitted or reassigned.
     """
     drafts = [read_change(change, project.instrument, task.unit, task.items) for change in changes]
     with study.writing() as connection:
@@ -59,7 +59,7 @@ def save(study: Study, project: Project, member: Member, task: Task, changes: Se
 
 
 def flag(study: Study, project: Project, member: Member, assignment: Assignment, *, flagged: bool) -> None:
-    """Mark a unit for the coordinator to look at, or remove the mark."""
+    """Flag a unit for the coordinator, or remove the flag."""
     with study.writing() as connection:
         current = _still_open(store.own_assignment(connection, member, assignment.public))
         store.update(connection, current, flagged=flagged)
@@ -69,23 +69,22 @@ def flag(study: Study, project: Project, member: Member, assignment: Assignment,
 
 
 def newest(drafts: Mapping[str, Draft]) -> int:
-    """The number of the last change of a unit."""
     return max((draft.number for draft in drafts.values()), default=0)
 
 
 def submit(
     study: Study, project: Project, member: Member, task: Task, *, seen: Mapping[str, int] | None = None
 ) -> SubmitResult:
-    """Submit a unit. If something is missing, the result says what, and nothing changes.
+    """Submit a unit. If something is missing, the result lists it, and nothing changes.
 
-    A second submission of the same unit has no effect. `seen` is, by item, the last change that the rater's page knows.
+    A second submission of the same unit has no effect. `seen` is the last change by item that the rater's page knows.
 
     Raises:
-        GoneError: The unit is not open, or there is a newer change than those the rater has seen.
+        GoneError: The unit is not open, or there is a change that the rater has not seen.
     """
     rater = None
     if task.assignment.unit.conversation is not None:
-        # The random name is in the settings, so that two people with one name never become one rater.
+        # The settings include the member's random name, so that two people with the same name are two raters.
         rater = member_rater(
             study, member, {"person": member.public, "round": project.number, **(member.profile or {})}
         )
@@ -148,7 +147,7 @@ def _ratings(
 
 
 def skip(study: Study, project: Project, member: Member, assignment: Assignment, *, reason: str, text: str) -> None:
-    """Skip a unit for a reason. Its answers so far stay drafts and become no ratings."""
+    """Skip a unit for a reason. Its answers stay drafts and do not become ratings."""
     if assignment.round is Round.CALIBRATION:
         raise InputError("a practice example cannot be skipped")
     with study.writing() as connection:
@@ -159,9 +158,9 @@ def skip(study: Study, project: Project, member: Member, assignment: Assignment,
 
 
 def warn(study: Study, project: Project, member: Member, assignment: Assignment, *, public: str, text: str) -> str:
-    """Report to the coordinator that a person may be in danger; returns when it was saved.
+    """Report to the coordinator that a person may be in danger; returns the time it was saved.
 
-    The page names the notice, so that one that is sent again because the network failed is saved once.
+    The page names the notice, so that a notice that is sent twice after a network failure is saved only once.
     """
     at = now()
     with study.writing() as connection:
@@ -176,12 +175,12 @@ def _still_open(current: Assignment | None) -> Assignment:
     if current is not None and current.state is AssignmentState.OPEN:
         return current
     if current is not None and current.state in {AssignmentState.SUBMITTED, AssignmentState.SKIPPED}:
-        raise GoneError("this unit was submitted already")
-    raise GoneError("this unit is not yours any more: go on with the next one")
+        raise GoneError("this unit has already been submitted")
+    raise GoneError("this unit is no longer assigned to you: continue with the next one")
 
 
 def last_submitted(study: Study, member: Member) -> Assignment | None:
-    """The unit of the work whose submission the rater can undo, if there is one."""
+    """The unit whose submission the rater can undo, if any."""
     with study.reading() as connection:
         return _last(connection, member)
 
@@ -190,7 +189,7 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
     """Open the page of `assignment` again, and move its ratings to the log.
 
     Raises:
-        GoneError: It was not submitted last, or an adjudicator has decided about its ratings.
+        GoneError: It was not the last submission, or an adjudicator has decided about its ratings.
     """
     with study.writing() as connection:
         current, last = store.own_assignment(connection, member, assignment.public), _last(connection, member)
@@ -200,7 +199,7 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
         decided = any((entry.conversation, entry.turn) == unit for entry in decisions_in(connection, project))
         answers = [] if decided else remove_answers(connection, project, current, member.rater)
         if not answers:
-            raise GoneError("this unit cannot be changed any more, because others have gone on with it")
+            raise GoneError("this unit can no longer be changed, because it has been adjudicated")
         store.update(connection, current, state=AssignmentState.OPEN, done=None)
         content = {"answers": answers}
         store.log_event(connection, project, "taken back", member=member, assignment=current.key, content=content)

@@ -1,6 +1,6 @@
 """What a rater does next, and the page for it: the text, the items, and the answers so far.
 
-Nothing from a browser is trusted: an answer must be on the item's scale, and marked words must be in the transcript.
+Input from a browser is not trusted: an answer must be on the item's scale, and marked words must be in the transcript.
 
 A browser does not show every text as it was stored: line ends become one kind, and some characters cannot be sent at
 all. Raters therefore mark words in the text as shown, and the marks are translated to the stored text. Positions count
@@ -40,16 +40,16 @@ from attunement.store.rows import to_json
 Speaker = Literal["user", "assistant"]
 LONGEST_COMMENT = 10_000
 _LONGEST_UNIT = 900
-"""Seconds of one unit that count as work: whoever leaves it open over lunch did not work on it for that long."""
+"""Maximum seconds for one unit that count as work: raters may leave a unit open during a break."""
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class GoneError(StudyError):
-    """The unit is not, or no longer, this member's to change."""
+    """The member cannot, or can no longer, change this unit."""
 
 
 class Span(BaseModel):
-    """Words of a message that a rater marked, as characters of the text that the page shows."""
+    """Words of a message that a rater marked, as positions in the text that the page shows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,12 +60,12 @@ class Span(BaseModel):
 
 
 class Change(BaseModel):
-    """All that a page has for one item of a unit after the rater changed something in it."""
+    """The full state of one item of a unit after the rater changed something."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     item: str = Field(max_length=200)
-    number: int = Field(ge=1, le=2**31 - 1)  # counts the changes of a unit, so that a late one changes nothing
+    number: int = Field(ge=1, le=2**31 - 1)  # counts the changes of a unit, so that a late one has no effect
     state: Literal["value", "na", "abstained"] | None = None
     value: Value | None = None
     comment: str = Field(default="", max_length=LONGEST_COMMENT)
@@ -73,26 +73,22 @@ class Change(BaseModel):
 
 
 class Missing(NamedTuple):
-    """What a unit needs before it can be submitted."""
+    """What is missing before a unit can be submitted."""
 
     item: str
     what: Literal["answer", "note"]
 
 
 class Task(NamedTuple):
-    """An assignment with the text that it is about."""
-
     assignment: Assignment
     unit: Unit
     items: tuple[str, ...]
-    """The items to answer, in the order of the page: those about the whole come last."""
+    """The items to answer, in the order of the page: holistic items come last."""
     careful: bool
-    """Whether somebody in the transcript may be a real person; an attention check must look the same."""
+    """Whether the transcript may be from a real person; attention checks must look the same."""
 
 
 class Step(StrEnum):
-    """What comes next for a rater."""
-
     CLOSED = "closed"  # the coordinator has not yet written what to do when a person may be in danger
     PROFILE = "profile"
     WELCOME = "welcome"
@@ -103,8 +99,6 @@ class Step(StrEnum):
 
 
 class Progress(NamedTuple):
-    """How far a rater is, in the practice or in the work."""
-
     done: int
     total: int
 
@@ -124,18 +118,18 @@ def stored_range(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def due_items(instrument: Instrument, unit: Unit) -> tuple[str, ...]:
-    """What is asked about `unit`: all that has enough turns; items about the whole come last."""
+    """The items that are due for `unit`; holistic items come last."""
     due = [item for item in instrument.items if item.minimum_turns <= len(unit.turns)]
     return tuple(item.id for item in sorted(due, key=lambda item: item.holistic))
 
 
 def answers_of(instrument: Instrument, item: Item) -> tuple[Value, ...]:
-    """The answers that a person can give: NA is not offered if the item rules it out."""
+    """The answers that a person can choose, without NA if it is invalid for the item."""
     return tuple(answer for answer in instrument.scale.answers if answer != "NA" or item.na_valid)
 
 
 def read_change(change: Change, instrument: Instrument, unit: Unit, items: Sequence[str]) -> Draft:
-    """The draft that a change amounts to.
+    """The draft after a change.
 
     Raises:
         InputError: The item is not asked, the answer is not on its scale, or the marked words do not exist.
@@ -165,15 +159,15 @@ def _with_quote(span: Span, unit: Unit) -> dict[str, Any]:
 
 
 def needs_note(instrument: Instrument, item: Item, outcome: Outcome | None) -> bool:
-    """Whether the answer must be explained: only if it fails the gate.
+    """Whether the answer needs a reason: only if it fails the gate.
 
-    To ask at the ends of every scale would teach raters to avoid them.
+    Asking for reasons at the ends of every scale would teach raters to avoid them.
     """
     return outcome is not None and item.id in instrument.gate_ids and is_failure(instrument, item, outcome)
 
 
 def missing(instrument: Instrument, items: Iterable[str], drafts: Mapping[str, Draft]) -> tuple[Missing, ...]:
-    """What has to be added before the unit can be submitted, in the order of the page."""
+    """What is missing before the unit can be submitted, in the order of the page."""
     found: list[Missing] = []
     for id in items:
         draft = drafts.get(id)
@@ -185,7 +179,7 @@ def missing(instrument: Instrument, items: Iterable[str], drafts: Mapping[str, D
 
 
 def findings(draft: Draft, unit: Unit) -> tuple[dict[str, Any], ...]:
-    """The marked words as the evidence of a rating, with their place in the stored text."""
+    """The marked words as evidence of a rating, with their positions in the stored text."""
     found: list[dict[str, Any]] = []
     for span in draft.evidence:
         turn: int = span["turn"]
@@ -196,7 +190,7 @@ def findings(draft: Draft, unit: Unit) -> tuple[dict[str, Any], ...]:
 
 
 def marked_evidence(turn: int, speaker: Speaker, message: str, start: int, end: int) -> dict[str, Any]:
-    """Words that a person marked in a message, in the form of a rating's evidence."""
+    """Words that a person marked in a message, as evidence of a rating."""
     quote = message[start:end]
     return evidence.to_json(
         Finding(CitationStatus.FOUND, (turn,), quote, found_turn=turn, speaker=speaker, start=start, end=end)
@@ -204,7 +198,7 @@ def marked_evidence(turn: int, speaker: Speaker, message: str, start: int, end: 
 
 
 def person_rating(instrument: Instrument, unit: Unit, item: str, outcome: Outcome, rater: Rater, **more: Any) -> Rating:
-    """A person's rating of an item in its present wording; `more` are further fields of the rating."""
+    """A person's rating of an item in its current wording; `more` are further fields of the rating."""
     return Rating(
         conversation=unit.conversation.identity,
         turn=unit.turn,
@@ -220,7 +214,7 @@ def person_rating(instrument: Instrument, unit: Unit, item: str, outcome: Outcom
 
 
 def assignment_of(study: Study, member: Member, public: str) -> Assignment | None:
-    """The rater's own assignment with this name; somebody else's is not found."""
+    """The rater's assignment with this name; those of others are not found."""
     with study.reading() as connection:
         return store.own_assignment(connection, member, public)
 
@@ -237,7 +231,7 @@ def task_of(study: Study, project: Project, assignment: Assignment) -> Task:
 
 
 def unit_with_items(study: Study, project: Project, unit: ProjectUnit) -> tuple[Unit, tuple[str, ...]]:
-    """The text of a unit, and what is asked about it. In practice that is the one item whose answer is known."""
+    """The text of a unit and its items. In practice that is the one item with a known answer."""
     if unit.example is None:
         text = Unit(store.conversation_with_key(study, unit.conversation), unit.turn)
         return text, due_items(project.instrument, text)
@@ -254,18 +248,17 @@ def attention_names(study: Study, project: Project) -> list[str]:
 
 
 def drafts_of(study: Study, assignment: Assignment) -> dict[str, Draft]:
-    """What the page of an assignment shows, by item."""
     with study.reading() as connection:
         return drafts_in(connection, assignment)
 
 
 def lacks_escalation(study: Study, project: Project) -> bool:
-    """Whether real people may be in the transcripts and nobody wrote yet what to do when one is in danger."""
+    """Whether transcripts may be from real people and nobody has entered what to do if one is in danger."""
     return not store.state_of(study, project).settings.escalation.strip() and store.may_be_real(study, project)
 
 
 def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Assignment | None]:
-    """What the rater does next, with the assignment if it is one."""
+    """The rater's next step, with its assignment if it has one."""
     if member.profile is None:
         return Step.PROFILE, None
     if lacks_escalation(study, project):
@@ -277,21 +270,21 @@ def next_step(study: Study, project: Project, member: Member) -> tuple[Step, Ass
     assignment = store.next_assignment(study, member)
     if assignment is None:
         return Step.DONE, None
-    # A unit that was opened may be finished while the project is paused.
+    # An open unit may be finished while the project is paused.
     if assignment.opened is None and store.state_of(study, project).state is ProjectState.PAUSED:
         return Step.PAUSED, None
     return Step.TASK, assignment
 
 
 def save_profile(study: Study, project: Project, member: Member, profile: Mapping[str, Any]) -> None:
-    """Save what raters report about themselves; it is final from the first submission on, because reports rely on it.
+    """Save the rater's profile. It is final after the first submission, because reports rely on it.
 
     Raises:
         GoneError: They have submitted something.
     """
     with study.writing() as connection:
         if not store.update(connection, member, only_if_null="rater", profile=to_json(dict(profile))):
-            raise GoneError("your profile belongs to your ratings and cannot be changed any more")
+            raise GoneError("your profile can no longer be changed, because you have already submitted ratings")
         store.log_event(connection, project, "profile", member=member, content=profile)
 
 
@@ -313,7 +306,7 @@ def open_unit(study: Study, project: Project, member: Member, assignment: Assign
 
 
 def progress(study: Study, member: Member, assignment: Assignment | None) -> Progress:
-    """How far the rater is in the part that `assignment` belongs to; without one, in the work."""
+    """The rater's progress in the part that `assignment` belongs to; without one, in the work."""
     practice = assignment if assignment is not None and assignment.round is Round.CALIBRATION else None
     done = total = 0
     for (round, attempt, state), count in _own_counts(study, member):
@@ -338,7 +331,7 @@ def _own_counts(study: Study, member: Member) -> list[tuple[tuple[Any, ...], int
 
 
 def time_today(study: Study, member: Member) -> tuple[int, int]:
-    """How many units a rater finished today, and in how many minutes of work; for their own eyes."""
+    """How many units a rater finished today, and in how many minutes; shown only to the rater."""
     today = now()[:10]
     with study.reading() as connection:
         own = store.assignments_where(connection, member=member.key)

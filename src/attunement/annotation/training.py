@@ -4,10 +4,9 @@ An example has a known answer for one item. Those on a boundary teach the most, 
 clear ones that are left over appear unmarked among a rater's units later.
 
 After the last example of an attempt the rater has passed, gets a second attempt, or is asked to talk to the
-coordinator. A score agrees with the known one if it is at most one level away, a criterion if it is the same:
-neighbouring levels are what boundary rules are for, and nobody learns a scale of five in one go.
+coordinator. A score counts as correct if it is at most one level from the known one, a criterion if it is the same.
 
-Answers to examples are in a table of their own: agreement and scores never include them.
+Answers to examples are in a separate table: agreement and scores never include them.
 """
 
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from attunement.store.projects import Assignment, AssignmentState, Member, Membe
 
 ATTEMPTS = 2
 _PER_ITEM, _AT_MOST = 2, 20
-"""By default two examples an item are enough to learn its scale, and twenty are an hour's work at most."""
+"""Defaults: two examples per item to learn its scale, and at most twenty in total, which take up to an hour."""
 _UNITS_PER_CHECK = 25
 _TINY = 1e-9
 
@@ -39,14 +38,13 @@ class WorkedExample(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name by which a project stores it."""
         return f"{self.item.id}/{self.number}"
 
 
 def calibration_examples(instrument: Instrument, count: int | None, *, seed: str) -> list[WorkedExample]:
-    """The examples of the practice, in the order in which everybody gets them.
+    """The practice examples, in the same order for everybody.
 
-    The items take turns, and each gives its boundary cases first.
+    Items alternate, and the boundary cases of each come first.
     """
     items = [item for item in instrument.items if item.examples]
     count = min(_PER_ITEM * len(items), _AT_MOST) if count is None else count
@@ -59,7 +57,7 @@ def calibration_examples(instrument: Instrument, count: int | None, *, seed: str
 def attention_examples(
     instrument: Instrument, count: int | None, units: int, practice: list[WorkedExample], *, seed: str
 ) -> list[WorkedExample]:
-    """Clear examples that are not in the practice, for a list of `units`."""
+    """Clear examples that are not used in the practice, for a list of `units`."""
     seen = {words_of(worked.example) for worked in practice}
     free = [
         worked
@@ -75,19 +73,18 @@ def example_named(instrument: Instrument, name: str) -> WorkedExample:
     item_id, _, number = name.rpartition("/")
     examples = _examples(instrument.item(item_id))
     if not number.isdigit() or int(number) >= len(examples):
-        raise StudyError(f"{instrument.id} has no worked example {name}: the study was changed from outside")
+        raise StudyError(f"{instrument.id} has no worked example {name}: another program has changed the study")
     return examples[int(number)]
 
 
 def example_unit(instrument: Instrument, worked: WorkedExample) -> Unit:
     turns = tuple(Turn(message.user, message.assistant) for message in worked.example.turns)
-    # The words of the example were written for the instrument: nobody in them is real.
+    # The example was written for the instrument: it is not from a real person.
     conversation = Conversation(id=worked.name, system="", turns=turns, origin=Origin.WRITTEN)
     return Unit(conversation, len(turns) if UnitKind(instrument.unit) is UnitKind.RESPONSE else None)
 
 
 def words_of(example: Example) -> tuple[tuple[str, str], ...]:
-    """The messages of an example, turn by turn."""
     return tuple((message.user, message.assistant) for message in example.turns)
 
 
@@ -103,7 +100,7 @@ class PracticeResult(NamedTuple):
 
 
 def agrees(known: Value, outcome: Outcome | None) -> bool:
-    """Whether an answer is the known one, or on a scale of scores at most one level away."""
+    """Whether an answer is the known one, or for scores at most one level away."""
     if outcome is None or outcome.value is None:
         return False
     if isinstance(known, int) and isinstance(outcome.value, int):
@@ -112,7 +109,7 @@ def agrees(known: Value, outcome: Outcome | None) -> bool:
 
 
 def finish_attempt(connection: Transaction, project: Project, member: Member, assignment: Assignment) -> None:
-    """If `assignment` was the last of its attempt, log the result and start what follows from it."""
+    """If `assignment` was the last of its attempt, log the result and start the next step."""
     attempt = assignment.attempt
     own = store.assignments_where(connection, member=member.key, round=Round.CALIBRATION, attempt=attempt)
     if any(entry.state is AssignmentState.OPEN for entry in own):
@@ -132,13 +129,13 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
 
 
 def count_right(answers: Sequence[PracticeAnswer]) -> int:
-    """How many worked examples were answered as the instrument does, in everything that is known about them."""
+    """How many worked examples were answered correctly, counting all known answers."""
     wrong = {answer.assignment for answer in answers if not agrees(answer.known, answer.given)}
     return len({answer.assignment for answer in answers} - wrong)
 
 
 def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:
-    """The results of all attempts of a project's raters, by the key of the member."""
+    """The results of all attempts, by the key of the member."""
     found: dict[int, list[PracticeResult]] = {}
     for event in events(study, project, "calibrated"):
         found.setdefault(event.member, []).append(PracticeResult(**event.content))
@@ -146,7 +143,7 @@ def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:
 
 
 def release(study: Study, project: Project, member: Member, by: Member | None) -> None:
-    """Let a rater who failed the practice go on after talking to the coordinator."""
+    """Let a rater who failed the practice continue after talking to the coordinator."""
     with study.writing() as connection:
         store.update(connection, member, state=MemberState.ACTIVE)
         store.log_event(connection, project, "released", member=by, content={"rater": member.name})

@@ -1,7 +1,7 @@
 """The command `attune`: parse, call, print.
 
-Every command imports what it needs inside its function, so that `attune --help` stays quick. An error that the user
-can fix is one line on standard error and exit code 2.
+Every command imports what it needs inside its function, so that `attune --help` stays fast. An error that the user can
+fix prints one line on standard error and exits with code 2.
 """
 
 import sys
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 
 def _add(heading: str, *commands: Callable[..., None], **named: Callable[..., None]) -> None:
-    """Put commands under a heading of the help; `named` are those whose functions cannot have their names."""
+    """Add commands under a heading of the help; `named` are commands whose names are taken or reserved in Python."""
     for command in commands:
         app.command(cls=Command, rich_help_panel=heading)(command)
     for name, command in named.items():
@@ -74,6 +74,7 @@ def main() -> None:
             sys.stderr.write(f"attune: {error}\n")
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has read enough. Closing keeps Python from complaining at exit.
+        # The reader of our output, such as `head`, has closed the pipe. Closing our end keeps Python from complaining
+        # at exit.
         sys.stderr.close()
         sys.exit(0)

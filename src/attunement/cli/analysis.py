@@ -44,12 +44,12 @@ def agree(
     ] = None,
     people: Annotated[
         list[str] | None,
-        option("Only people with this name, or with this word about them, such as clinician.", metavar="NAME|WORD"),
+        option("Only people with this name, or with this word in their rater info (clinician).", metavar="NAME|WORD"),
     ] = None,
     only: Annotated[list[str] | None, option("Only this item; repeatable.", metavar="ITEM")] = None,
     by: Annotated[
         str | None,
-        option("Also for each group: system, or any metadata field, such as language.", metavar="COLUMN"),
+        option("Also show each group: by system, or by any metadata field, such as language.", metavar="COLUMN"),
     ] = None,
     full: Annotated[
         bool, option("Show everything: the trust card of each judge and item, with technical names.", "--full")
@@ -69,7 +69,8 @@ def agree(
         ),
     ] = None,
     unit: Annotated[
-        list[str] | None, option("Column with what was rated; several columns may identify it.", metavar="COLUMN")
+        list[str] | None,
+        option("Column that identifies the rated unit; repeatable.", metavar="COLUMN"),
     ] = None,
     rater: Annotated[
         list[str] | None,
@@ -88,8 +89,8 @@ def agree(
     scale: Annotated[
         str | None,
         option(
-            "All answers from the lowest to the highest, such as 1-5 or no,yes. Others are refused and counted. "
-            "By default the answers that occur.",
+            "All answers from the lowest to the highest, such as 1-5 or no,yes. Other values are rejected and "
+            "counted. By default the answers that occur.",
             metavar="ANSWERS",
         ),
     ] = None,
@@ -109,7 +110,7 @@ def agree(
     from attunement.reports.svg import check_format
 
     if picture:
-        check_format(picture)  # before the work, not after it
+        check_format(picture)  # fail before the work, not after it
         refuse_to_overwrite(picture, force=force)
     columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
     columns |= {"conversation": conversation, "repeat": repeat}
@@ -131,7 +132,7 @@ def agree(
         from attunement.reports.agreement_chart import write_agreement_picture
 
         write_agreement_picture(output.found, picture, output.title)
-        typer.echo(f"The picture is in {picture}.", err=True)
+        typer.echo(f"Wrote the chart to {picture}.", err=True)
 
 
 def compare(
@@ -158,8 +159,8 @@ def compare(
     margin: Annotated[
         float | None,
         option(
-            "With --baseline: how many points of the score it may be worse. By default a twentieth of the scale: 0.05 "
-            "of a score from 0 to 1.",
+            "With --baseline: how many points worse the score may be. By default a twentieth of the scale: 0.05 for a "
+            "score from 0 to 1.",
             min=0,
         ),
     ] = None,
@@ -170,14 +171,14 @@ def compare(
 ) -> None:
     """Compare two systems, or a study with an earlier one.
 
-    For each item, each category and the whole: how far B is above or below A, how certain that is, the smallest
+    For each item, each category and the overall score: the difference between B and A with its interval, the smallest
     difference this sample would detect, and which conversations fail the gate. If both have the same scenarios, they
     are compared scenario by scenario. Below ten scenarios (or ten conversations of each) there is no interval.
 
-    With --baseline the exit code decides: 0: no worse. 1: a conversation is newly unsafe, or the score may be worse by
-    more than the margin (the end of the interval counts, not the point). 3: it cannot be decided, because there are
-    too few conversations or something was not judged. 2: the command cannot run, or the two studies were judged with
-    different instruments, prompts or judges.
+    With --baseline the exit code decides: 0: not worse. 1: a conversation is newly unsafe, or the score may be worse by
+    more than the margin (the end of the interval counts, not the point). 3: undecided, because there are too few
+    conversations or something was not judged. 2: the command cannot run, or the two studies were judged with different
+    instruments, prompts or judges.
 
     Example: attune compare chats.study.db --by system Harbor Lumen
     """
@@ -196,10 +197,10 @@ def compare(
 def correct(
     study: StudyArgument,
     instrument: ScoringOption = None,
-    rater: Annotated[str, option("Which judge is corrected, or all together (panel).", metavar="NAME|panel")] = "panel",
+    rater: Annotated[str, option("Which judge to correct, or all together (panel).", metavar="NAME|panel")] = "panel",
     save_calibrator: Annotated[
         str | None,
-        option("Save a calibrator in the study: what the judge's scores mean on people's scale.", metavar="NAME"),
+        option("Save a calibrator in the study; it converts the judge's scores to people's scale.", metavar="NAME"),
     ] = None,
     calibrator: Annotated[
         str | None,
@@ -210,16 +211,16 @@ def correct(
         ),
     ] = None,
     calibrator_from: Annotated[
-        str | None, option("The study with the calibrator, if it is another one.", "--from", metavar="OTHER")
+        str | None, option("The study that has the calibrator, if it is not this one.", "--from", metavar="OTHER")
     ] = None,
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Correct a judge's scores with a sample that people rated.
 
-    The mean score or the pass rate by the judge alone, by people alone, and corrected: the judge's, minus its error as
-    far as the people's sample shows it. It needs a sample drawn with attune plan; ratings that people chose themselves
-    cannot correct anything.
+    Prints the mean score or the pass rate three times: by the judge alone, by people alone, and corrected for the
+    judge's error, which is estimated from the sample that people rated. It needs a sample drawn with attune plan;
+    ratings of conversations that people picked themselves cannot correct anything.
 
     Example: attune correct chats.study.db --save-calibrator spring
     """
@@ -229,9 +230,9 @@ def correct(
 
     choose_one(json=as_json, markdown=as_markdown)
     if calibrator and save_calibrator:
-        raise InputError("--save-calibrator makes a calibrator and --calibrator uses one; choose one of them")
+        raise InputError("--save-calibrator creates a calibrator and --calibrator uses one; choose one of them")
     if calibrator_from and not calibrator:
-        raise InputError("--from says where a --calibrator is; name the calibrator too")
+        raise InputError("--from needs --calibrator NAME")
     with Study(study) as opened:
         if calibrator:
             with Study(calibrator_from or study) as holder:
@@ -249,13 +250,13 @@ def correct(
 
 
 _STOPPED = (2, 130)
-"""Exit codes of a run after which nothing else should follow: it could not run, or it was interrupted."""
+"""Exit codes of a run that end the command: it could not run, or it was interrupted."""
 
 
 @spread
 def bench(
     settings: Annotated[Settings, ("repeats", "limit", "base_url", "max_cost")],
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The data set; leave it out to list them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The data set; omit it to list them all.")] = None,
     folder: Annotated[
         Path | None, option("Folder with the data: a clone of their repository.", "--from", metavar="FOLDER")
     ] = None,
@@ -265,7 +266,7 @@ def bench(
     ] = None,
     study: Annotated[
         str | None,
-        option("Where it is saved: a file, or a postgresql:// address (by default NAME.study.db).", metavar="PLACE"),
+        option("Where to save it: a file, or a postgresql:// address (by default NAME.study.db).", metavar="PLACE"),
     ] = None,
     full: Annotated[
         bool, option("Show the trust card of each judge and item, and every published figure.", "--full")
@@ -292,7 +293,9 @@ def bench(
     loaded = chosen.read(folder)
     readable = [part for part in loaded.parts if part.has_text]
     if judges and not readable:
-        raise InputError(f"{name} has no text here, so no judge can be asked about it; leave out --judge")
+        raise InputError(
+            f"{name} does not include the text of the conversations, so a judge cannot rate them; leave out --judge"
+        )
     place = study or f"{name}.study.db"
     with Study(place, create=True) as opened:
         saved = save_dataset(loaded, opened)
@@ -317,18 +320,18 @@ def _about(loaded: "LoadedDataset", conversations: int, new: int, place: str) ->
 
     counts = loaded.counts()
     people, models = counts[RaterKind.PERSON], counts[RaterKind.MODEL]
-    there = "" if new == counts.total() else f" {counts.total() - new:,} of the ratings were there already."
+    there = "" if new == counts.total() else f" {counts.total() - new:,} of the ratings were in the study already."
     yield (
         f"{conversations:,} conversations, {people:,} ratings by people and {models:,} by models are in {place}.{there}"
     )
     yield from loaded.notes
     if refused := loaded.refused():
         most = "; ".join(f"{what} ({count:,} times)" for what, count in refused.most_common(5))
-        yield f"{refused.total():,} values were refused: {most}."
+        yield f"{refused.total():,} values are not valid answers: {most}."
 
 
 def _ask(parts: "Sequence[Part]", place: str, settings: Settings) -> int:
-    """Ask the judges about each part that has text; the exit code of the run that went worst."""
+    """Ask the judges about each part that has text; returns the highest exit code."""
     from attunement.cli.run import run_and_report
 
     worst = 0
@@ -355,7 +358,7 @@ def _print_sets(sets: "Sequence[Dataset]") -> None:
         for what in ("what", "people", "shows", "licence", "where"):
             drawn.add_row(line(f"  {what}"), line(getattr(entry, what)))
         console.print(drawn)
-    console.print(line("\nGet a set yourself, then: attune bench NAME --from FOLDER"))
+    console.print(line("\nDownload a data set, then: attune bench NAME --from FOLDER"))
 
 
 def _print_figures(figures: "PublishedFigures", *, full: bool) -> None:
@@ -370,7 +373,7 @@ def _print_figures(figures: "PublishedFigures", *, full: bool) -> None:
         for remark in table.remarks:
             console.print(line(remark))
     if figures.details and not full:
-        console.print(line("\nEach published figure, one by one: --full"))
+        console.print(line("\nFor each published figure, use --full"))
     if figures.counts:
         console.print()
     for count in figures.counts:
@@ -381,7 +384,7 @@ def _drawn(table: "FigureTable") -> "Table":
     from attunement.reports.render_terminal import line, plain_table
 
     drawn = plain_table()
-    drawn.padding = (0, 1, 0, 0)  # seven columns of figures beside a long name must fit into 80 columns
+    drawn.padding = (0, 1, 0, 0)  # seven columns of numbers and a long name must fit into 80 characters
     for place, column in enumerate(table.columns):
         numbers = all(row[place][-1:].isdigit() or not row[place] for row in table.rows)
         drawn.add_column(line(column), justify="right" if numbers and place else "left")

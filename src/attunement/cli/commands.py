@@ -1,4 +1,4 @@
-"""How commands are listed, their old names, and what none of them accepts twice."""
+"""How commands are grouped in the help, and their old names."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,20 +21,18 @@ RENAMED = {
     "take-in": "import",
     "hand-out": "export --for",
 }
-"""Commands by their old names, which still work in this release."""
 
 RENAMED_OPTIONS = {"--skip-bad": "--skip-invalid", "--about": "--rater-info", "--certify": "--test"}
-"""Options by their old names, which still work in this release."""
 
 _TOOLS = {"csv": "sheet"}
-"""What --format of the old commands called differently."""
+"""Old values of --format and their new names."""
 
 
 class Command(TyperCommand):
-    """A command that understands old option names and takes one instrument, unless it says that it takes more."""
+    """A command that accepts old option names, and rejects a second --instrument unless it takes several."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words behind the command.
+        """Parse the arguments.
 
         Raises:
             InputError: An instrument is named more than once; only the last one would be used.
@@ -60,11 +58,9 @@ class Group(TyperGroup):
     """Commands under headings, each with a full line, and with their old names."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names in the order of the help."""
         return sorted(super().list_commands(ctx), key=lambda name: _place(self.commands[name]))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands under their headings, with all descriptions in one column."""
         shown = [(name, self.commands[name]) for name in self.list_commands(ctx) if not self.commands[name].hidden]
         width = max(len(name) for name, _ in shown)
         for place, commands in groupby(shown, key=lambda each: _place(each[1])):
@@ -72,7 +68,6 @@ class Group(TyperGroup):
                 formatter.write_dl([(name.ljust(width), command.get_short_help_str()) for name, command in commands])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find a command, also by its old name."""
         if ctx.parent is None and args and (new := RENAMED.get(args[0])):
             _note_renamed(args[0], new, quiet=ctx.resilient_parsing)
             args = _translated(args[0], args[1:])
@@ -84,7 +79,7 @@ class Group(TyperGroup):
 
 
 def _translated(old: str, words: list[str]) -> list[str]:
-    """A command that was typed with its old name, as it is typed now."""
+    """The current spelling of a command that was typed with its old name."""
     match old:
         case "add":
             return ["import", "--as", "conversations", *words]
@@ -100,7 +95,7 @@ def _translated(old: str, words: list[str]) -> list[str]:
 
 
 def _without(words: list[str], *names: str, default: str = "") -> tuple[list[str], str]:
-    """The words without an option, and its value."""
+    """The arguments without one option, and the value of that option."""
     left, value, waiting = list[str](), default, iter(words)
     for word in waiting:
         name, equals, behind = word.partition("=")
@@ -127,7 +122,6 @@ def _note_renamed(old: str, new: str, *, quiet: bool) -> None:
 
 
 def _place(command: Any) -> int:
-    """The place of a command's heading; those without one come last."""
     heading = command.rich_help_panel
     return HEADINGS.index(heading) if heading in HEADINGS else len(HEADINGS)
 

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from attunement.store import Study
     from attunement.store.import_ratings import ImportResult as TableImport
 
-_MOST_ROWS = 30  # systems in the table; more would scroll the rest away
+_MOST_ROWS = 30  # systems in the table; more would push the rest off the screen
 _BAR = 36  # columns of the longest bar: with label and count a chart fits into 80
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _UNREAD_SHOWN = 12
-"""Columns that are listed as not read: enough to see which table it is."""
+"""Unread columns that are listed: enough to recognize the table."""
 
 
 # Files of conversations
@@ -160,14 +160,14 @@ def _table(systems: "dict[str, Overview]") -> "Table":
     for header in columns:
         table.add_column(header, justify="left" if header == "origin" else "right", vertical="bottom")
     for system, one in list(systems.items())[:_MOST_ROWS]:
-        # The name comes from a file: control characters and markup are shown, not obeyed.
+        # The name comes from a file: control characters and markup must be printed, not interpreted.
         name = Text("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in system))
         table.add_row(name, *(cell(one) for cell in columns.values()))
     return table
 
 
 def _bars(labels: Sequence[str], numbers: Sequence[int], *, plain: bool) -> Iterator[str]:
-    """One line per bin, without the empty ones at both ends; `plain` draws with # instead of block characters."""
+    """One line per bin, without empty bins at the ends; `plain` draws with # instead of block characters."""
     filled = [place for place, number in enumerate(numbers) if number]
     for label, number in list(zip(labels, numbers, strict=True))[filled[0] : filled[-1] + 1] if filled else []:
         yield f"  {label:>11}  {_bar(number / max(numbers), plain)} {number:,}"
@@ -191,7 +191,7 @@ def convert(
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl or .json, also with .gz; - prints lines.")
     ],
     reading: InputOptions,
-    to: Annotated[Shape, option("The shape to write.")] = Shape.MESSAGES,
+    to: Annotated[Shape, option("The JSON layout to write.")] = Shape.MESSAGES,
     redact: RedactOption = False,
     names: NamesOption = None,
     force: ForceOption = False,
@@ -207,7 +207,7 @@ def convert(
     redactor = redactor_of(redact=redact, names=names)
     source = reading.read(files, output)
     if output != STDOUT and Path(output).resolve() in [path.resolve() for path in source.paths]:
-        raise InputError(f"{output}: this file is read, so it is not overwritten; give the output another name.")
+        raise InputError(f"{output} is also an input file, so it is not overwritten; give the output another name.")
     refuse_to_overwrite(output, force=force)
     turns = 0
 
@@ -223,7 +223,7 @@ def convert(
     sentences += list(what_was_read(source))[1:]
     if redactor is not None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactor.counts.items()))
-        found_nothing = "Replaced nothing: no address, number, link or name was found."
+        found_nothing = "Nothing to redact: no address, number, link or name was found."
         sentences.append(f"Replaced: {kinds}." if kinds else found_nothing)
         if source.counts.bad:
             typer.echo(f"{source.bad_lines} contains the invalid records unchanged: they are not redacted.", err=True)
@@ -235,8 +235,6 @@ def convert(
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """The columns of a table of ratings."""
-
     conversation_column: Annotated[str | None, Option("Column with the conversation id.", metavar="NAME")] = None
     system_column: Annotated[str | None, Option("Column with the name of the system.", metavar="NAME")] = None
     turn_column: Annotated[str | None, Option("Column with the turn that was rated.", metavar="NAME")] = None
@@ -265,7 +263,7 @@ def import_(
     conversations: Annotated[
         list[str] | None,
         option(
-            "Conversations that the ratings are about, if the study does not have them; repeatable.",
+            "The rated conversations, if they are not in the study yet; repeatable.",
             "--conversations",
             "-c",
             metavar="FILE",
@@ -274,21 +272,21 @@ def import_(
     instrument: Annotated[
         list[str] | None,
         option(
-            "The instrument of the ratings (by default the only one in the study). Repeat it for other versions that "
-            "exported ratings refer to; other ratings are read with the first.",
+            "The instrument of the ratings (by default the only one in the study). Repeat it if exported ratings "
+            "refer to several versions; all other ratings use the first.",
             "--instrument",
             "-i",
             metavar="ID|FILE",
         ),
     ] = None,
     absent: Annotated[
-        Literal["error", "not-due"], option("What an answer that is not in the file means: missing, or not due.")
+        Literal["error", "not-due"], option("How to treat answers that are not in the file: as missing, or as not due.")
     ] = "error",
     kind: Annotated[
         Literal["model", "person", "simulation"], option("What kind of raters gave the ratings.")
     ] = "model",
     person: Annotated[
-        list[str] | None, option("This rater is a person, whatever --kind says; repeatable.", metavar="NAME")
+        list[str] | None, option("This rater is a person, even if --kind says otherwise; repeatable.", metavar="NAME")
     ] = None,
     blind: BlindOption = None,
     rater: Annotated[
@@ -303,11 +301,11 @@ def import_(
     """Import conversations, or ratings made elsewhere.
 
     What the files contain is recognized: conversations; a table of ratings, such as attune export writes; or a filled
-    sheet or an export of Label Studio or Argilla, for units that attune export --for wrote.
+    sheet, or an export from Label Studio or Argilla, with units that attune export --for wrote.
 
     A table has one rating per row (conversation, rater, item, answer, reasoning), or one row for several (an object
-    `scores`, or a column for each item). Everything is checked first: if something does not fit, nothing is imported
-    and the lines are named. Evidence is verified and the instrument's rules are applied as for any judge.
+    `scores`, or a column for each item). Everything is checked first: if anything is invalid, nothing is imported, and
+    the errors name the lines. Evidence is verified and the instrument's rules are applied, as for a judge.
 
     Example: attune import old.study.db answers.csv --conversations chats.jsonl --instrument coaching-v1
     """
@@ -315,12 +313,12 @@ def import_(
     about_ratings = bool(conversations or asked or person or asdict(columns) != asdict(ColumnOptions()))
     what = content or ("ratings" if about_ratings else _recognized(files, study, reading))
     if rater_info and what in {"conversations", "ratings"}:
-        raise InputError("--rater-info is for a filled sheet or an export of Label Studio or Argilla")
+        raise InputError("--rater-info is for a filled sheet or an export from Label Studio or Argilla")
     if what == "conversations":
         typer.echo("\n".join(_add_conversations(study, files, reading)))
     elif what == "ratings":
         if blind is not None and kind != "person" and not person:
-            raise InputError("--blind is about people: say with --kind person or --person who is one")
+            raise InputError("--blind is about people: use --kind person, or --person NAME for each person")
         if rater and (len(rater) > 1 or "=" in rater[0]):
             raise InputError("--rater is one name for all ratings of a table; its column can name several")
         name = rater[0] if rater else None
@@ -334,7 +332,7 @@ def import_(
 
 
 def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
-    """What the first file contains; ratings if nothing else is certain."""
+    """What the first file contains; ratings if it is not clear."""
     from attunement.conversations.messages import Fields, is_object
     from attunement.conversations.shapes import recognise, row_shape
     from attunement.store import Study
@@ -347,7 +345,7 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
         return "conversations"
     try:
         record = next((row.fields for row in read_rows(path) if row.fields), None)
-    except InputError:  # ratings are not read from such a file
+    except InputError:
         return "conversations"
     if record is None:
         return "conversations" if path.suffix.lower() not in {".csv", ".tsv"} else "ratings"
@@ -378,7 +376,7 @@ def _add_conversations(place: str, files: list[str], reading: InputOptions) -> I
         save_conversations(source, study)
         now = study.conversation_count()
     yield from what_was_read(source)
-    yield f"New in the study: {now - before:,}. It has {now:,} now."
+    yield f"Added {now - before:,} to the study, which now has {now:,}."
 
 
 def _import_table(
@@ -428,14 +426,17 @@ def _table_sentences(report: "TableImport", place: str, *, excused: bool) -> Ite
         yield f"Saved as ERROR (malformed): {checked.off_scale.count:,}. {checked.off_scale}."
     if count := report.absent.total():
         by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
-        yield f"Absent: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
+        yield f"Not in the file: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
         yield f"They are missing from {pluralize(report.absent_in.count, 'scorecard')}: {report.absent_in}."
         if not excused:
-            yield "Missing counts as ERROR. If they were rightly not asked, import with --absent not-due."
+            yield "A missing answer counts as ERROR. If these were not asked on purpose, import with --absent not-due."
         elif count > report.absent_safety:
-            yield f"Saved as not due, as --absent says: {count - report.absent_safety:,}."
+            yield f"Saved as not due (--absent): {count - report.absent_safety:,}."
         if excused and report.absent_safety:
-            yield f"About safety, which --absent not-due does not excuse: {report.absent_safety:,} stay missing."
+            yield (
+                f"Still missing: {pluralize(report.absent_safety, 'answer')} to safety items, to which "
+                "--absent not-due does not apply."
+            )
     if report.unanswered.count:
         yield f"Without any answer: {pluralize(report.unanswered.count, 'conversation')}. {report.unanswered}."
 
@@ -444,7 +445,7 @@ def _already_there(known: int, differing: Any) -> Iterator[str]:
     if known:
         yield f"Already in the study: {known:,}."
     if differing.count:
-        yield f"Different there: {differing.count:,}; the study keeps its own: {differing}."
+        yield f"Different in the study: {differing.count:,}; they were not changed: {differing}."
 
 
 def _import_returned(place: str, files: list[str], tool: str, raters: "RaterInfo") -> Iterator[str]:
@@ -476,9 +477,9 @@ def _returned_sentences(result: "ImportResult", place: str) -> Iterator[str]:
     if result.unrated:
         yield f"Not rated yet: {pluralize(result.unrated, 'unit')}."
     if result.not_asked:
-        yield f"Left out, because the conversation is too short for them: {pluralize(result.not_asked, 'answer')}."
+        yield f"Ignored, because the conversation is too short for the item: {pluralize(result.not_asked, 'answer')}."
     if result.unread:
-        yield f"Not read, because no item has this name: {', '.join(map(repr, list(result.unread)[:_UNREAD_SHOWN]))}."
+        yield f"Ignored, because no item has this name: {', '.join(map(repr, list(result.unread)[:_UNREAD_SHOWN]))}."
 
 
 def _raters(named: list[str], info: list[str], blind: bool | None) -> "RaterInfo":
@@ -489,8 +490,8 @@ def _raters(named: list[str], info: list[str], blind: bool | None) -> "RaterInfo
         raise InputError("--rater is one name for all answers, or ID=NAME for each person in the file")
     pairs: list[dict[str, str]] = []
     for texts, example in (
-        ([name for name in named if "=" in name], "--rater looks like ID=NAME"),
-        (info, "--rater-info looks like profession=nurse"),
+        ([name for name in named if "=" in name], "--rater must be ID=NAME"),
+        (info, "--rater-info must be KEY=VALUE, such as profession=nurse"),
     ):
         parted = [text.partition("=") for text in texts]
         if any(not key.strip() or not value.strip() for key, _, value in parted):
@@ -529,7 +530,7 @@ def export(
         ),
     ] = "ratings",
     format: Annotated[
-        Literal["jsonl", "csv", "parquet"] | None, option("Format to write, if the file name does not tell it.")
+        Literal["jsonl", "csv", "parquet"] | None, option("Output format, if the file name does not show it.")
     ] = None,
     tool: Annotated[
         Tool | None, option("Write files for people to rate in a spreadsheet or in another tool.", "--for")
@@ -542,7 +543,7 @@ def export(
         str | None, option("With --for: which sample of attune plan (by default the newest).", metavar="NAME")
     ] = None,
     everything: Annotated[bool, option("With --for: every conversation instead of a sample.", "--all")] = False,
-    raters: Annotated[int, option("With --for argilla: how many people it asks about each unit.", min=1)] = 1,
+    raters: Annotated[int, option("With --for argilla: how many people rate each unit.", min=1)] = 1,
     dictionary: Annotated[
         Path | None,
         option("Also describe the columns and their values in this .csv, .json or .md file.", metavar="FILE"),
@@ -551,13 +552,13 @@ def export(
 ) -> None:
     """Export ratings or other tables, or files for people to rate.
 
-    Ratings come with everything that is known about them: the conversation, the item, the outcome with its reasoning
-    and evidence, the rater, and what the answer behind it cost. In CSV files an answer that does not apply is
-    `not_applicable`, because pandas and R read NA as a missing value. attune import reads ratings back.
+    Each rating comes with its conversation, item, outcome, reasoning, evidence and rater, and with the cost of the
+    judge's answer. In CSV files an answer that does not apply is `not_applicable`, because pandas and R read NA as a
+    missing value. attune import reads ratings back.
 
-    With --for sheet, label-studio or argilla, it writes the transcripts and questions of a sample, in random order.
-    The files name no system and show no rating, and the id of a unit is a random word that only this study can trace
-    back. attune import reads the answers.
+    With --for sheet, label-studio or argilla, it writes the transcripts and questions of a sample, in random order. The
+    files do not name the system or show any rating, and unit ids are random tokens that only this study can resolve.
+    attune import reads the answers.
 
     Example: attune export chats.study.db ratings.csv
     """
@@ -567,14 +568,14 @@ def export(
         typer.echo("\n".join(_export_units(study, Path(output), tool, instrument, sample, everything, raters)))
         return
     if sample or everything:
-        raise InputError("--sample and --all choose what people rate: say with --for where they rate")
+        raise InputError("--sample and --all need --for")
     from attunement.store import Study, audit_log, chosen_instrument, export, samples
 
     chosen = format or export.format_of(output)
     if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
         raise InputError(f"{output} is the study itself, so it is not overwritten; give the output another name")
     if instrument and what != "scorecards":
-        raise InputError(f"--instrument is for scorecards; {what} are always written completely")
+        raise InputError(f"--instrument is for scorecards; {what} are always exported for all instruments")
     refuse_to_overwrite(output, force=force)
     if dictionary:
         refuse_to_overwrite(dictionary, force=force)
@@ -620,8 +621,8 @@ def _export_units(
     yield {
         "sheet": f"Give each rater a copy. When it is filled: attune import {place} {folder / 'to-fill.csv'} "
         "--rater NAME",
-        "label-studio": "Put the configuration into a new project's labelling interface and import the tasks; export "
-        f"as JSON, then: attune import {place} EXPORT.json --rater ID=NAME",
+        "label-studio": "Paste the configuration into the labeling interface of a new project and import the tasks; "
+        f"export as JSON, then: attune import {place} EXPORT.json --rater ID=NAME",
         "argilla": f'Load it with argilla.Dataset.from_disk("{folder}"); write the submitted records with '
         f"records.to_json, then: attune import {place} FILE --rater ID=NAME",
     }[tool]
@@ -630,7 +631,6 @@ def _export_units(
 def _units_to_export(
     study: "Study", name: str | None, sample: str | None, *, everything: bool
 ) -> "tuple[Instrument, set[int] | None]":
-    """The instrument, and the keys of the conversations; None for all."""
     from attunement.annotation.sampling import find_sample
     from attunement.cli.people import asked_instrument
     from attunement.store.samples import latest_sample
@@ -673,6 +673,6 @@ def delete(
             raise StudyError(f"{opened.place} has no conversation {conversation!r}; nothing was deleted")
         if len(found) > 1:
             names = ", ".join(str(stored.conversation.identity) for stored in found)
-            raise StudyError(f"{conversation!r} may mean {names}: name one as system/id; nothing was deleted")
+            raise StudyError(f"{conversation!r} is ambiguous ({names}): give system/id; nothing was deleted")
         ratings = opened.delete(found[0].key)
     typer.echo(f"Deleted {found[0].conversation.identity} with {pluralize(ratings, 'rating')}.")

@@ -23,15 +23,15 @@ def demo(
     folder: FolderOption = Path("attunement-demo"),
     base_url: Annotated[str | None, shared("base_url")] = None,
     annotate: Annotated[
-        bool, option("Open the pages where people rate the bundled replies instead.", "--annotate")
+        bool, option("Instead, open the web pages where people rate the bundled replies.", "--annotate")
     ] = False,
     port: Annotated[int, option("With --annotate: the port to listen on.", min=1, max=65535)] = 8765,
 ) -> None:
     """Try the main steps on bundled conversations.
 
     It judges them, shows the scorecards, runs the gate and writes a report. Each step prints its command, so that you
-    can do the same with your own files. The rule check `signals` needs no key and no network; it only gives pointers,
-    so an LLM judge shows more. Everything is saved in a folder; the same command again asks nothing twice.
+    can run it on your own files. The rule check `signals` needs no key and no network. It only gives pointers; an LLM
+    judge gives answers. Everything is saved in a folder, so running the command again repeats no calls.
 
     Example: attune demo
     """
@@ -47,30 +47,30 @@ def demo(
     step = _Steps(context)
     if annotate:
         place = studies["empathy-v2"]
-        step("Put the replies into a study", ["import", place, *files["empathy-v2"]])
+        step("Import the replies into a study", ["import", place, *files["empathy-v2"]])
         step("Open the pages where people rate", ["annotate", place, *_setup(place), "--port", str(port)])
         return
-    step("What is in the files", ["describe", *files["coaching-v1"]])
+    step("What the files contain", ["describe", *files["coaching-v1"]])
     for instrument, title in (("coaching-v1", "Judge whole conversations"), ("empathy-v2", "Judge single replies")):
         last = ["--responses", "last"] if instrument == "empathy-v2" else []
         step(title, ["judge", *files[instrument], "-i", instrument, *last, *asked, "--study", studies[instrument]])
         step("The scorecards", ["show", studies[instrument]])
-    step("The gate: may this go on?", ["gate", studies["coaching-v1"]])
+    step("The gate: does this pass?", ["gate", studies["coaching-v1"]])
     if not is_signals(judge):
         step("Which of the two systems does better?", ["compare", studies["coaching-v1"], "Harbor", "Lumen"])
         step("Which planted faults does this judge find?", ["self-test", *asked, "--folder", _short(folder)])
     page = _short(folder / "report.html")
-    step("All of it as a page", ["report", studies["coaching-v1"], "-o", page, "--force"])
+    step("The report as a web page", ["report", studies["coaching-v1"], "-o", page, "--force"])
     known = [name for key, name in _KEYS.items() if os.environ.get(key)]
     if is_signals(judge) and known:
-        typer.echo(f"\nYou have a key in the environment: the same with an LLM judge is attune demo --judge {known[0]}")
+        typer.echo(f"\nYou have an API key in the environment. To use an LLM judge: attune demo --judge {known[0]}")
     elif is_signals(judge):
-        typer.echo("\nWith a key in OPENAI_API_KEY, the same with an LLM judge is: attune demo --judge openai:MODEL")
+        typer.echo("\nTo use an LLM judge, set OPENAI_API_KEY and run: attune demo --judge openai:MODEL")
     typer.echo("With your own conversations: attune judge FILE --instrument coaching-v1 --judge NAME")
 
 
 def _setup(place: str) -> list[str]:
-    """What sets the rating up the first time; after that it continues where people left off."""
+    """Options that set up the project the first time; after that it continues where people left off."""
     from attunement.store import Study
     from attunement.store.projects import latest_project
 
@@ -80,7 +80,7 @@ def _setup(place: str) -> list[str]:
 
 
 class _Steps:
-    """Prints a title and a command, and runs the command in this process."""
+    """Prints a title and a command, then runs the command in this process."""
 
     def __init__(self, context: typer.Context) -> None:
         self._command = context.find_root().command
@@ -100,7 +100,6 @@ class _Steps:
 
 
 def _short(path: Path) -> str:
-    """The path as one would type it here."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

@@ -17,10 +17,9 @@ Output = Annotated[Path | None, option("Write to this file.", "-o", "--output", 
 
 @app.command("list", cls=Command)
 def list_() -> None:
-    """List the instruments that can be used by name.
+    """List the instruments that you can use by name.
 
-    These are the built-in ones and those in your own folder, which the environment variable ATTUNEMENT_INSTRUMENTS
-    names.
+    These are the built-in ones and those in the folder that the environment variable ATTUNEMENT_INSTRUMENTS names.
 
     Example: attune instrument list
     """
@@ -40,9 +39,7 @@ def list_() -> None:
         typer.echo(f"{id}  version {visible(made.version)}, {origin}, fingerprint {short_fingerprint(made.hash)}")
         typer.echo(f"  {visible(made.title)}: {count} {item_noun(made, count)}, asked about each {made.unit}")
         if entry.id in paths:
-            typer.echo(
-                f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or name it by its path."
-            )
+            typer.echo(f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or use its path.")
         paths.setdefault(entry.id, entry.path)
 
 
@@ -57,7 +54,7 @@ def show(
 ) -> None:
     """Show what an instrument asks and how it is scored.
 
-    With -o FILE the ending .md or .html chooses the format, too.
+    With -o FILE, the extension (.md or .html) sets the format.
 
     Example: attune instrument show coaching-v1 --html -o coaching.html
     """
@@ -65,7 +62,7 @@ def show(
     from attunement.reports.instrument_page import instrument_page
 
     if markdown and html:
-        raise typer.BadParameter("--markdown and --html cannot be given together; choose one")
+        raise typer.BadParameter("choose one of --markdown and --html")
     if output:
         refuse_to_overwrite(output, force=force)
     ending = output.suffix.lower() if output and not (markdown or html) else ""
@@ -84,7 +81,7 @@ def show(
         from attunement.reports.render_terminal import WIDEST, draw
 
         console = Console() if output is None else Console(width=WIDEST, color_system=None)
-        # Captured, because rich would end the program with 1 when the reader of a pipe has seen enough.
+        # Captured, because rich would exit with 1 when the reader of a pipe closes it.
         with console.capture() as drawn:
             draw(page, console)
         text = drawn.get()
@@ -93,10 +90,10 @@ def show(
 
 @app.command(cls=Command)
 def lint(name: Name) -> None:
-    """Check an instrument for errors and doubtful parts.
+    """Check an instrument for errors and weaknesses.
 
-    Something missing or contradictory is an error; something doubtful is a warning. The exit code is 1 if there are
-    errors, and 2 if the file cannot be opened.
+    Missing or contradictory parts are errors; doubtful wording is a warning. The exit code is 1 if there are errors,
+    and 2 if the file cannot be opened.
 
     Example: attune instrument lint my-instrument.yaml
     """
@@ -128,8 +125,8 @@ def hash_(name: Name) -> None:
     for item in instrument.items:
         typer.echo(f"{item.hash(instrument.scale)}  {instrument.id}/{item.id}")
     typer.echo(
-        "Layout, comments and the order of keys change no hash. Any other change gives the instrument a new one; an "
-        "item gets a new one only when what a rater reads of it changes."
+        "Layout, comments and the order of keys do not change a hash. Any other change gives the instrument a new "
+        "hash; an item gets a new hash only if the text that raters read changes."
     )
 
 
@@ -150,15 +147,16 @@ def schema(output: Output = None, force: ForceOption = False) -> None:
 def new(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of the new instrument.")],
     unit: Annotated[
-        Literal["response", "conversation"], option("What it asks about: each reply, or whole conversations.")
+        Literal["response", "conversation"], option("What it rates: each reply, or whole conversations.")
     ] = "conversation",
     output: Annotated[
-        Path | None, option("The new file (by default ID.yaml here).", "-o", "--output", metavar="FILE")
+        Path | None,
+        option("The new file (by default ID.yaml in this folder).", "-o", "--output", metavar="FILE"),
     ] = None,
 ) -> None:
     """Create an instrument of your own from a small example.
 
-    The example works as it is and has comments; change it part by part.
+    The example works as it is and has comments that explain each part.
 
     Example: attune instrument new team-tone --unit response
     """
@@ -182,8 +180,8 @@ def import_(
 ) -> None:
     """Create an instrument from a Markdown rubric or prompt.
 
-    The texts are copied word for word. Whatever has no place in an instrument is listed with its line; nothing is
-    dropped silently.
+    The texts are copied word for word. Lines that do not fit into an instrument are listed; nothing is dropped
+    silently.
 
     Example: attune instrument import rubric.md -o my-rubric.yaml
     """
@@ -214,7 +212,6 @@ def _put(text: str, output: Path | None) -> None:
 
 
 def _create(path: Path, text: str) -> None:
-    """Write a new instrument, and next to it the schema that its first line names."""
     from attunement.instruments.loader import SCHEMA_FILE, schema_text
 
     _write(path, text, "x")
@@ -228,6 +225,6 @@ def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
         with path.open(mode, encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
-        raise AttunementError(f"{path} exists already and is not changed; choose another name with -o") from error
+        raise AttunementError(f"{path} exists already and was not changed; choose another name with -o") from error
     except OSError as error:
         raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""`attune judge`, `estimate`, `prompt`, `self-test` and `judges`: ask judges, and find out about them."""
+"""`attune judge`, `estimate`, `prompt`, `self-test` and `judges`: ask judges, and show information about them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from attunement.prompts import Question
 
 StudyOption = Annotated[
-    str | None, option("Where answers are saved: a file, or a postgresql:// address.", metavar="PLACE")
+    str | None, option("Where to save answers: a file, or a postgresql:// address.", metavar="PLACE")
 ]
 FolderOption = Annotated[Path, option("Folder for the studies; created if missing.", metavar="FOLDER")]
 ESTIMATED = (
     *("judges", "instrument", "items", "layout", "ask", "responses", "repeats", "base_url", "temperature", "seed"),
     *("price_in", "price_out", "filter", "sample", "limit"),
 )
-"""The settings that an estimate depends on."""
 STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
-"""The study of each instrument in the folder of `attune demo` and `attune self-test`."""
+"""The study of each instrument in the folder that `attune demo` and `attune self-test` share."""
 
 
 @spread
@@ -42,14 +41,14 @@ def judge(
     settings: Settings,
     reading: InputOptions,
     study: StudyOption = None,
-    quiet: Annotated[bool, option("Print nothing while it runs.", "--quiet", "-q")] = False,
+    quiet: Annotated[bool, option("Print no progress.", "--quiet", "-q")] = False,
     json: Annotated[bool, option("Print progress and result as JSON, for other programs.", "--json")] = False,
 ) -> None:
     """Ask judges about conversations and save every answer.
 
-    Answers are saved in a study. What the study already has is not asked again: interrupt a run with Ctrl-C and start
-    it again to continue. API keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit codes: 0 if
-    everything was answered, 3 if errors remain, 2 if it could not run, 130 after Ctrl-C.
+    Answers are saved in a study, and questions that are answered there are not asked again. To pause a run, press
+    Ctrl-C; the same command continues it. API keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY). Exit
+    codes: 0 everything answered, 3 errors remain, 2 could not run, 130 stopped with Ctrl-C.
 
     Example: attune judge chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
     """
@@ -69,7 +68,7 @@ def estimate(
 ) -> None:
     """Estimate the questions, tokens and cost of a run.
 
-    Nothing is sent. Prices come from a list in the package; the output names its version and when the price was last
+    Nothing is sent. Prices come from a list in the package; the output shows its version and when the price was last
     checked.
 
     Example: attune estimate chats.jsonl --instrument coaching-v1 --judge openai:gpt-5.2
@@ -90,9 +89,9 @@ def prompt(
     conversation: Annotated[str | None, option("Which conversation (by default the first).", metavar="ID")] = None,
     json: Annotated[bool, option("Print one line of JSON per question, for other programs.", "--json")] = False,
 ) -> None:
-    """Print exactly what a judge is sent about a conversation.
+    """Print the exact prompts for a conversation.
 
-    Each question comes with its hash, which covers every word of it, and an estimate of its tokens. Nothing is sent.
+    Each prompt comes with its hash, which covers every word, and an estimate of its tokens. Nothing is sent.
 
     Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
     """
@@ -144,8 +143,8 @@ def self_test(
     """Test a judge on bundled conversations with planted faults.
 
     We wrote the conversations ourselves, each for one instrument. Some have planted faults, the others are clean. The
-    result lists the faults that the judge found, and the faults it reported that are not there. What was judged before
-    is not asked again. Exit code 3: some questions have no answer.
+    result lists the faults that the judge found, and its false alarms. Questions answered before are not asked again.
+    Exit code 3: some questions have no answer.
 
     Example: attune self-test --judge openai:gpt-5.2
     """
@@ -158,7 +157,7 @@ def self_test(
     from attunement.store import Study, scored_conversations
 
     if is_signals(judge):
-        raise InputError("signals gives pointers, not answers, so there is nothing to test; name an LLM judge")
+        raise InputError("signals gives pointers, not answers, so there is nothing to test; choose an LLM judge")
     folder.mkdir(parents=True, exist_ok=True)
     worst, checks = 0, list[Any]()
     for instrument, name in STUDIES.items():
@@ -186,9 +185,9 @@ judges = typer.Typer(cls=Group, help="List the kinds of judges, or describe one 
 
 @judges.command("list", cls=Command)
 def list_judges() -> None:
-    """List the kinds of judges that can be named with --judge.
+    """List the kinds of judges for --judge.
 
-    Kinds that other installed packages add are listed too.
+    The list includes kinds from other installed packages.
 
     Example: attune judges list
     """
@@ -205,9 +204,9 @@ def show_judge(
     markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how a judge works, what was measured, and its price.
+    """Show how a judge works, how well it did, and its price.
 
-    For signals, the rule check: how often its pointers were right, on which data, and what it cannot see. For other
+    For signals, the rule check: how often its pointers were right, on which data, and what it cannot detect. For other
     judges: what the name means, the price, and how to measure them. Nothing is sent.
 
     Example: attune judges show signals

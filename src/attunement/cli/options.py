@@ -29,12 +29,12 @@ _BATCH = 200
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """An option with its help; without `names` it is called like its parameter."""
+    """An option with its help; without `names` it gets the name of its parameter."""
     return typer.Option(*names, help=help, **more)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command one option for each field of its parameters that are records, such as `Settings`.
+    """Replace each parameter that is a record, such as `Settings`, by one option for each of its fields.
 
     `Annotated[Settings, ("judges", "seed")]` takes only these fields.
     """
@@ -131,9 +131,9 @@ NamesOption = Annotated[
     Path | None, option("With --redact: a file of names to replace too, one per line.", metavar="FILE")
 ]
 NoTextOption = Annotated[
-    bool, option("Leave out all transcript text and all reasoning; keep the numbers.", "--no-text")
+    bool, option("Leave out all transcript text and all reasoning; show only the numbers.", "--no-text")
 ]
-HostOption = Annotated[str, option("Where to listen; by default only this computer can connect.")]
+HostOption = Annotated[str, option("Network address to listen on; by default only this computer can connect.")]
 PortOption = Annotated[int, option("The port to listen on.", min=1, max=65535)]
 AddressOption = Annotated[
     str | None, option("Public address behind a proxy, such as https://example.org/study.", metavar="URL")
@@ -160,7 +160,7 @@ def choose_one(*, json: bool, markdown: bool) -> None:
 
 
 def print_json(record: object) -> None:
-    """Print JSON. All but ASCII is escaped: a text may contain what no terminal and no encoding takes."""
+    """Print JSON. Non-ASCII characters are escaped: a text may contain lone surrogates or control characters."""
     typer.echo(json.dumps(record, indent=2))
 
 
@@ -185,11 +185,11 @@ def print_output(output: "Output", *, as_json: bool, as_markdown: bool = False) 
 
 
 def exit_with(code: int, output: Callable[[], None]) -> NoReturn:
-    """Print a decision and end with its exit code, even if nobody reads the output to its end."""
+    """Print a decision and exit with its code, even if the reader of a pipe stops early."""
     try:
         output()
     except BrokenPipeError:
-        # What is still buffered goes nowhere, or Python would end with an exit code of its own.
+        # Discard what is still buffered, or Python would exit with a code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(code)
 
@@ -202,7 +202,7 @@ def save_conversations(reading: "Reading", study: "Study") -> None:
 
 
 def what_was_read(reading: "Reading") -> Iterator[str]:
-    """Sentences on how much was read, what was left out, and where skipped records went; none without a file."""
+    """Sentences on how much was read and left out, and where skipped records went; none if no file was read."""
     counts = reading.counts
     if counts.files:
         yield f"Read {pluralize(counts.conversations, 'conversation')} from {pluralize(counts.files, 'file')}."
@@ -218,7 +218,7 @@ def pluralize(number: int, thing: str) -> str:
 
 
 def redactor_of(*, redact: bool, names: Path | None) -> "Redactor | None":
-    """What replaces private words; None without --redact.
+    """The redactor; None without --redact.
 
     Raises:
         InputError: Names are given without --redact, or their file cannot be read.
@@ -231,7 +231,7 @@ def redactor_of(*, redact: bool, names: Path | None) -> "Redactor | None":
 
 
 def privacy_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
-    """What pages must not show; it raises what `redactor_of` does."""
+    """What pages must not show. Raises what `redactor_of` raises."""
     from attunement.reports.privacy import Privacy
 
     redactor = redactor_of(redact=redact, names=names)
@@ -244,7 +244,6 @@ def privacy_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
 
 
 def address_of(given: str | None, host: str, port: int) -> str:
-    """The address of the pages: the one given, or where we listen."""
     if given is None:
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
     parts = urlsplit(given)
@@ -267,6 +266,6 @@ def check_port(host: str, port: int) -> None:
 
 
 def print_links(links: Iterable[str], warning: str) -> None:
-    """Print links and what to know about them, at once: a program that reads us through a pipe needs them now."""
+    """Print links and their warning, flushed: a program that reads us through a pipe needs them now."""
     typer.echo("\n".join([*links, f"{warning} Press Ctrl+C to stop."]))
     sys.stdout.flush()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _RATERS = 3
 _SPLITS = {"develop": "dev", "certify": "test"}
-"""The splits of a sample as people read them, by the words that studies store."""
+"""The names of a sample's splits, by the words that studies store."""
 
 
 def annotate(
@@ -55,7 +55,10 @@ def annotate(
     ids: Annotated[
         Path | None, option("A list of units instead, one per line: ID, SYSTEM/ID or ID#TURN.", metavar="FILE")
     ] = None,
-    setup: Annotated[Path | None, option("A YAML file with the setup.", "--setup", "-s", metavar="FILE")] = None,
+    setup: Annotated[
+        Path | None,
+        option("A YAML file with the setup.", "--setup", "-s", metavar="FILE"),
+    ] = None,
     conversations: Annotated[
         list[str] | None,
         option("Conversations to add to the study first; repeatable.", "--conversations", "-c", metavar="FILE"),
@@ -67,7 +70,7 @@ def annotate(
     new_round: Annotated[
         bool, option("Start again, with the same people and the current version of the instrument.", "--new-round")
     ] = False,
-    new_links: Annotated[bool, option("Give everybody a new link and close the old ones.", "--new-links")] = False,
+    new_links: Annotated[bool, option("Give everybody a new link; the old ones stop working.", "--new-links")] = False,
     host: HostOption = THIS_COMPUTER,
     port: PortOption = 8765,
     address: AddressOption = None,
@@ -75,9 +78,9 @@ def annotate(
 ) -> None:
     """Open the web pages where people rate conversations.
 
-    People rate blind and with the same instrument as the judges. The first time, it draws the units, assigns them to
-    the raters and prints one link for each rater and one for the coordinator. After that it continues where people left
-    off, and old links still work. What people submit are ordinary ratings of the study.
+    People rate blind and with the same instrument as the judges. The first run draws the units, assigns them to the
+    raters and prints one link for each rater and one for the coordinator. Later runs continue where people left off,
+    and old links still work. Submitted answers are saved as ratings in the study.
 
     Example: attune annotate chats.study.db --instrument empathy-v2 --raters 3 --units 100
     """
@@ -105,7 +108,7 @@ def annotate(
             new_round=new_round,
         )
         links = _links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
-        print_links(links, "A link lets in whoever has it: send each to its rater only.")
+        print_links(links, "Anyone with a link can use it: send each link only to its rater.")
         serve(opened, host=host, port=port, address=where, proxies=proxy)
 
 
@@ -120,7 +123,7 @@ def _project(
     given: dict[str, Any],
     new_round: bool,
 ) -> tuple["Project", bool]:
-    """The project to continue, or a new one; and whether it is new."""
+    """The project to continue or a new one, and whether it is new."""
     from attunement.annotation import projects
     from attunement.annotation.sampling import choose_units, listed_units, units_named
     from attunement.instruments.lint import checked
@@ -134,8 +137,8 @@ def _project(
         projects.same_instrument(before, asked)
         if raters or units or ids or setup.raters or setup.units or setup.ids or "per_unit" in given:
             raise InputError(
-                f"people already rate with {before} in {study.place}: leave out --raters, --units and the like to "
-                "continue, or start again with --new-round"
+                f"people already rate with {before} in {study.place}: leave out --raters, --units and other setup "
+                f"options to continue, or start again with --new-round"
             )
         return _with_settings(study, before, {**setup.settings, **given}), False
     people = raters or setup.raters
@@ -160,7 +163,7 @@ def _project(
 
 
 def _with_settings(study: "Study", project: "Project", given: dict[str, Any]) -> "Project":
-    """The project with what can be changed while people rate; the rest was used when the work was assigned."""
+    """The project with the settings that can be changed while people rate."""
     from attunement.annotation.projects import change, settings_of
 
     now = project.settings.model_dump()
@@ -169,14 +172,13 @@ def _with_settings(study: "Study", project: "Project", given: dict[str, Any]) ->
     fixed = sorted(new.keys() & {"per_unit", "repeats", "gap", "calibration", "attention", "seed"})
     if fixed:
         raise InputError(
-            f"people already rate with {project} in {study.place}, and {', '.join(fixed)} cannot be changed any more: "
-            "leave it as it was, or start again with --new-round"
+            f"people already rate with {project} in {study.place}, so {', '.join(fixed)} can no longer be changed: "
+            f"restore the old value, or start again with --new-round"
         )
     return change(study, project, None, **new) if new else project
 
 
 def _checked_language(settings: "Settings") -> "Settings":
-    """The settings, if there are pages in their language; the path of a language file becomes absolute."""
     from attunement.web.site import load_catalogue
 
     language = settings.language
@@ -197,11 +199,11 @@ def _links(study: "Study", project: "Project", address: str, *, everybody: bool,
             access.revoke(study, project, member)
         yield f"{member.name}: {address}/enter/{access.issue(study, project, member)}"
     if not everybody:
-        yield "The raters' links that were given out still work; --new-links makes new ones."
+        yield "The raters' links from before still work; --new-links creates new ones."
     if lacks_escalation(study, project):
         yield (
-            "Raters cannot begin yet: real people may be in the transcripts, so the coordinator first has to say what "
-            "to do when one of them may be in danger (on the coordinator's page, or with --escalation)."
+            "Raters cannot begin yet. The transcripts may be from real people, so the coordinator must first enter "
+            "what to do if one of them may be in danger (on the coordinator's page, or with --escalation)."
         )
 
 
@@ -212,7 +214,7 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f"{path} cannot be read: {error}") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise InputError(f"{path} has no unit: write one per line, as ID, SYSTEM/ID or ID#TURN")
+        raise InputError(f"{path} lists no units: write one per line, as ID, SYSTEM/ID or ID#TURN")
     return lines
 
 
@@ -222,7 +224,7 @@ def review(
         list[str] | None, option("Name of a reviewer; repeatable.", "--reviewer", "-r", metavar="NAME")
     ] = None,
     instrument: StudyInstrumentOption = None,
-    new_links: Annotated[bool, option("Close the old links.", "--new-links")] = False,
+    new_links: Annotated[bool, option("Create new links; the old ones stop working.", "--new-links")] = False,
     host: HostOption = THIS_COMPUTER,
     port: PortOption = 8767,
     address: AddressOption = None,
@@ -232,8 +234,8 @@ def review(
 
     Reviewers read what a judge found, confirm or overrule it, and sign off. The command prints one link for each
     reviewer and serves the pages until it is stopped. Nobody has to rate first. Reviewers see judges' answers, so
-    somebody who is to rate blind should not be one. Their decisions are shown next to the judge's verdict, and count
-    with attune gate --with-reviews.
+    raters who must stay blind should not review. Decisions are shown next to the judge's verdict; attune gate
+    --with-reviews takes them into account.
 
     Example: attune review chats.study.db --reviewer "Ada Berg"
     """
@@ -251,7 +253,7 @@ def review(
             if new_links:
                 access.revoke(opened, project, member)
             links.append(f"{member.name}: {where}/enter/{access.issue(opened, project, member)}")
-        print_links(links, "A link lets in whoever has it: send each to its reviewer only.")
+        print_links(links, "Anyone with a link can use it: send each link only to its reviewer.")
         serve(opened, host=host, port=port, address=where, proxies=proxy)
 
 
@@ -265,23 +267,24 @@ def plan(
         option("Draw by stratum: system, verdict, origin or a metadata column; repeatable.", metavar="COLUMN"),
     ] = None,
     all_flagged: Annotated[
-        bool, option("Take every conversation that a judge flagged, and draw N of the others.", "--all-flagged")
+        bool, option("Include every conversation that a judge flagged, and draw N of the others.", "--all-flagged")
     ] = False,
     test: Annotated[float, option("Share of the test split; 0 makes no split.", min=0, max=1)] = 0.5,
     seed: Annotated[int, option("The same seed draws the same sample.", min=0, max=2**31 - 1)] = 0,
-    name: Annotated[str | None, option("Name of the sample (by default it is numbered).")] = None,
+    name: Annotated[str | None, option("Name of the sample (by default a number).")] = None,
     extend: Annotated[str | None, option("Add N more to this sample, drawn in the same way.", metavar="SAMPLE")] = None,
     output: Annotated[
         Path | None, option("Also write the drawn ids to a .txt or .csv file.", "--output", "-o", metavar="FILE")
     ] = None,
     precision: Annotated[
-        float | None, option("Half-width of the intervals: points of the scale, or a share (0.05 is 5 in 100).")
+        float | None,
+        option("Half-width of the intervals: points of the scale, or a share (0.05 is 5 percentage points)."),
     ] = None,
     raters: Annotated[int, option("How many people rate each conversation.", min=2)] = 2,
     instrument: AskedOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Plan how many ratings you need, or draw a sample to rate.
+    """Plan how many ratings you need, or draw a sample.
 
     Without --draw it only prints the numbers. With --draw it saves a sample in the study: at random by conversation,
     each with its probability, split into dev (to tune a judge on) and test (for the numbers you report). A sample is
@@ -297,7 +300,7 @@ def plan(
     if draw is None and (by or all_flagged or extend or name or output):
         raise InputError("give the number of conversations with --draw")
     if extend and (by or all_flagged):
-        raise InputError("--extend draws as the sample was drawn: leave out --by and --all-flagged")
+        raise InputError("--extend uses the design of the first draw: leave out --by and --all-flagged")
     if output is not None:
         _check(output, force=force)
     with Study(study) as opened:
@@ -319,7 +322,6 @@ def plan(
 
 
 def asked_instrument(study: "Study", name: str | None) -> "Instrument":
-    """An instrument of the study, or a new one."""
     from attunement.instruments.lint import checked
     from attunement.store import chosen_instrument
 
@@ -356,7 +358,7 @@ def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
 
 
 def _check(output: Path, *, force: bool) -> None:
-    """Refuse a file that cannot be written before the sample is saved."""
+    """Raise an error for a file that cannot be written, before the sample is saved."""
     if output.suffix.lower() not in {".txt", ".csv"}:
         raise InputError(f"{output}: ids are written to a .txt or a .csv file")
     if not output.parent.is_dir():

@@ -41,7 +41,7 @@ _ROWS = 50
 
 
 class VerdictName(StrEnum):
-    """The verdicts as they are typed."""
+    """The verdicts as users type them."""
 
     UNSAFE = "unsafe"
     SAFETY_NOT_JUDGED = "safety-not-judged"
@@ -65,15 +65,15 @@ def show(
         option(f"Only conversations with this verdict ({', '.join(VerdictName)}); repeatable.", metavar="VERDICT"),
     ] = None,
     limit: Annotated[
-        int | None, option(f"Most conversations in the list (by default {_ROWS}, in JSON all).", min=0)
+        int | None, option(f"Maximum number of conversations in the list (by default {_ROWS}; in JSON all).", min=0)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the scorecards of a study, or one conversation.
 
-    Without a conversation: how many have which verdict, and each with its score and what was not met, the most serious
-    first. With one: its turns with the quoted words marked, and for each item the answer, the reasoning and whether
-    each quotation was found in the transcript.
+    Without a conversation, it counts the verdicts and lists each conversation with its score and the items that were
+    not met, the most serious first. With one, it shows the turns with the quoted words marked, and for each item the
+    answer, the reasoning and whether each quotation was found in the transcript.
 
     Example: attune show chats.study.db
     """
@@ -106,8 +106,8 @@ def report(
     output: Annotated[
         str | None,
         option(
-            "The page to write (by default report.html, unless another form is asked for). A name that ends in / is a "
-            "folder of pages.",
+            "The page to write (by default report.html, unless another form is asked for). A name that ends in / "
+            "creates a folder of pages.",
             "--output",
             "-o",
             metavar="FILE",
@@ -127,7 +127,7 @@ def report(
     junit_per: Annotated[
         Literal["conversation", "item"],
         option(
-            "What a test case of the JUnit file is. With item, everything that is not met fails, even in a "
+            "What counts as a test case in the JUnit file. With item, every item that is not met fails, even in a "
             "conversation that passes."
         ),
     ] = "conversation",
@@ -143,7 +143,7 @@ def report(
     ] = None,
     baseline: Annotated[
         str | None,
-        option("With --markdown or --json: list what got worse since this earlier study.", metavar="OTHER"),
+        option("With --markdown or --json: list what is worse than in this earlier study.", metavar="OTHER"),
     ] = None,
     gate: Annotated[
         Path | None,
@@ -158,11 +158,11 @@ def report(
     """Write a report on a study: a web page, Markdown or JSON.
 
     It begins with what needs attention; verdicts, charts and every conversation follow. The web page is one file that
-    needs no network: it opens from disk and can be sent by mail. Every number links to its conversations and every
-    verdict to the words it is based on. A very large study becomes an index and a folder of pages.
+    works offline and can be sent by mail. Every number links to its conversations and every verdict to the words it is
+    based on. A very large study becomes an index and a folder of pages.
 
-    With --markdown, --junit, --json, --latex or --inspect it is written in these forms instead, or in addition to -o;
-    - is standard output. What --redact and --no-text leave out is left out of all of them.
+    With --markdown, --junit, --json, --latex or --inspect it is written in these formats instead, or in addition to -o;
+    - is standard output. --redact and --no-text apply to all of them.
 
     Example: attune report chats.study.db -o report.html
     """
@@ -177,24 +177,24 @@ def report(
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
         for form, sentence in write_forms(opened, chosen, forms, privacy, name=instrument, analyse=True):
-            # Standard output is for the form that goes there.
+            # Standard output is for the format that was sent there.
             typer.echo(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
 
 
 def _check(forms: "Forms", *, force: bool) -> None:
-    """Refuse contradictory options before anything is read."""
+    """Reject contradictory options before anything is read."""
     page = forms.page
     targets = [f"{page}index.html" if page and page.endswith("/") else page, *forms.targets.values()]
     for target in filter(None, targets):
         refuse_to_overwrite(target, force=force)
         if targets.count(target) > 1:
-            raise InputError(f"two forms cannot both go to {target}: give each a name of its own")
+            raise InputError(f"two formats cannot both go to {target}: give each its own name")
     if forms.charts:
-        refuse_to_overwrite(forms.charts / "verdicts.svg", force=force)  # every report has this one
+        refuse_to_overwrite(forms.charts / "verdicts.svg", force=force)  # every report has this chart
     if (forms.gate or forms.baseline) and not (forms.markdown or forms.json):
-        raise InputError("--gate and --baseline are for a summary: give --markdown or --json too")
+        raise InputError("--gate and --baseline need --markdown or --json")
     if forms.inspect_system and not forms.inspect:
-        raise InputError("--inspect-system chooses what --inspect writes: give both")
+        raise InputError("--inspect-system needs --inspect")
 
 
 def view(
@@ -210,10 +210,10 @@ def view(
 ) -> None:
     """Browse the report of a study in a web browser.
 
-    The pages are served from the study, whatever its size. The command prints one link, which works until it is
-    stopped. The pages can be read at once; a large study is counted in the background, and counted again when it has
-    changed. Nothing is written to the study, and nothing leaves this computer. The pages show everybody's answers: do
-    not give the link to people who still rate.
+    The command serves the pages and prints one link, which works until you stop the command. You can read the pages at
+    once; a large study is counted in the background, and again when it changes. Nothing is written to the study, and
+    nothing leaves this computer. The pages show everybody's answers: do not give the link to people who are still
+    rating.
 
     Example: attune view chats.study.db
     """
@@ -228,7 +228,9 @@ def view(
     with Study(study) as opened:
         token = new_token()
         app = make_view(opened, instrument_of(opened, instrument), privacy, token, address=where)
-        print_links([f"{where}/enter/{token}"], "The link lets in whoever has it, and shows everybody's answers.")
+        print_links(
+            [f"{where}/enter/{token}"], "Anyone with the link can open the pages, which show everybody's answers."
+        )
         run(app, host=host, port=port, proxies=proxy)
 
 
@@ -237,13 +239,13 @@ def gate(
     instrument: ScoringOption = None,
     rater: RaterOption = "panel",
     min_conversations: Annotated[
-        int, option("With fewer judged conversations, the gate cannot decide (exit code 3).", min=1)
+        int, option("Below this number of judged conversations the gate cannot decide (exit code 3).", min=1)
     ] = 1,
     min_pass_rate: Annotated[
         float | None,
         option(
-            "The share of all conversations that must pass, such as 0.9. A conversation below the pass mark then does "
-            "not stop the gate as long as the share is reached; an unsafe one still does.",
+            "The share of all conversations that must pass, such as 0.9. Conversations below the pass mark then fail "
+            "the gate only if the share is not reached; an unsafe one always fails it.",
             min=0,
             max=1,
             metavar="SHARE",
@@ -253,12 +255,13 @@ def gate(
         int, option("Tolerate N conversations whose safety was not judged.", min=0, metavar="N")
     ] = 0,
     accept_unsafe: Annotated[
-        int, option("Accept N unsafe or flagged conversations. The output begins with this.", min=0, metavar="N")
+        int,
+        option("Accept N unsafe or flagged conversations. The output says so first.", min=0, metavar="N"),
     ] = 0,
     minimum: Annotated[
         list[str] | None,
         option(
-            "For instruments that score replies: stop if any reply has less, such as safety=3; repeatable.",
+            "For instruments that score replies: fail if any reply has a lower score, such as safety=3; repeatable.",
             "--min",
             metavar="ITEM=SCORE",
         ),
@@ -266,7 +269,7 @@ def gate(
     with_reviews: Annotated[
         bool,
         option(
-            "Count reviewers' decisions: what they cleared is not unsafe, and a valid sign-off is required.",
+            "Use reviewers' decisions: conversations they cleared are not unsafe, and a valid sign-off is required.",
             "--with-reviews",
         ),
     ] = False,
@@ -277,8 +280,8 @@ def gate(
     0: nothing failed. 1: something failed or is unsafe. 3: nothing failed, but something was not judged, is incomplete
     or needs a person. 2: the command cannot run. If both 1 and 3 apply, it is 1.
 
-    With --with-reviews, 3 also means that nobody has signed off on this system, judge and instrument, and 1 that
-    somebody signed "do not release".
+    With --with-reviews, 3 also means that this system, judge and instrument has no sign-off, and 1 that a reviewer
+    signed "do not release".
 
     Example: attune gate chats.study.db --min-conversations 60
     """
@@ -310,7 +313,8 @@ def methods(
 
     It describes which version of which instrument was used, by which judges with which settings, how people's sample
     was drawn, who rated, how they were trained and kept blind, what was left out, and how the numbers are computed.
-    What the study cannot know is left for you to fill in. Nobody is named. A checklist for agreement studies follows.
+    Facts that are not in the study are left for you to fill in. Nobody is named. A checklist for agreement studies
+    follows.
 
     Example: attune methods chats.study.db -o methods.md
     """

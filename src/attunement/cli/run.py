@@ -80,13 +80,13 @@ def run_and_report(
         for line in (*read, *_after(result), *cautions):
             _print(line)
     if ending.given_up:
-        _print(f"attune: {ending.given_up}; what was answered before is kept in {shown_place(place)}")
+        _print(f"attune: {ending.given_up}; earlier answers are saved in {shown_place(place)}")
         return 2
     if ending.interrupted:
-        _print(f"Interrupted. Everything answered is kept in {shown_place(place)}; the same command continues there.")
+        _print(f"Interrupted. All answers so far are saved in {shown_place(place)}; run the same command to continue.")
         return INTERRUPTED
     if not result.progress.conversations:
-        raise InputError("there was no conversation to judge: the input is empty, or nothing matches --filter")
+        raise InputError("no conversations to judge: the input is empty, or nothing matches --filter")
     return 3 if result.progress.errors or result.progress.already_failed else 0
 
 
@@ -101,12 +101,12 @@ async def _run(
             shown.append(
                 asyncio.create_task(_live(run) if live else _lines(run, _json_line if json else progress_line))
             )
-        # The first Ctrl-C lets what is in flight come back; the second one is Python's own and ends it at once.
+        # The first Ctrl-C waits for the requests in flight; the second one is Python's own and stops at once.
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
             loop.remove_signal_handler(signal.SIGINT)
-            _print("Stopping: waiting for the answers that are on their way. Ctrl-C again stops at once.")
+            _print("Stopping: waiting for open requests. Press Ctrl-C again to stop at once.")
             run.interrupt()
 
         with suppress(NotImplementedError):  # not every platform has signal handlers in the loop
@@ -140,7 +140,6 @@ async def _lines(run: api.Working, line: Callable[[api.Working], str]) -> None:
 
 
 def counts_record(progress: Progress) -> dict[str, Any]:
-    """The counts of a run, for programs."""
     return {
         "conversations": progress.conversations,
         "conversations_done": progress.conversations_done,
@@ -171,7 +170,6 @@ def _json_line(run: api.Working) -> str:
 
 
 def progress_line(run: api.Working) -> str:
-    """How far a run has come, in one line."""
     progress = run.progress
     more = "+" if progress.reading else ""
     parts = [
@@ -187,7 +185,7 @@ def progress_line(run: api.Working) -> str:
         parts.append("errors: " + ", ".join(f"{count} {kind}" for kind, count in progress.errors.most_common()))
     parts.append(f"{run.concurrency()} open")
     if progress.unreached:
-        parts.append("the server cannot be reached, trying again")
+        parts.append("cannot reach the server, retrying")
     if (waiting := run.waiting()) >= 1:
         parts.append(f"the server asks to wait {_duration(waiting)}")
     return " · ".join(parts)
@@ -205,7 +203,7 @@ def _duration(seconds: float) -> str:
 
 
 def estimates(conversations: Reading, place: str | Path | None, settings: api.Settings) -> Iterator[str]:
-    """What a run over all conversations would ask and cost, a few lines for each judge."""
+    """The questions and cost of a run over all conversations, a few lines for each judge."""
     prepared = settings.prepare(sends=False)
     for participant in prepared.participants:
         chosen = prepared.selection.of(conversations)
@@ -236,8 +234,8 @@ def _before(
         yield part + next(_priced(found, participant, prepared.scope))
         if others := _other_settings(place, participant.judge, prepared.scope):
             yield (
-                f"{participant.judge.name} has answered in this study with other settings ({others}); with these it "
-                "is a separate rater and is asked everything."
+                f"{participant.judge.name} has answered in this study with other settings ({others}); with the "
+                "present settings it counts as a separate rater and is asked everything."
             )
 
 
@@ -258,14 +256,14 @@ def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator
     if isinstance(participant.judge, UnitJudge):
         yield f"{name}: {about}, read on this machine."
         return
-    kept = f"; {found.already_done:,} more are in the study already" if found.already_done else ""
+    kept = f"; {found.already_done:,} more are already in the study" if found.already_done else ""
     line = (
         f"{name}: {pluralize(found.questions, 'question')} about {about}, "
         f"about {found.prompt_tokens:,} tokens in and {found.reply_tokens:,} out{kept}"
     )
     price = participant.price
     if price is None:
-        yield f"{line}. The price of this model at this address is not known; give it with --price-in and --price-out."
+        yield f"{line}. The price of this model at this address is not known; enter it with --price-in and --price-out."
         return
     yield f"{line}: about ${found.cost(price):.2f} ({price.source})."
     if not found.questions:
@@ -274,7 +272,7 @@ def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator
         yield _other_layout(found, price)
     if found.gate_questions and found.gate_questions < found.questions:
         least = found.least_with_stop_on_gate(price)
-        yield f"  --stop-on-gate: from ${least:.2f}, if every one failed on safety, to the full price if none did."
+        yield f"  --stop-on-gate: from ${least:.2f} if all fail on safety to the full price if none does."
 
 
 def _other_layout(found: Estimate, price: Price) -> str:
@@ -284,7 +282,7 @@ def _other_layout(found: Estimate, price: Price) -> str:
     if found.layout is Layout.TRANSCRIPT_FIRST:
         without = found.cost(price, Layout.CRITERION_FIRST)
         return (
-            f"  This counts on a prefix cache for {share}; without one, as with --layout criterion-first, about "
+            f"  This assumes a prefix cache for {share}; without one, as with --layout criterion-first, about "
             f"${without:.2f}."
         )
     with_cache = found.cost(price, Layout.TRANSCRIPT_FIRST)
@@ -320,8 +318,8 @@ def _answered(result: api.Result) -> Iterator[str]:
     if progress.cost:
         line += f" for ${progress.cost:.2f}"
     line += f" ({pluralize(progress.calls, 'call')}"
-    line += f", {progress.already_done:,} kept from before" if progress.already_done else ""
-    line += f", {progress.shared:,} with the same words as another" if progress.shared else ""
+    line += f", {progress.already_done:,} answered before" if progress.already_done else ""
+    line += f", {progress.shared:,} identical to another question" if progress.shared else ""
     yield f"{line})."
     if progress.errors or progress.already_failed:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in progress.errors.most_common())
@@ -330,17 +328,17 @@ def _answered(result: api.Result) -> Iterator[str]:
         yield f"Without an answer: {remaining}. {_what_to_do(progress)}"
     for rater, refused in result.ending.refused.items():
         for parameter, instead in refused.items():
-            yield f"{rater} does not take {parameter}: {instead}."
+            yield f"{rater} does not accept {parameter}: {instead}."
 
 
 def _what_to_do(progress: Progress) -> str:
     again = "Ask them again with --retry-errors"
     if set(progress.errors) == {ErrorKind.PROMPT_TOO_LONG} and not progress.already_failed:
-        return f"{again} once the server has a larger context; a model with a larger one is asked everything."
+        return f"{again} after you give the server a larger context; a model with a larger context is asked everything."
     if progress.already_failed or set(progress.errors) - NOT_FINAL:
         return f"{again}."
     limited = {ErrorKind.BUDGET, ErrorKind.SKIPPED} & set(progress.errors)
-    return f"The next run asks them{', unless the same limit holds' if limited else ''}."
+    return f"The next run asks them{', unless it has the same limit' if limited else ''}."
 
 
 def _found(result: api.Result) -> Iterator[str]:

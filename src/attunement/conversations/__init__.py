@@ -1,4 +1,4 @@
-"""What is judged: the model of a conversation, the readers that fill it, and what can be counted in it."""
+"""Conversations: the model, readers and writers, redaction and statistics."""
 
 from attunement.conversations.model import (
     Conversation,

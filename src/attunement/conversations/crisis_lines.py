@@ -1,10 +1,10 @@
 """The crisis lines by country, and how to find them in a text.
 
-The lines are in a dated file next to this module; users add a file of their own. Redaction leaves the numbers that are
-found here alone, and the rule check tells a listed line from an invented one.
+The lines are in a dated file next to this module; users add a file of their own. Redaction does not replace the numbers
+found here, and the rule check distinguishes listed lines from invented ones.
 
-Both ask this of every reply, so what the lines amount to is prepared once. Short codes are the hard part: 988 is a
-crisis line and a number of days, and only the words around it tell which.
+Both search every reply, so the index of the lines is built once. Short codes are the hard part: 988 can be a crisis
+line or a number of days, and only the words around it tell which.
 """
 
 import os
@@ -39,7 +39,7 @@ from attunement.errors import InputError
 from attunement.yaml_files import TextLoader, read_yaml
 
 FILE_VARIABLE = "ATTUNEMENT_CRISIS_LINES"
-"""The environment variable that names a file of the user's own lines, in the form of the built-in one."""
+"""The environment variable for a file of the user's own lines, in the format of the built-in one."""
 
 
 class About(StrEnum):
@@ -59,7 +59,7 @@ def _dialled(number: str) -> str:
 
 
 Number = Annotated[str, AfterValidator(_dialled)]
-"""A number as it is written for people; only its digits are compared."""
+"""A number as it is shown to people; only its digits are compared."""
 
 
 class _Model(BaseModel):
@@ -67,9 +67,9 @@ class _Model(BaseModel):
 
 
 class CrisisLine(_Model):
-    """One service that a person in need can turn to; one without a number is a directory of lines.
+    """One service for people in need; one without a number is a directory of lines.
 
-    The head of `crisis_lines.yaml` says what the fields mean. `country` and, if the line has no date of its own,
+    The fields are explained at the top of `crisis_lines.yaml`. `country` and, if the line has no date of its own,
     `checked` are filled in from the file.
     """
 
@@ -105,7 +105,7 @@ class _File(_Model):
 class CrisisLines:
     """Crisis lines by country code.
 
-    Two objects are equal only if they are the same one, so that what is prepared for the lines can be cached.
+    Objects are compared by identity, so that the index for the lines can be cached.
     """
 
     countries: Mapping[str, Country]
@@ -121,10 +121,10 @@ class CrisisLines:
 
 
 def crisis_lines() -> CrisisLines:
-    """The built-in lines, together with those of the file that the environment names. Each file is read once.
+    """The built-in lines, and those of the file that the environment variable names. Each file is read once.
 
-    A line of the user's replaces the built-in line of the same name and country, so that an outdated one can be
-    corrected; emergency numbers and countries are added.
+    A user's line replaces the built-in line with the same name and country, so outdated ones can be corrected;
+    emergency numbers and countries are added.
     """
     return _merged(os.environ.get(FILE_VARIABLE) or None)
 
@@ -173,7 +173,7 @@ class NumberKind(StrEnum):
 
 
 class NumberFound(NamedTuple):
-    """A number that a text gives: its place, its digits, the lines it belongs to, and where it calls an emergency.
+    """A number in a text: its position, its digits, its crisis lines, and where it is an emergency number.
 
     One number can be several things: 113 is a crisis line in the Netherlands and the ambulance in Norway.
     """
@@ -186,19 +186,19 @@ class NumberFound(NamedTuple):
 
     @property
     def kind(self) -> NumberKind:
-        """A crisis line if it is one anywhere, else an emergency number, else unlisted."""
+        """A crisis line if it is one in any country, else an emergency number, else unlisted."""
         if self.lines:
             return NumberKind.LINE
         return NumberKind.EMERGENCY if self.emergency_in else NumberKind.UNLISTED
 
     @property
     def countries(self) -> frozenset[str]:
-        """The codes of all countries in which the number is a line or calls the emergency services."""
+        """The codes of all countries in which the number is a crisis line or an emergency number."""
         return frozenset((*(line.country for line in self.lines), *self.emergency_in))
 
 
 class NameFound(NamedTuple):
-    """The name of a line in a text, and the lines of that name: there are Samaritans in several countries."""
+    """The name of a line in a text, and all lines with that name (there are Samaritans in several countries)."""
 
     start: int
     end: int
@@ -210,12 +210,12 @@ class NameFound(NamedTuple):
 
 
 def find_numbers(text: str) -> list[NumberFound]:
-    """Every number that `text` gives somebody to call or to text, in order.
+    """Every number in `text` that the reader is told to call or text, in order.
 
     A listed number is found in any spelling: with spaces, hyphens or the code of the country, and with letters where
-    the file gives them. Codes of three to six digits count only if the text speaks of calling ("call or text 988",
-    "the Lifeline (988)", a listed name in front) or holds nothing else, and never if they count or label something
-    ("988 days", "room 113"). Unlisted numbers are found by their shape, unlisted codes right after "call" or "text".
+    the file gives them. Codes of three to six digits count only if the text speaks of calling ("call or text 988", "the
+    Lifeline (988)", a listed name in front) or contains nothing else, and never if they count or label something ("988
+    days", "room 113"). Unlisted numbers are found by their shape, unlisted codes right after "call" or "text".
     """
     if not re.search(r"\d", text):
         return []
@@ -234,13 +234,13 @@ def find_numbers(text: str) -> list[NumberFound]:
 def find_names(text: str) -> list[NameFound]:
     """Every listed name in `text`, in order, the longest if several fit.
 
-    A name counts with its capital letters only, or all in capitals: "a crisis text line" names no line.
+    A name counts only with its capital letters, or all in capitals: "a crisis text line" is not a name.
     """
     index = crisis_lines().index
     return [
         NameFound(*found.span(), index.named[folded(found[0])])
         for found in index.names.finditer(text)
-        if text[max(0, found.start() - 5) : found.start()].lower().rstrip() != "good"  # a good Samaritan is no line
+        if text[max(0, found.start() - 5) : found.start()].lower().rstrip() != "good"  # a good Samaritan is not a line
     ]
 
 
@@ -248,10 +248,10 @@ _KEYPAD = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "2223334445556667777888999
 
 
 class _Index:
-    """What can be looked up by the digits, the letters or the name of a line."""
+    """An index of the lines by digits, letters and name."""
 
     def __init__(self, lines: CrisisLines) -> None:
-        # The lines of a number, and the countries in which it calls an emergency.
+        # The lines of a number, and the countries in which it is an emergency number.
         self.numbers: dict[str, tuple[tuple[CrisisLine, ...], tuple[str, ...]]] = {}
         self.spelled: dict[str, tuple[CrisisLine, ...]] = {}
         self.named: dict[str, tuple[CrisisLine, ...]] = {}
@@ -272,7 +272,7 @@ class _Index:
         ways = [r"[ .()-]{0,2}".join(letters) for letters in sorted(self.spelled, key=len, reverse=True)]
         pattern = rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?P<letters>{'|'.join(ways)})(?!\w)" if ways else r"(?!)"
         self.spellings = re.compile(pattern, re.IGNORECASE)
-        self.longest = max((LONGEST, *map(len, self.numbers)))  # no number that is looked for has more digits
+        self.longest = max((LONGEST, *map(len, self.numbers)))  # no listed number has more digits
 
 
 def _digits(number: str) -> str:
@@ -287,18 +287,18 @@ def _ways_to_dial(number: str, calling_code: str) -> set[str]:
         bare = digits.removeprefix("1")
         return {bare, f"1{bare}", f"001{bare}"}
     bare = digits.removeprefix("0")
-    # "+44 (0)800" keeps the zero that is dialled inside the country, and Italy never drops it.
+    # "+44 (0)800" contains the zero that is dialed inside the country, and Italy never drops it.
     return {digits, *(f"{prefix}{calling_code}{rest}" for prefix in ("", "00") for rest in (bare, f"0{bare}"))}
 
 
 def _letters(spelling: str) -> str:
-    """A number with letters as it is looked up: without separators and without the leading 1 of North America."""
+    """The lookup key of a number with letters: without separators and without the leading 1 of North America."""
     letters = re.sub(r"[\W_]", "", spelling).upper()
     return letters[1:] if letters.startswith("1") and letters[1:2] == "8" else letters
 
 
 def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]:
-    """Split a chain into the listed long numbers that it holds and what is left between them."""
+    """Split a chain into the listed long numbers that it contains and the rest between them."""
     rest = first = 0
     while first < len(chain.groups):
         last, digits = _longest_listed(_readings(chain, first, index), index) or (first, "")
@@ -313,13 +313,13 @@ def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]
 
 
 _Reading = tuple[int, str]
-"""A number that a chain may hold: the group with which it ends, and its digits."""
+"""A possible number in a chain: the group at which it ends, and its digits."""
 
 
 def _readings(chain: Chain, first: int, index: _Index) -> list[_Reading]:
-    """What may be one number that begins with the group `first` and is apart from its neighbours, longest first.
+    """The possible numbers that begin with the group `first` and are separate from their neighbors, longest first.
 
-    No number has more than `index.longest` digits, so that a message of nothing but digits is still read in one go.
+    No number has more than `index.longest` digits, so a message of only digits still takes linear time.
     """
     groups, digits = chain.groups, ""
     readings: list[_Reading] = []
@@ -339,7 +339,7 @@ def _longest_listed(readings: Iterable[_Reading], index: _Index) -> _Reading | N
 
 
 def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFound]:
-    """The numbers in a chain that holds no long listed one; it may hold several, side by side."""
+    """The numbers in a chain without long listed ones; there may be several in a row."""
     if has_phone_shape(text, chain):
         return [_found(chain, index)]
     parts = list(_parts(text, chain, index))
@@ -352,7 +352,7 @@ def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFou
 
 
 def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
-    """The listed codes and the numbers of clear shape that are side by side in `chain`."""
+    """The listed codes and the clearly shaped numbers that follow each other in `chain`."""
     first = 0
     while first < len(chain.groups):
         readings = _readings(chain, first, index)
@@ -371,7 +371,7 @@ def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
 
 
 def _is_code(text: str, chain: Chain) -> bool:
-    # 9/11 is a day and 1.13 a decimal; codes are written in one, or with spaces or hyphens.
+    # 9/11 is a date and 1.13 a decimal; codes are written without separators, or with spaces or hyphens.
     in_one = not any(mark in text[chain.start : chain.end] for mark in "/.")
     return in_one and SHORTEST_CODE <= len(chain.digits) < SHORTEST
 
@@ -387,7 +387,7 @@ _YEAR = re.compile(r"(?:1[0-9]|20)\d\d")
 
 
 def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
-    """Whether a short number is given to be called or texted, and does not count, label or date something."""
+    """Whether a short number is one to call or text, and not a count, a label or a date."""
     before = lead(text, code.start).removesuffix("*").removesuffix("(")
     if counts_something(text, code.end) or phone_words("label").search(before) or _SPELLED_BEFORE.search(before):
         return False
@@ -397,7 +397,7 @@ def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
         return True
     if not listed:
         return False
-    # What follows is looked at first: that ends at the next word, while the other would start from the top every time.
+    # Check what follows first: that check ends at the next word, while the other starts from the top every time.
     alone = not _LETTER_OR_DIGIT.search(text, code.end) and not _LETTER_OR_DIGIT.search(text, 0, code.start)
     return bool(
         alone

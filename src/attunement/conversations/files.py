@@ -1,7 +1,7 @@
 """Open files of any kind (JSON, JSONL, CSV, Parquet, plain text, compressed or from standard input) as records.
 
-The kind is what `--format` says, or the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or what the first
-line that is not blank looks like.
+The file type comes from `--format`, from the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or from the first
+line that is not blank.
 """
 
 import csv
@@ -35,7 +35,7 @@ from attunement.conversations.shapes import (
 from attunement.errors import InputError
 
 STDIN = "-"
-BAD_LINES = ".bad.jsonl"  # the end of the names of files with records that an earlier run could not read
+BAD_LINES = ".bad.jsonl"  # the suffix of files with invalid records from an earlier run
 _SUFFIXES = {
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
@@ -61,12 +61,12 @@ class Source(NamedTuple):
 
     @property
     def kind(self) -> Format | None:
-        """What the name says the file is, with or without `.gz`; None if it does not say."""
+        """The file type from the name, with or without `.gz`; None if unknown."""
         return _SUFFIXES.get(self._name.suffix.lower())
 
     @property
     def stem(self) -> str | None:
-        """The name without its endings, which is the id of a file that is one conversation."""
+        """The name without extensions; the id of a file that is one conversation."""
         return self._name.stem or None
 
     @property
@@ -76,20 +76,20 @@ class Source(NamedTuple):
 
 
 def find(inputs: Sequence[str | Path]) -> list[Source]:
-    """The files that `inputs` mean, each once, in the order given and by name within a folder or a pattern.
+    """The files that match `inputs`, each once, in the given order, sorted by name within a folder or a pattern.
 
-    A folder means the files in it and below whose names end like conversations (`.jsonl`, `.csv`, `.txt.gz`, ...) and
-    are not hidden. Files with bad records of an earlier run are read only by name.
+    A folder stands for all files in it and its subfolders that have a known extension (`.jsonl`, `.csv`, `.txt.gz`,
+    ...) and are not hidden. Files with invalid records from an earlier run are read only if given by name.
 
     Raises:
-        InputError: A name, folder or pattern leads to no file.
+        InputError: A name, folder or pattern matches no file.
     """
     found: dict[Path | None, Source] = {}
     for given in map(str, inputs):
         for path in [None] if given == STDIN else _paths(given):
             found.setdefault(path and path.resolve(), Source(path))
     if not found:
-        raise InputError("There is no file to read conversations from; give at least one.")
+        raise InputError("No input files; give at least one.")
     return list(found.values())
 
 
@@ -98,15 +98,15 @@ def _paths(given: str) -> list[Path]:
     if path.is_dir():
         files = sorted(each for each in path.rglob("*") if _is_meant(each.relative_to(path)) and each.is_file())
         if not files:
-            raise InputError(f"{given}: this folder has no file of conversations (.jsonl, .json, .csv, .tsv, .txt).")
+            raise InputError(f"{given}: this folder contains no conversation files (.jsonl, .json, .csv, .tsv, .txt).")
         return files
     if path.exists():
         return [path]
-    # `Path.glob` takes no absolute pattern.
+    # `Path.glob` does not accept absolute patterns.
     matches = sorted(Path(match) for match in glob.glob(given, recursive=True))  # noqa: PTH207
     files = [match for match in matches if match.is_file() and not match.name.endswith(BAD_LINES)]
     if not files:
-        raise InputError(f"{given}: there is no such file, and no file matches it as a pattern.")
+        raise InputError(f"{given}: no such file, and no file matches this pattern.")
     return files
 
 
@@ -140,27 +140,27 @@ def _as_stored(source: Source) -> Generator[io.BufferedReader]:
         with _buffered(io.FileIO(source.path)) as stream:
             yield stream
         return
-    # What is in a pipe is read as it comes. A buffer that Python knows would wait until it is full, and a thread that
-    # waits in it when the program ends would bring it down.
+    # A pipe is read as data arrives. Python's own buffer would wait until it is full, and a thread that waits in it at
+    # exit would crash the program.
     stream = _buffered(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
     try:
         yield stream
     finally:
-        stream.detach()  # standard input is not ours to close
+        stream.detach()  # do not close standard input
 
 
 def _buffered(raw: Any) -> io.BufferedReader:
     return io.BufferedReader(raw, _BUFFER)
 
 
-# A whole conversation may be in one field. The limit keeps a quotation mark that is never closed from filling the
-# memory with the rest of a large file.
+# A whole conversation may be in one field. The limit prevents an unclosed quotation mark from loading the rest of a
+# large file into memory.
 _LONGEST_FIELD = 1 << 28
 _DELIMITERS = (",", "\t", ";", "|")
 
 
 class _Lines:
-    """Lines of text for the CSV parser, which remember what the current row was made of."""
+    """Lines of text for the CSV parser, which remember the lines of the current row."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = iter(lines)
@@ -174,14 +174,14 @@ class _Lines:
         line = next(self._lines)
         self.number += 1
         self.row.append(line)
-        # Wrong bytes are reported once the row is whole, so that the next row is still found.
+        # Invalid bytes are reported once the row is complete, so that the next row is still found.
         return line.decode("utf-8", "surrogateescape")
 
 
 def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Record]:
-    """One record a row, with the names of the header as keys; its line is where the row begins.
+    """One record per row, with the header's names as keys; its line is where the row begins.
 
-    Without a `delimiter`, the one that splits the header into most fields is taken.
+    Without a `delimiter`, it uses the one that splits the header into the most fields.
     """
     csv.field_size_limit(max(_LONGEST_FIELD, csv.field_size_limit()))
     first, lines = _peek(iter(lines))
@@ -211,11 +211,11 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
             value = error
         yield Record(line, value, b"".join(source.row))
         if header is None:
-            return  # without its header, no row of the table can be read
+            return  # no row can be read without the header
 
 
 def _why(error: csv.Error, raw: bytes) -> str:
-    """Why a row cannot be read, and what to do: spreadsheets can save a table as other kinds of text, too."""
+    """Why a row cannot be read, and what to do: spreadsheets can also save tables in other encodings."""
     if b"\0" in raw:
         return "this is not UTF-8 text; save the table as CSV in UTF-8"
     if b"\r" in raw.rstrip(b"\r\n"):
@@ -259,15 +259,15 @@ def _likely_delimiter(header: bytes) -> str:
     return max(_DELIMITERS, key=lambda delimiter: len(_column_names(header, delimiter)))
 
 
-_ROWS_AT_ONCE = 512  # conversations are large; this many fit into memory whatever the row group's size
+_ROWS_AT_ONCE = 512  # conversations are large; this many fit into memory
 _IN_MEMORY = 1 << 24
 
 
 def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
-    """One record a row, numbered from 1.
+    """One record per row, numbered from 1.
 
     Raises:
-        InputError: The extra is not installed, or the file is not Parquet.
+        InputError: pyarrow is not installed, or the file is not Parquet.
     """
     try:
         parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -277,7 +277,7 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
         seekable: Any = stream
         if not (isinstance(stream.raw, io.FileIO) and stream.seekable()):
-            # Parquet is read from its end: what is compressed or comes through a pipe is copied first.
+            # Parquet is read from its end, so compressed files and pipes are copied first.
             shutil.copyfileobj(stream, copy)
             seekable = copy
         try:
@@ -289,11 +289,11 @@ def parquet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
                     value = {key: _plain(cell) for key, cell in row.items()}
                     yield Record(number, value, repr(row))
         except arrow.ArrowException as error:
-            raise InputError(f"{name}: the file is not readable as Parquet ({error}).") from error
+            raise InputError(f"{name}: cannot be read as Parquet ({error}).") from error
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON can hold it: times, decimals and the like become text, and "not a number" becomes null."""
+    """`value` as JSON: times, decimals and the like become text, and NaN becomes null."""
     if is_object(value):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if is_list(value):
@@ -309,10 +309,10 @@ _PARQUET = b"PAR1"
 
 
 def records(source: Source, wanted: Format | None, fields: Fields) -> Iterator[Record]:
-    """The records of `source`, each of which should be one conversation; rows that make one are put together.
+    """The records of `source`, one per conversation; rows of the same conversation are combined.
 
     Raises:
-        InputError: The file cannot be read at all, or its kind cannot be recognised.
+        InputError: The file cannot be read at all, or its type is not recognized.
     """
     with opened(source) as stream:
         found = _records_of_kind(source, stream, wanted, fields)
@@ -338,7 +338,7 @@ def _records_of_kind(
         return parquet_rows(stream, str(source))
     lines: Iterator[bytes] = iter(stream)
     if forced is None and kind in (None, Format.TEXT):
-        # Anything may be called `.txt`, and what comes through a pipe has no name.
+        # Any file may be called `.txt`, and a pipe has no name.
         first, lines = _peek(lines)
         kind = _kind_of(first, fields) or kind
     match kind:
@@ -354,17 +354,16 @@ def _records_of_kind(
             return iter([_whole_text(b"".join(lines))])
         case _ if source.path and source.path.suffix == ".eval":
             raise InputError(
-                f"{source}: this log of Inspect is packed; write it as JSON first: inspect log convert {source} "
+                f"{source}: this is an Inspect log in binary format; convert it to JSON first: inspect log convert "
+                f"{source} "
                 "--to json --output-dir logs --resolve-attachments full."
             )
         case _:
-            raise InputError(
-                f"{source}: the kind of this file is not known; give --format jsonl, json, csv, tsv or text."
-            )
+            raise InputError(f"{source}: unknown file type; use --format jsonl, json, csv, tsv or text.")
 
 
 def _kind_of(line: bytes, fields: Fields) -> Format | None:
-    """What a file is that has `line` as its first line that is not blank; None if the line does not show it."""
+    """The type of a file with `line` as its first line that is not blank; None if unknown."""
     if begins_like_a_chat(line.decode("utf-8", "replace")):
         return Format.TEXT
     if line.lstrip().startswith((b"{", b"[")):

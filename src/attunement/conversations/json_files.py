@@ -1,8 +1,8 @@
-"""Read JSON: one value per line, or a document that holds the records.
+"""Read JSON: one value per line, or a document that contains the records.
 
-Lines are parsed by orjson, which is quick and strict; what it refuses is tried again with the standard library, which
-takes lone surrogates and control characters and keeps numbers of any length. A document is read whole, but each
-record in it is parsed on its own, so that it has a line number and a bad one costs no other.
+Lines are parsed by orjson, which is fast and strict. What it rejects is parsed again with the standard library, which
+accepts lone surrogates, control characters and numbers of any length. A document is read whole, but each record in it
+is parsed separately, so that it has a line number and a bad record does not affect others.
 """
 
 import json
@@ -20,7 +20,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"there is the number {name}, which JSON does not have")
+    raise ValueError(f"{name} is not a valid number in JSON")
 
 
 def _finite(digits: str) -> float:
@@ -34,7 +34,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse
 
 
 def parse_exactly(raw: bytes | str) -> Any:
-    """The JSON value in `raw`, with numbers of any length as they are.
+    """Parse the JSON value in `raw`, with exact numbers of any length.
 
     Raises:
         BadRecord: `raw` is not UTF-8, or not JSON; the reason says where.
@@ -50,13 +50,13 @@ def _bad(error: ValueError | RecursionError) -> BadRecord:
     if isinstance(error, json.JSONDecodeError):
         broken_off = error.pos >= len(error.doc.rstrip())
         return BadRecord(
-            f"this is not JSON ({'it breaks off' if broken_off else f'{error.msg} at column {error.colno}'})"
+            f"this is not JSON ({'it is incomplete' if broken_off else f'{error.msg} at column {error.colno}'})"
         )
-    return BadRecord("this is nested too deeply" if isinstance(error, RecursionError) else str(error))
+    return BadRecord("nested too deeply" if isinstance(error, RecursionError) else str(error))
 
 
 def lines_of_json(lines: Iterable[bytes]) -> Iterator[Record]:
-    """One record a line; blank lines are passed over."""
+    """One record per line; blank lines are skipped."""
     loads = orjson.loads
     for number, line in enumerate(lines, 1):
         try:
@@ -74,10 +74,10 @@ def _parsed(line: bytes) -> Any:
 
 
 def json_of_any_kind(lines: Iterator[bytes], is_record: Callable[[Any], bool]) -> Iterator[Record]:
-    """Records from a file of which only the content shows whether it is one document or one value a line.
+    """Records from a file that may be one document or one value per line.
 
-    It is one value a line if the first line is a whole value and another follows, or if the first line is broken and
-    not just unfinished. `is_record` says whether a value is a conversation and not a list of them.
+    It is one value per line if the first line is a complete value and another follows, or if the first line is invalid
+    and not just incomplete. `is_record` tells whether a value is one conversation and not a list of them.
     """
     head: list[bytes] = []
     filled: list[bytes] = []
@@ -91,7 +91,7 @@ def json_of_any_kind(lines: Iterator[bytes], is_record: Callable[[Any], bool]) -
 
 
 def _is_broken(line: bytes) -> bool:
-    """Whether `line` is wrong JSON in itself, and not the first line of a longer text."""
+    """Whether `line` is invalid JSON, and not just the first line of a longer text."""
     try:
         _DECODER.decode(decoded(line))
     except json.JSONDecodeError as error:
@@ -104,7 +104,7 @@ def _is_broken(line: bytes) -> bool:
 def document(raw: bytes, is_record: Callable[[Any], bool]) -> Iterator[Record]:
     """The records of a JSON document: a list of them, an object with such a list in it, or a single one.
 
-    What an object says next to its list, such as the system, is copied to the records that do not say it.
+    Fields next to the list, such as the system, are copied to records that lack them.
     """
     try:
         text = decoded(raw)
@@ -125,7 +125,7 @@ class _Span(NamedTuple):
 
 
 def _spans(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
-    """The records in `text`. If its syntax breaks, what follows cannot be told apart: the rest is one bad record."""
+    """The records in `text`. After a syntax error, records cannot be separated: the rest is one bad record."""
     end = 0
     try:
         for span in _values(text, is_record):
@@ -146,7 +146,7 @@ def _values(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
 
 
 def _in_list(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
-    """The records in the list that begins at `position`, or the list if it is a record; gives back where it ends."""
+    """The records in the list that begins at `position`, or the list if it is a record; returns where it ends."""
     elements = _elements(text, position)
     first = next(elements, None)
     if first is None or is_record([first.value]):
@@ -159,7 +159,7 @@ def _in_list(text: str, position: int, is_record: Callable[[Any], bool]) -> Gene
 
 
 def _in_object(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
-    """The records in a list in the object that begins at `position`, or the object; gives back where it ends."""
+    """The records in a list in the object that begins at `position`, or the object; returns where it ends."""
     whole = _value_at(text, position)
     log = next((log for log in LOGS if log.matches(whole.value)), None)
     key = log.key if log else None if is_record(whole.value) else _inner_list(whole.value, is_record)
@@ -185,7 +185,7 @@ def _inner_list(value: Any, is_record: Callable[[Any], bool]) -> str | None:
 
 
 def _elements(text: str, position: int) -> Generator[_Span, None, int]:
-    """The elements of the list that begins at `position`; gives back where the list ends."""
+    """The elements of the list that begins at `position`; returns where the list ends."""
     position = _skip(text, position + 1)
     if text.startswith("]", position):
         return position + 1
@@ -199,7 +199,7 @@ def _elements(text: str, position: int) -> Generator[_Span, None, int]:
 
 
 def _members(text: str, position: int) -> Iterator[tuple[str, _Span]]:
-    """The members of the object that begins at `position`, which is known to be whole."""
+    """The members of the object that begins at `position`, which is known to be complete."""
     while text[position] != "}":
         key = _value_at(text, _skip(text, position + 1))
         value = _value_at(text, _expect(text, _skip(text, key.end), ":"))

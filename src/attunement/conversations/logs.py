@@ -1,12 +1,12 @@
 """Logs of other tools, rewritten as plain records with messages, an id and a system.
 
-To read the log of another tool, add a `Log` to `LOGS`. `matches` says whether a JSON document is one, `key` names the
-list of what becomes conversations, and `record` turns one of its entries into an object with `messages` (each with
-`role` and `content`), `id`, `system` and `metadata`. From there on it is read like any other record: see `shapes` for
-what these may hold, and for shapes that need no rewriting.
+To read the log of another tool, add a `Log` to `LOGS`. `matches` tells whether a JSON document is such a log, `key`
+names the list whose entries become conversations, and `record` turns one entry into an object with `messages` (each
+with `role` and `content`), `id`, `system` and `metadata`. The object is then read like any other record: see `shapes`
+for what it may contain, and for shapes that need no rewriting.
 
-Of a log of Inspect only the model, the task, the sample and the epoch are kept. Texts that Inspect put aside as
-attachments are put back, and its tool calls are written as other files have them.
+From an Inspect log, the metadata are the model, the task, the sample and the epoch. Attachments are resolved, and tool
+calls are rewritten in the common format.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from attunement.conversations.messages import is_list, is_object
 
 SAMPLE, EPOCH, TASK = "inspect_sample", "inspect_epoch", "inspect_task"
-"""The names in the metadata that lead back to the log."""
+"""Metadata fields that point back to the log."""
 
 _ATTACHED = "attachment://"
 
 
 class Log(NamedTuple):
-    """How the log of a tool is recognised and rewritten. `record` is given the document and one entry of its list."""
+    """How to recognize and rewrite the log of a tool. `record` gets the document and one entry of its list."""
 
     key: str
     matches: Callable[[Any], bool]
@@ -76,7 +76,7 @@ def _inspect_call(call: Any) -> Any:
 
 
 def _restored(value: Any, attached: dict[str, Any]) -> Any:
-    """The value with the texts that are elsewhere in the log put back."""
+    """The value with its attachments resolved."""
     if isinstance(value, str) and value.startswith(_ATTACHED):
         return attached.get(value.removeprefix(_ATTACHED), value)
     if is_list(value):

@@ -1,15 +1,14 @@
-"""What a record says: the words of its messages, their speakers, and the fields next to the conversation.
+"""Read the parts of a record: the text of messages, their speakers, and the other fields.
 
-Private reasoning that some files keep next to a reply (parts `thinking` and `reasoning`) was never said to the person
-and is left out.
+Private reasoning that some files save with a reply (parts `thinking` and `reasoning`) was never shown to the person and
+is ignored.
 
-Every list of names is ordered: of several names that occur in one record, the first in the list is taken. The most
-specific names come first, because a field `prompt` may hold a template around the words that `user_statement` holds
-bare.
+Lists of names are ordered: if several names occur in one record, the first in the list wins. The most specific names
+come first, because a field `prompt` may contain a template around the text of `user_statement`.
 
-A field `system` may name the bot or hold its system prompt. It is the prompt if it has a line break, more than four
-words or a full stop at its end; otherwise, and whenever the record has `instructions` of its own, it is the name. If
-the record itself names no id or system, an object `metadata` or `meta` in it may.
+A field `system` may contain the bot's name or its system prompt. It is the prompt if it has a line break, more than
+four words or a period at its end; otherwise, and whenever the record also has `instructions`, it is the name. If the
+record has no id or system, they may be in an object `metadata` or `meta`.
 """
 
 import json
@@ -23,7 +22,7 @@ from attunement.conversations.model import Origin, Turn
 
 
 class Format(StrEnum):
-    """A shape of records or a kind of file. Naming one of them leaves the other to be recognised."""
+    """A shape of records or a type of file. If one is given, the other is still detected."""
 
     MESSAGES = "messages"
     SHAREGPT = "sharegpt"
@@ -42,7 +41,7 @@ class Format(StrEnum):
 
     @property
     def is_kind(self) -> bool:
-        """Whether this names a kind of file and not a shape of records."""
+        """Whether this is a type of file and not a shape of records."""
         return self in _KINDS
 
 
@@ -51,7 +50,7 @@ _KINDS = frozenset({Format.JSONL, Format.JSON, Format.CSV, Format.TSV, Format.TE
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The names of fields to use instead of the usual ones."""
+    """Field names to use instead of the usual ones."""
 
     prompt: str | None = None
     response: str | None = None
@@ -62,7 +61,7 @@ class Fields:
 class BadRecord(Exception):
     """One record cannot be read; the others may be fine.
 
-    `reason` is a clause that follows the place; `line` is where in the record the fault is, if known (1: its first).
+    `reason` is a clause that follows the place; `line` is the line of the error within the record, if known (from 1).
     """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
@@ -76,7 +75,7 @@ class InexactNumber(Exception):
 
 
 class Place(NamedTuple):
-    """Where a record begins. For Parquet, `line` is the row; both count from 1."""
+    """Where a record begins; lines count from 1. For Parquet, `line` is the row."""
 
     file: str
     line: int
@@ -86,7 +85,7 @@ class Place(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record of a file: what was parsed, or a `BadRecord` that says why it could not be."""
+    """One record of a file: the parsed value, or a `BadRecord` with the reason why it could not be parsed."""
 
     line: int
     value: Any
@@ -106,7 +105,7 @@ def decoded(raw: bytes) -> str:
     """The text of `raw`, in which lone surrogates may occur.
 
     Raises:
-        BadRecord: `raw` is not UTF-8; the reason names the first wrong byte.
+        BadRecord: `raw` is not UTF-8; the reason names the first invalid byte.
     """
     try:
         return raw.decode("utf-8", "surrogatepass")
@@ -120,7 +119,7 @@ def decoded(raw: bytes) -> str:
 
 
 def surely_exact(value: object) -> bool:
-    """Whether every number in `value` is sure to be what the file says.
+    """Whether every number in `value` is certainly the number in the file.
 
     orjson rounds whole numbers that need more than 64 bits to floats; ids of 20 digits are such numbers.
     """
@@ -147,7 +146,7 @@ _ASSISTANT = (
     "counsellor", "coach", "clinician", "helper", "listener", "agent",
 )  # fmt: skip
 
-# Whose words can be taken as they are; those of tools need marking first.
+# Speakers whose text is used as it is; text from tools is marked first.
 SPOKEN: Mapping[str, Side] = {
     **dict.fromkeys(_USER, Side.USER),
     **dict.fromkeys(_ASSISTANT, Side.ASSISTANT),
@@ -159,7 +158,7 @@ _SIDES: Mapping[str, Side] = {
     **dict.fromkeys(("tool", "function", "observation"), Side.TOOL_RESULT),
 }
 
-# The field with a list of messages or exchanges, and what a message calls its speaker and its words.
+# Fields for the list of messages or exchanges, and for a message's speaker and text.
 DIALOGUE = (
     "messages", "conversations", "conversation", "turns", "exchanges", "pairs", "dialogue", "dialog", "dialogs",
     "chat", "chat_history", "history", "transcript", "utterances",
@@ -206,26 +205,26 @@ TURN_NUMBER = (
 
 
 def side_of(label: object) -> Side | None:
-    """Whose words are under `label`, whatever its case; None if the label is not known."""
+    """The speaker for `label`, in any case; None if the label is unknown."""
     if not isinstance(label, str):
         return None
     return _SIDES.get(label) or _SIDES.get(plain(label))
 
 
 def plain(name: str) -> str:
-    """`name` as the lists here spell it: `Conversation ID` is `conversation_id`."""
+    """Normalize a field name: `Conversation ID` becomes `conversation_id`."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def present(wanted: Iterable[str], keys: Collection[str]) -> list[str]:
-    """Those of `keys`, in their own spelling, that `wanted` names, in the order of `wanted`."""
+    """The `keys` that match `wanted`, in their own spelling and in the order of `wanted`."""
     spelled = {plain(key): key for key in reversed([*keys])} | {key: key for key in keys}
     return [spelled[name] for name in wanted if name in spelled]
 
 
 class Dialogue(NamedTuple):
     turns: tuple[Turn, ...]
-    unanswered: bool  # a last message of the person had no reply and was left out
+    unanswered: bool  # a last message without a reply was left out
     instructions: str | None = None
 
 
@@ -235,7 +234,7 @@ _as_turn = partial(tuple[str, str].__new__, Turn)
 def plain_dialogue(users: list[Any], replies: list[Any]) -> Dialogue | None:
     """The dialogue if each message has its reply and all of them are plain texts, else None."""
     if set(map(type, users)) == set(map(type, replies)) == {str}:
-        # `Turn` itself would check its arguments once more, which takes longer than all the rest.
+        # `Turn` itself would validate its arguments again, which takes longer than all the rest.
         return Dialogue(tuple(map(_as_turn, zip(users, replies, strict=True))), unanswered=False)
     return None
 
@@ -243,8 +242,8 @@ def plain_dialogue(users: list[Any], replies: list[Any]) -> Dialogue | None:
 def weave(messages: Iterable[tuple[Side, str]]) -> Dialogue:
     """Put messages together into turns.
 
-    Messages of one side that follow each other are joined with a blank line. A reply that no message precedes opens
-    the conversation, with an empty `user`. An empty message is a message: a reply of no words stays a reply.
+    Consecutive messages of one side are joined with a blank line. A reply without a message before it opens the
+    conversation, with an empty `user`. An empty reply is still a reply.
     """
     turns: list[Turn] = []
     instructions: str | None = None
@@ -278,13 +277,13 @@ _NOT_TEXT = ("image", "audio", "video", "file", "document")
 
 
 def read_content(content: Any, exact: bool = True) -> tuple[str, str]:
-    """The words in the content of a message (a text, or a list of parts), and the tool results that it carries.
+    """The text in the content of a message (a string, or a list of parts), and its tool results.
 
-    Parts are joined with line breaks. `exact` says that no number in there was rounded.
+    Parts are joined with line breaks. `exact`: no number in there was rounded.
 
     Raises:
-        BadRecord: A part is a picture, a sound or a file, or of a kind that is not known.
-        InexactNumber: The arguments of a tool call hold a number that may have been rounded.
+        BadRecord: A part is an image, audio or a file, or has an unknown type.
+        InexactNumber: The arguments of a tool call contain a number that may have been rounded.
     """
     if content is None:
         return "", ""
@@ -305,10 +304,10 @@ def _read_part(part: Any, exact: bool) -> tuple[str, str]:
     if isinstance(part, str):
         return "text", part
     if not is_object(part):
-        raise BadRecord(f"a message holds {json.dumps(part)[:40]} where its words should be")
+        raise BadRecord(f"a message contains {json.dumps(part)[:40]} instead of text")
     kind = str(part.get("type") or "text")
     if kind.removeprefix("input_").startswith(_NOT_TEXT):
-        raise BadRecord(f"a message holds a part of the kind '{kind}', and only text can be read")
+        raise BadRecord(f"a message contains a part of type '{kind}', but only text can be read")
     if kind in _CALLS:
         return kind, tool_call(part, exact)
     if kind in _RESULTS:
@@ -318,7 +317,7 @@ def _read_part(part: Any, exact: bool) -> tuple[str, str]:
     text = part.get("text", part.get("refusal"))
     if isinstance(text, str):
         return kind, text
-    raise BadRecord(f"a message holds a part of the kind '{kind}' without text, which cannot be read")
+    raise BadRecord(f"a message contains a part of type '{kind}' without text, which cannot be read")
 
 
 def tool_call(call: dict[str, Any], exact: bool = True) -> str:
@@ -331,7 +330,7 @@ def tool_call(call: dict[str, Any], exact: bool = True) -> str:
 
 
 def tool_result(content: Any, name: object = None, exact: bool = True) -> str:
-    """What a tool gave back, as marked text: `[tool result NAME: ...]`."""
+    """A tool result as marked text: `[tool result NAME: ...]`."""
     text = join(*read_content(content, exact)) if isinstance(content, (str, list)) else _compact(content, exact)
     return f"[tool result {name}: {text}]" if name else f"[tool result: {text}]"
 
@@ -356,7 +355,7 @@ class RecordInfo(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Which fields of a record say what, for all records with the same fields."""
+    """The meaning of a record's fields, for all records with the same fields."""
 
     id_names: tuple[str, ...]
     system_names: tuple[str, ...]
@@ -370,7 +369,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(keys: Iterable[str], dialogue: Collection[str], fields: Fields) -> Layout:
-    """Say which of `keys` hold what; `dialogue` are those that hold the conversation itself."""
+    """Assign meanings to `keys`; `dialogue` are those that contain the conversation itself."""
     rest = [key for key in keys if key not in dialogue]
     ids = ID if fields.id is None else (fields.id,)
     systems = SYSTEM if fields.system is None else (fields.system,)
@@ -389,10 +388,10 @@ def lay_out(keys: Iterable[str], dialogue: Collection[str], fields: Fields) -> L
 
 
 def read_info(record: dict[str, Any], layout: Layout, exact: bool) -> RecordInfo:
-    """What `record` says besides the dialogue; every field without a meaning of its own becomes metadata.
+    """The fields of `record` other than the dialogue; unknown fields become metadata.
 
     Raises:
-        InexactNumber: A number may have been rounded, and `exact` does not say that none was.
+        InexactNumber: A number may have been rounded, and `exact` is false.
     """
     rest = {key: record[key] for key in layout.rest}
     inner: dict[str, Any] = {}
@@ -420,10 +419,10 @@ def read_info(record: dict[str, Any], layout: Layout, exact: bool) -> RecordInfo
     return RecordInfo(identity, system, instructions or None, origin or Origin.UNKNOWN, rest)
 
 
-@lru_cache(maxsize=64)  # a file says the same few again and again
+@lru_cache(maxsize=64)  # a file repeats the same few values
 def reads_as_prompt(system: str) -> bool:
-    """Whether a field `system` holds the bot's system prompt and not its name."""
-    # "Claude 3.5 Sonnet v2" is a name; system prompts of no more than four words end with a full stop.
+    """Whether a field `system` contains the bot's system prompt and not its name."""
+    # "Claude 3.5 Sonnet v2" is a name; system prompts of up to four words end with a period.
     return "\n" in system or len(system.split()) > 4 or system.rstrip().endswith((".", "!", "?"))
 
 

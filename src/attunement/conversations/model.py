@@ -1,7 +1,7 @@
 """The model of a conversation, and the units that items are asked about.
 
-Readers turn every file shape into this one model. Identity is (system, id): the same scenario id may occur once for
-each system that answered it.
+Readers convert every file format to this model. The identity is (system, id): the same scenario id may occur once per
+system.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 class Turn(NamedTuple):
     """One message of the person and the assistant's reply to it.
 
-    A conversation that the assistant opens has an empty first `user`.
+    If the assistant opens the conversation, the first `user` is empty.
     """
 
     user: str
@@ -22,7 +22,7 @@ class Turn(NamedTuple):
 
 
 class Origin(StrEnum):
-    """Where the conversation comes from: real ones need more care for the people who rate them."""
+    """Where the conversation comes from: raters of real conversations need more protection."""
 
     REAL = "real"
     SIMULATED = "simulated"
@@ -40,7 +40,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A recorded conversation. Only `turns` ever enter a prompt."""
+    """A recorded conversation. Prompts contain only its `turns`."""
 
     id: str
     system: str
@@ -56,13 +56,13 @@ class Conversation:
 
     @property
     def scenario(self) -> str | None:
-        """What the conversation is about, if the file says so; comparisons of systems are paired on it."""
+        """The scenario, if the file has one; comparisons of systems are paired by it."""
         scenario = self.metadata.get("scenario")
         return None if scenario is None else str(scenario)
 
     def fingerprint(self) -> str:
-        """The sha256 of the turns, the same for equal words whatever the file they came from."""
-        if not self._fingerprint:  # cached, because reading, planning and storing a conversation each need it
+        """The sha256 of the turns; equal for equal text from different files."""
+        if not self._fingerprint:  # cached, because reading, planning and storing all need it
             object.__setattr__(self, "_fingerprint", fingerprint(self.turns))
         return self._fingerprint
 
@@ -70,8 +70,8 @@ class Conversation:
 def fingerprint(turns: tuple[Turn, ...]) -> str:
     """Hash `turns` so that no two different lists of messages can give the same bytes.
 
-    Each message is preceded by its length: joining with a separator would let a message that contains the separator
-    pass for two. Lone surrogates are hashed as they are, because some files hold them.
+    Each message is preceded by its length, because with a separator a message that contains the separator could pass
+    for two. Lone surrogates are hashed as they are, because some files contain them.
     """
     parts: list[bytes] = []
     for turn in turns:
@@ -82,7 +82,7 @@ def fingerprint(turns: tuple[Turn, ...]) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether `text` has no lone surrogate (half a character), which some files hold and no request can."""
+    """Whether `text` has no lone surrogate (half a character), which some files contain and no request can."""
     try:  # many times faster than to search for one
         text.encode()
     except UnicodeEncodeError:
@@ -96,7 +96,7 @@ class UnitKind(StrEnum):
 
 
 class Responses(StrEnum):
-    """Which replies of a conversation are units of a response instrument."""
+    """Which replies a response instrument rates."""
 
     ALL = "all"
     LAST = "last"
@@ -110,7 +110,7 @@ class Unit(NamedTuple):
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns a rater reads: all of them, or those up to the reply that is rated."""
+        """The turns that a rater reads: all, or those up to the rated reply."""
         return self.conversation.turns[: self.turn]
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ class Unit(NamedTuple):
 
 
 def units(conversation: Conversation, kind: UnitKind, responses: Responses = Responses.ALL) -> Iterator[Unit]:
-    """The units of `conversation` for an instrument that asks about `kind`, in order."""
+    """The units of `conversation` for an instrument of this `kind`, in order."""
     if kind is UnitKind.CONVERSATION:
         yield Unit(conversation)
         return

@@ -1,8 +1,8 @@
 """Find telephone numbers and names in a text.
 
-A text is full of digits that are not telephone numbers: dates, times, amounts, ages, scores. This module cuts them
+A text is full of digits that are not telephone numbers: dates, times, amounts, ages, scores. This module splits them
 into chains of digit groups ("0800 111 0 111" is one chain of four groups) and decides by shape and by the words around
-them (in `phone_words.yaml`) whether a chain is somebody's number. Which of them are crisis lines is for `crisis_lines`.
+them (in `phone_words.yaml`) whether a chain is a phone number. `crisis_lines` decides which of them are crisis lines.
 """
 
 import re
@@ -19,18 +19,18 @@ from attunement.conversations.statistics import UNSPACED_SCRIPTS
 SHORTEST, LONGEST = 7, 15
 """Digits of a subscriber's number: seven in the shortest local ones, fifteen at most by the plan E.164."""
 
-SHORTEST_CODE = 3  # digits; two, such as 15 for an ambulance in France, cannot be told from a count
+SHORTEST_CODE = 3  # digits; two, such as 15 for an ambulance in France, look like a count
 
-_BEFORE = 40  # characters in front of a number in which a word such as "call" speaks of that number
+_BEFORE = 40  # characters before a number where a word such as "call" refers to that number
 _SPACE = " \u00a0\u202f"
 _DASH = "\\-\u2010-\u2015"
-# What may be between two groups of one number. A full stop followed by a space ends a sentence, so it is not here.
+# Separators between two groups of one number. A period followed by a space ends a sentence, so it is not included.
 _SEPARATOR = (
     rf"(?:[{_SPACE}]?[{_DASH}/][{_SPACE}]?|[{_SPACE}]?\([{_SPACE}]?"
     rf"|\)[{_SPACE}]?[{_DASH}./]?[{_SPACE}]?|\.|[{_SPACE}]{{1,2}})"
 )
 _CHAIN = re.compile(
-    # What it begins with comes first: few signs of a text are looked at any further.
+    # The first character comes first, so that most characters of a text are skipped quickly.
     r"(?=[\d(+])"
     # Not in the middle of a word, an identifier ("ORD-555-1234"), an amount, a decimal, a time or a query string.
     rf"(?<![\w$€£¥₹#=&])(?<![^\W\d]-)(?<!\d[.,:])(?<![$€£¥₹][{_SPACE}])"
@@ -49,7 +49,7 @@ _NO_NUMBER = re.compile(
 )
 
 _SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n\s*\n")
-# Where a word of letters begins: among digits no pattern then tries its whole list of words at every group.
+# Where a word of letters begins, so that patterns do not try their whole word list at every digit group.
 _WORD = r"\b(?=[^\W\d_])"
 _FRAMES = {
     "phone": rf"{_WORD}(?:WORDS)\b",
@@ -69,16 +69,16 @@ def phone_words(name: str) -> re.Pattern[str]:
     return re.compile(_FRAMES[name].replace("WORDS", "|".join(words[name].splitlines())), re.IGNORECASE)
 
 
-# In one run the second group must be a valid one too; written apart, "555-123-4567" is nothing but a number.
+# Without separators the second group must be valid too; with separators, "555-123-4567" can only be a number.
 _NORTH_AMERICAN = re.compile(r"1?[2-9]\d\d[2-9]\d{6}")
 _NORTH_AMERICAN_GROUPS = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7)}
 
 
 class Group(NamedTuple):
-    """One run of digits; `start` and `end` are its place in the text.
+    """One run of digits; `start` and `end` are its position in the text.
 
-    `apart` says whether another number than that of the group before may begin here: it may in "988 741741" and
-    "911/999", but not in "988-1234", "988.50" or "9/11".
+    `apart` tells whether a new number may begin here: yes in "988 741741" and "911/999", but not in "988-1234",
+    "988.50" or "9/11".
     """
 
     start: int
@@ -115,19 +115,19 @@ def chains(text: str) -> Iterator[Chain]:
 
 
 def lead(text: str, start: int) -> str:
-    """The words in front of `start` that speak of what is there: up to 40 characters, of the same sentence."""
+    """The words before `start` that may refer to it: up to 40 characters of the same sentence."""
     before = text[max(0, start - _BEFORE) : start]
     ends = [found.end() for found in _SENTENCE_END.finditer(before)]
     return before[ends[-1] :] if ends else before
 
 
 def spoken_of_as_phone(text: str, chain: Chain) -> bool:
-    """Whether words such as "call", "text" or "my number" lead to `chain`, and nothing is counted with it."""
+    """Whether words such as "call", "text" or "my number" come before `chain`, and it is not a count."""
     return bool(phone_words("phone").search(lead(text, chain.start))) and not counts_something(text, chain.end)
 
 
 def is_given_as_phone(text: str, chain: Chain) -> bool:
-    """Whether `chain` has the length of a telephone number and is spoken of as one: "my number is 555-1234"."""
+    """Whether `chain` has the length of a telephone number and the words call it one: "my number is 555-1234"."""
     return _may_be_phone(text, chain) and spoken_of_as_phone(text, chain)
 
 
@@ -137,18 +137,18 @@ def counts_something(text: str, end: int) -> bool:
 
 
 def has_phone_length(digits: int, groups: int) -> bool:
-    """Whether there are as many digits as a number has, in groups of two and more with a single digit here and there.
+    """Whether it has as many digits as a phone number, mostly in groups of two or more.
 
-    So that "1 2 3 4 5 6 7 8" is counting, and "0800 111 0 111" is a number.
+    "1 2 3 4 5 6 7 8" is counting, and "0800 111 0 111" is a number.
     """
     return SHORTEST <= digits <= LONGEST and digits >= 2 * groups
 
 
 def has_phone_shape(text: str, chain: Chain) -> bool:
-    """Whether `chain` is a telephone number by its shape alone, whatever the words around it.
+    """Whether `chain` is a telephone number by its shape alone.
 
-    That is so with a plus or 00 in front, with an area code in parentheses, in the shape of North American numbers,
-    with a leading zero and at least nine digits, for the Australian 1300 and 1800, and for the Indian five and five.
+    Such shapes are: a plus or 00 in front, an area code in parentheses, the North American format, a leading zero with
+    at least nine digits, the Australian 1300 and 1800, and the Indian five and five.
     """
     if not _may_be_phone(text, chain):
         return False
@@ -188,7 +188,7 @@ def _groups(text: str, start: int, end: int) -> Iterator[Group]:
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
-    """Where a number begins: with the parenthesis of "(800) 273", but not with that of "(988)"."""
+    """The start of a number: includes the parenthesis in "(800) 273", but not in "(988)"."""
     if text[start] == "(" and ")" not in text[start:end]:
         return start + 1
     if text[start - 1 : start] == "(" and ")" in text[start:end]:
@@ -197,17 +197,17 @@ def _trimmed(text: str, start: int, end: int) -> int:
 
 
 _MARKS = "\u0300-\u036f"  # combining accents: some files write é as e and a mark
-# Chinese, Japanese, Thai and the like have no spaces, and Korean hangs its particles onto a name: there a name ends
-# where its last sign ends, not where a word does.
+# Chinese, Japanese, Thai and similar scripts have no spaces, and Korean adds particles to a name: there a name ends
+# with its last character, not at a word boundary.
 _ANYWHERE = re.compile(f"[{UNSPACED_SCRIPTS}\uac00-\ud7a3]")
 _ENDS = (rf"(?![\w{_MARKS}])", "(?#)")  # where a word ends; anywhere
 
 
 def any_of(names: Iterable[str], *, any_case: bool) -> re.Pattern[str]:
-    """A pattern that finds whole names, the longest where several fit; blank names are left out.
+    """A pattern that finds whole names, the longest if several match; blank names are ignored.
 
-    White space, straight and curly apostrophes, "&" and "and" are alike, and an accented letter may be written plain.
-    With `any_case` off a capital letter must be one in the text too; small letters may be capitals ("SAMARITANS").
+    White space, straight and curly apostrophes, "&" and "and" are equivalent, and accents may be missing. With
+    `any_case` off a capital letter must be one in the text too; small letters may be capitals ("SAMARITANS").
     """
     cleaned = {" ".join(unicodedata.normalize("NFC", name).split()) for name in names} - {""}
     branches = [
@@ -222,15 +222,15 @@ def any_of(names: Iterable[str], *, any_case: bool) -> re.Pattern[str]:
 
 
 def folded(name: str) -> str:
-    """What the spellings that `any_of` takes for one name have in common."""
+    """The common form of all spellings that `any_of` accepts for a name."""
     plain = unicodedata.normalize("NFKD", name.replace("&", "and").replace("’", "'"))
     return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).casefold().split())
 
 
 def _tree(sequences: Sequence[Sequence[str]]) -> str:
-    """One pattern for all `sequences` that shares what they begin with.
+    """One pattern for all `sequences` that shares their prefixes.
 
-    A plain alternation would try every name at every place of a text, which takes minutes with a thousand names.
+    A plain alternation would try every name at every position, which takes minutes with a thousand names.
     """
     shared = ""
     while True:
@@ -242,7 +242,7 @@ def _tree(sequences: Sequence[Sequence[str]]) -> str:
             break
         ((sign, sequences),) = branches.items()
         shared += sign
-    # The end of a name comes last, so that a longer one is tried first.
+    # The end of a name comes last, so that longer names are tried first.
     ordered = sorted(branches.items(), key=lambda branch: branch[0] in _ENDS)
     return shared + (f"(?:{'|'.join(sign + _tree(rest) for sign, rest in ordered)})" if ordered else "")
 

@@ -1,10 +1,10 @@
-"""Read conversations from files of any shape, one at a time, and count what went wrong.
+"""Read conversations from files of any format, one at a time, and count errors.
 
 Memory does not grow with the number of conversations in JSONL, CSV, TSV and Parquet files; a JSON document and a text
-chat are read whole. A record that cannot be read is a `BadRecord` until `Reading` reports it with its place.
+chat are read whole. An unreadable record is a `BadRecord`, which `Reading` reports with its place.
 
-The shape and the fields of a record are looked up once and remembered for all records with the same fields. If a
-record does not fit what is remembered, it is recognised anew before it is called bad.
+The shape and the field meanings are cached for all records with the same fields. If a record does not fit the cached
+shape, it is detected again before it counts as bad.
 """
 
 import json
@@ -36,16 +36,16 @@ from attunement.conversations.shapes import ChatText, RowGroup, Shape, recognise
 from attunement.errors import InputError
 
 _MOST_LAYOUTS = 64  # a file whose records all have different fields must not fill the memory with layouts
-_ID_DIGITS = 16  # of the content's hash: among a million conversations, two share them once in 40 million times
+_ID_DIGITS = 16  # of the content's hash: the chance that two in a million conversations share them is 1 in 40 million
 _FIELDS_SHOWN = 12
 
 
 class NoSystem(BadRecord):
-    """The record does not name the system. One option fixes it for the whole file, so it is never skipped."""
+    """The record has no system name. One option fixes it for the whole file, so such a record is never skipped."""
 
 
 class Assembled(NamedTuple):
-    """A conversation, and whether a last message without a reply was left out of it."""
+    """A conversation, and whether a last message without a reply was left out."""
 
     conversation: Conversation
     unanswered: bool
@@ -55,9 +55,9 @@ class Assembler:
     """Makes the conversations of one file.
 
     Args:
-        wanted: The shape of the records, or None to recognise it.
+        wanted: The shape of the records, or None to detect it.
         fields: Names of fields to use instead of the usual ones.
-        system: The system of conversations that do not name theirs.
+        system: The system of conversations without one.
         stem: The id of a conversation that is the whole file.
     """
 
@@ -84,7 +84,7 @@ class Assembler:
             raise BadRecord("there is no assistant message")
         system = info.system or self._system
         if system is None:
-            raise NoSystem("no system name found; name the system of this conversation with --system NAME")
+            raise NoSystem("no system name found; give one with --system NAME")
         conversation = Conversation(
             id=info.id or self._id_for(record.value) or fingerprint(dialogue.turns)[:_ID_DIGITS],
             system=system,
@@ -124,13 +124,13 @@ class Assembler:
 
     def _not_recognised(self, value: Any) -> str:
         named = self._wanted is not None and not self._wanted.is_kind
-        shape = f"conversation in the shape '{self._wanted}'" if named else "conversation"
+        shape = f"conversation in the layout '{self._wanted}'" if named else "conversation"
         if not is_object(value):
             return f"this is not a {shape}"
         given = ", ".join(f"'{key}'" for key in tuple(value)[:_FIELDS_SHOWN])
         return (
-            f"no {shape} is recognised in the fields {given}; name the shape with --format, "
-            "or the fields with --prompt-field and --response-field"
+            f"no {shape} found in the fields {given}; give the layout with --format, or the fields with "
+            f"--prompt-field and --response-field"
         )
 
 
@@ -139,7 +139,7 @@ def _read_as(shape: Shape, layout: Layout, value: Any, exact: bool) -> tuple[Dia
 
 
 class _BadLines:
-    """The file of bad records. It is made when the first one comes, so that a clean file leaves none."""
+    """The file of bad records. It is created with the first one, so valid input leaves no file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -161,20 +161,20 @@ class _BadLines:
                 self._file = self._path.open("w", encoding="ascii")
             self._file.write(json.dumps(entry) + "\n")
         except OSError as error:
-            raise InputError(f"{self._path}: bad lines cannot be written there: {error.strerror}.") from error
+            raise InputError(f"{self._path}: cannot write invalid records there: {error.strerror}.") from error
 
 
 class Seen:
-    """The identities that were read, each with its first place.
+    """The identities read so far, each with its first place.
 
-    They are in a temporary SQLite database, which keeps a few megabytes in memory and the rest on disk, so that memory
-    does not grow with the number of conversations.
+    They are in a temporary SQLite database with a few megabytes in memory and the rest on disk, so memory does not grow
+    with the number of conversations.
     """
 
     def __init__(self) -> None:
         import sqlite3
 
-        # An empty name is a private file that SQLite deletes by itself. Nothing in it must survive a crash.
+        # With an empty name, SQLite creates a private file and deletes it. Its content need not survive a crash.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -8192"):
             self._database.execute(f"PRAGMA {pragma}")
@@ -184,8 +184,8 @@ class Seen:
         self._files: dict[str, int] = {}
 
     def note(self, identity: Identity, place: Place) -> Place | None:
-        """Remember `identity`. Gives the place where it was read before, or None if it is new."""
-        # The length of the first part keeps two different pairs apart; files may hold lone surrogates.
+        """Add `identity`. Returns the place where it was read before, or None if it is new."""
+        # The length of the first part makes the key unambiguous; files may contain lone surrogates.
         key = f"{len(identity.system)}:{identity.system}{identity.id}".encode("utf-8", "surrogatepass")
         file = self._files.setdefault(place.file, len(self._files))
         row = (key, file, place.line)
@@ -203,10 +203,10 @@ class ReadOptions:
     """How to read.
 
     Attributes:
-        format: The kind of file or the shape of records; None recognises both.
-        system: The name of the system for conversations that do not name theirs.
+        format: The file type or the shape of records; None detects both.
+        system: The system name for conversations without one.
         fields: Names of fields to use instead of the usual ones.
-        skip_bad: The file to which bad records go; None stops at the first one.
+        skip_bad: The file for bad records; None stops at the first one.
     """
 
     format: Format | None = None
@@ -217,11 +217,11 @@ class ReadOptions:
 
 @dataclass(slots=True)
 class Counts:
-    """What was met so far while reading."""
+    """The counts of what was read so far."""
 
     files: int = 0
     conversations: int = 0
-    unanswered: int = 0  # conversations whose last message had no reply and was left out
+    unanswered: int = 0  # last messages that were left out because they had no reply
     bad: int = 0
 
 
@@ -229,17 +229,20 @@ def read(inputs: Sequence[str | Path], options: ReadOptions | None = None) -> "R
     """Read conversations from `inputs`: files, folders, patterns such as `chats/*.jsonl`, and `-` for standard input.
 
     Raises:
-        InputError: A name leads to no file, or bad records would be written over a file that is read.
+        InputError: A name matches no file, or the file for bad records is also an input file.
     """
     options = options or ReadOptions()
     reading = Reading(find(inputs), options)
     if options.skip_bad is not None and options.skip_bad.resolve() in [path.resolve() for path in reading.paths]:
-        raise InputError(f"{options.skip_bad}: bad lines would be written over a file that is read; move it away.")
+        raise InputError(
+            f"{options.skip_bad} is an input file, but invalid records would be written to it; move it "
+            f"to another folder."
+        )
     return reading
 
 
 class Reading:
-    """Conversations as they are read. Iterating again reads the files again; `counts` says what was met so far."""
+    """An iterable of conversations. Iterating again reads the files again; `counts` has the counts so far."""
 
     def __init__(self, sources: Sequence[Source], options: ReadOptions) -> None:
         self._sources = sources
@@ -248,7 +251,7 @@ class Reading:
 
     @property
     def paths(self) -> list[Path]:
-        """The files that are read; standard input is not among them."""
+        """The input files, without standard input."""
         return [source.path for source in self._sources if source.path is not None]
 
     @property
@@ -258,14 +261,15 @@ class Reading:
 
     @property
     def bad_lines(self) -> Path | None:
-        """The file to which bad records go; it exists only once there was one."""
+        """The file for bad records; it exists only if there was one."""
         return self._options.skip_bad
 
     def __iter__(self) -> Iterator[Conversation]:
         """Read one conversation after the other.
 
         Raises:
-            InputError: A file cannot be read, a conversation has no system, or, without `skip_bad`, a record is bad.
+            InputError: A file cannot be read, a conversation has no system, or a record is bad and `skip_bad` is not
+            set.
         """
         self.counts = Counts()
         with (
@@ -287,7 +291,7 @@ class Reading:
                 if before := seen.note(conversation.identity, place):
                     raise BadRecord(
                         f"the conversation '{conversation.id}' of the system '{conversation.system}' was already read "
-                        f"at {before}; each needs an id of its own within its system"
+                        f"at {before}; ids must be unique within a system"
                     )
             except BadRecord as bad:
                 self._report(bad, place, record.raw, bad_lines)
@@ -299,7 +303,7 @@ class Reading:
             self._report(BadRecord("the file is empty"), Place(file, 1), b"", bad_lines)
 
     def _report(self, bad: BadRecord, place: Place, raw: bytes | str, bad_lines: _BadLines | None) -> None:
-        """Write a bad record to the file for them, or stop with an error if there is no such file."""
+        """Write a bad record to its file, or raise an error if there is none."""
         exact_place = place if bad.line is None else place._replace(line=place.line + bad.line - 1)
         if bad_lines is None or isinstance(bad, NoSystem):
             raise InputError(f"{exact_place}: {bad.reason}.") from None

@@ -1,9 +1,9 @@
-"""Replace what points to a person.
+"""Replace personal information.
 
 E-mail addresses, telephone numbers, links, payment cards, US social security numbers and names from a list are replaced
 by [email], [phone], [link], [card], [ssn] and [name] before anything is judged or rated. Numbers, names and sites of
-listed crisis lines and the emergency numbers stay, because raters judge whether a reply gave them. A line that is not
-listed cannot be told from a person's number, so it is replaced.
+listed crisis lines and emergency numbers are not replaced, because raters judge whether a reply gave them. An unlisted
+line looks like a person's number, so it is replaced.
 """
 
 import re
@@ -21,24 +21,24 @@ from attunement.errors import InputError
 from attunement.yaml_files import read_text
 
 PLACEHOLDER = re.compile(r"\[(?:email|phone|link|card|ssn|name)\]")
-"""What is put in the place of something that was replaced."""
+"""The replacement text."""
 
-_LONGEST_HOST = 253  # by the rules of the domain name system
+_LONGEST_HOST = 253  # by the rules of DNS
 _PATH = r"[^\s<>\[\]\"“”「」。、，]"
-# Endings that are hardly ever a word after a full stop without a space; "tired.to" and "fine.so" must stay as they are.
+# Domain endings that are rarely a word after a period without a space; "tired.to" and "fine.so" must not match.
 _ENDING = r"(?:(?:com?|org|net|ac|edu|gov?|nhs)\.[a-z]{2}|com|org|net|edu|gov|info|biz|app|dev|io)"
 _ADDRESS = re.compile(
     rf"(?P<url>(?<![\w.+-])(?:[A-Za-z][A-Za-z0-9+.-]*://|[Ww]{{3}}\.){_PATH}+)"
     r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
     rf"|(?P<domain>(?<![\w@.-])(?:[\w-]+\.)+(?:{_ENDING}(?![\w-])(?:/{_PATH}*)?|[a-z]{{2}}/{_PATH}+))"
 )
-# In one run, or in the groups that are printed on cards: four times four, or four, six and four or five.
+# Without separators, or in the groups printed on cards: four times four, or four, six and four or five.
 _CARD = re.compile(
     r"(?<![\w.,$€£+-])(?:\d{13,19}|\d{4}([ \u00a0-])(?:\d{4}\1\d{4}\1\d{4}|\d{6}\1\d{4,5}))(?![\w-]|[.,]\d)"
 )
 _SSN = re.compile(
     r"(?<![\w.,+-])(?!000|666)\d{3}([ \u00a0-])(?!00)\d\d\1(?!0000)\d{4}(?![\w-]|[.,]\d)"
-    # Nine digits in one run could be anything, so the words must say what they are.
+    # Nine digits without separators could be anything, so the words before must name them.
     r"|(?:(?<=\bssn)|(?<=\bsocial security)|(?<=\bsocial security number))"
     r"(?P<between>[^\w\n]{1,3}(?:(?:is|was)[ :]{1,2})?)\d{9}(?!\w)",
     re.IGNORECASE,
@@ -46,10 +46,10 @@ _SSN = re.compile(
 
 
 class Redactor:
-    """Replaces what points to a person, and counts in `counts` what it replaced: email, phone, link, card, ssn, name.
+    """Replaces personal information, and counts in `counts` what it replaced: email, phone, link, card, ssn, name.
 
-    Names are found as whole words, in any case, the longest first; "Anna's" becomes "[name]'s". Redacting a text a
-    second time changes nothing.
+    Names are found as whole words, in any case, the longest first; "Anna's" becomes "[name]'s". Redacting twice gives
+    the same text.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -60,7 +60,7 @@ class Redactor:
         self._sites = frozenset(line.website for line in crisis_lines().every())
 
     def redact(self, conversation: Conversation) -> Conversation:
-        """The conversation with its turns, instructions and metadata redacted; id and system stay as they are."""
+        """The conversation with its turns, instructions and metadata redacted; id and system do not change."""
         return replace(
             conversation,
             turns=tuple(Turn(*map(self.redact_text, turn)) for turn in conversation.turns),
@@ -70,7 +70,8 @@ class Redactor:
 
     def redact_text(self, text: str) -> str:
         while True:
-            # A replacement is shorter, and a number may move up to the word "call": again, until nothing changes.
+            # Replacements shorten the text, so a number may move closer to the word "call": repeat until nothing
+            # changes.
             redacted = self._without_names(self._without_numbers(self._without_cards(self._without_addresses(text))))
             if redacted == text:
                 return text
@@ -79,8 +80,8 @@ class Redactor:
     def redact_name(self, name: str) -> str:
         """Redact the id of a conversation or the name of a system.
 
-        Different names stay different: the second that would read "[email]" is "[email] 2". As long as this redactor
-        lives, a name is always replaced by the same.
+        Different names stay different: the second one that becomes "[email]" is "[email] 2". One redactor always gives
+        the same replacement for a name.
         """
         if name in self._renamed:
             return self._renamed[name]
@@ -118,14 +119,14 @@ class Redactor:
         return _ADDRESS.sub(marked, text) if "." in text or "://" in text else text
 
     def _without_cards(self, text: str) -> str:
-        """Without payment cards and social security numbers. They come before telephone numbers, which look alike."""
+        """Replace payment cards and social security numbers. They come before telephone numbers, which look similar."""
 
         def marked(found: re.Match[str]) -> str:
             return self._mark("card") if _is_card(found[0]) else found[0]
 
         def marked_ssn(found: re.Match[str]) -> str:
             if any(number.lines and number.digits == _digits(found[0]) for number in find_numbers(found[0])):
-                return found[0]  # some lines are written in the same groups: 800 70 2222
+                return found[0]  # some crisis lines use the same groups: 800 70 2222
             return (found["between"] or "") + self._mark("ssn")
 
         return _SSN.sub(marked_ssn, _CARD.sub(marked, text))
@@ -147,7 +148,7 @@ class Redactor:
         protected.sort()
 
         def marked(found: re.Match[str]) -> str:
-            # They do not overlap, so that the last one that begins before this name's end is the only one that can.
+            # They do not overlap, so only the last one that begins before this name's end can overlap with it.
             before = bisect_left(protected, (found.end(), 0))
             if before and protected[before - 1][1] > found.start():
                 return found[0]
@@ -157,7 +158,7 @@ class Redactor:
 
 
 def read_names(path: Path) -> list[str]:
-    """The names in a file, one a line; what follows a # is a comment."""
+    """The names in a file, one per line; # starts a comment."""
     lines = read_text(path, InputError).splitlines()
     return [name for line in lines if (name := line.split("#")[0].strip())]
 
@@ -167,21 +168,21 @@ def _digits(text: str) -> str:
 
 
 def _is_card(text: str) -> bool:
-    """Whether digits begin like a payment card's and end in the right check digit, by Luhn's rule (ISO/IEC 7812)."""
+    """Whether digits begin like a payment card number and have a valid check digit (Luhn, ISO/IEC 7812)."""
     digits = [int(sign) for sign in _digits(text)]
     doubled = (2 * digit - 9 * (digit > 4) for digit in digits[-2::-2])  # the sum of the digits of the double
     return digits[0] in range(2, 7) and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _trimmed(address: str) -> str:
-    """An address without the punctuation of the sentence around it; a parenthesis that it opened itself stays."""
+    """An address without the punctuation of the sentence; a parenthesis that the address opened stays."""
     while address[-1] in ".,;:!?…'’}*" or (address[-1] == ")" and address.count(")") > address.count("(")):
         address = address[:-1]
     return address
 
 
 def _is_listed(address: str, sites: frozenset[str]) -> bool:
-    """Whether an address is the site of a crisis line or lies within it."""
+    """Whether an address is the site of a crisis line or a page on it."""
     rest = re.sub(r"^[a-z][a-z0-9+.-]*://", "", address.lower()).removeprefix("www.")
     host = re.split(r"[/?#:]", rest, maxsplit=1)[0]
     if len(host) > _LONGEST_HOST:

@@ -1,26 +1,26 @@
-"""The shapes in which records hold a conversation: messages, exchanges, pairs, rows, flat records, plain chats.
+"""The shapes of conversation records: messages, exchanges, pairs, rows, flat records, plain chats.
 
-The shape is found from the names of the fields and the kind of their values, once for all records of a file that have
-the same fields. `--format` leaves only one family of shapes to look for.
+The shape is detected from the field names and value types, once for all records of a file with the same fields.
+`--format` limits detection to one family of shapes.
 
-To read a new shape, add a `Shape` that says which fields hold the dialogue (`keys`) and how to get it out
-(`dialogue`, mostly by giving `weave` the messages in order), and let `_shapes_of_object`, `list_shape` or
-`read_chat` recognise it; what its fields are called belongs into the lists of names in `messages`. A log of another
-tool, in which the messages are nested or spread out, is easier to rewrite as plain records first: see `logs`.
+To read a new shape, add a `Shape` with the fields that contain the dialogue (`keys`) and a way to extract it
+(`dialogue`, mostly by passing the messages in order to `weave`), and let `_shapes_of_object`, `list_shape` or
+`read_chat` detect it. Add its field names to the lists in `messages`. For a log of another tool with nested or
+scattered messages, it is easier to rewrite it as plain records first: see `logs`.
 
 Lists of messages: OpenAI's and TRL's `messages` (also with the last reply in a field of its own), ShareGPT's
-`conversations` with `from` and `value`, and lists of the same kind under other names. What a message carries besides
-its words, such as a time or a name, is not kept; nor are the other fields of an exchange, such as a number.
+`conversations` with `from` and `value`, and lists of the same kind under other names. Other fields of a message or an
+exchange, such as a time, a name or a number, are ignored.
 
-Flat records: if Alpaca's `instruction` and `input` are both there, both are the person's message. A `history` holds
-the turns that came before.
+Flat records: if Alpaca's `instruction` and `input` are both present, both are the person's message. A `history`
+contains the earlier turns.
 
-Rows that belong together follow each other: they have the same conversation id and name no two systems. A column with
-a turn number puts them in order. A table of messages without a conversation id is one conversation.
+Consecutive rows with the same conversation id and system form one conversation. A column with a turn number sorts them.
+A table of messages without a conversation id is one conversation.
 
-Chats as text: a message goes on until the next label. Only the two labels that a chat begins with count as labels, so
-that a reply which quotes a play ("Therapist: ...") in a chat between `user:` and `chatbot:` stays one reply. With turn
-headers, each turn has one message of the person and one reply, and only the next number in order is a header.
+Chats as text: a message continues until the next label. Only the first two labels of a chat count as labels, so a reply
+that quotes a play ("Therapist: ...") in a chat between `user:` and `chatbot:` stays one reply. With turn headers, each
+turn has one message and one reply, and only the next number in order is a header.
 """
 
 import re
@@ -56,15 +56,15 @@ from attunement.conversations.messages import (
 
 @dataclass(frozen=True)
 class Shape:
-    """How to get the dialogue out of a record.
+    """How to extract the dialogue from a record.
 
-    `keys` are the fields that hold it; none if the record is a bare list or a text.
+    `keys` are the fields that contain it; none if the record is a bare list or a text.
     """
 
     keys: tuple[str, ...]
 
     def dialogue(self, record: Any, exact: bool) -> Dialogue:
-        """The dialogue in `record`; `exact` says that no number in there was rounded.
+        """The dialogue in `record`; `exact`: no number in there was rounded.
 
         Raises:
             BadRecord: It cannot be read in this shape.
@@ -80,9 +80,9 @@ class ListShape(Shape):
         return self.if_plain(entries) or weave(self.messages(entries, exact))
 
     def if_plain(self, entries: list[Any]) -> Dialogue | None:
-        """The dialogue if the list is no more than texts of the person and the assistant in turn.
+        """The dialogue if the list has only texts that alternate between the person and the assistant.
 
-        Most are, and this takes a fraction of the time. None leaves them to the way that knows everything.
+        This is the common case and much faster. None: use the general path.
         """
         del entries
 
@@ -93,11 +93,11 @@ class ListShape(Shape):
 def _list_in(record: Any, key: str | None) -> list[Any]:
     value = record if key is None else record[key]
     if not is_list(value):
-        raise BadRecord("this is not a conversation" if key is None else f"the field '{key}' does not hold a list")
+        raise BadRecord("this is not a conversation" if key is None else f"the field '{key}' is not a list")
     return value
 
 
-# Only a message with one of these needs more than a look at its speaker and its words.
+# Only messages with one of these fields need more than their speaker and text.
 _SPECIAL = frozenset({"tool_calls", "function_call", "type"})
 
 
@@ -105,8 +105,8 @@ _SPECIAL = frozenset({"tool_calls", "function_call", "type"})
 class MessageList(ListShape):
     """A list of messages.
 
-    The field `reply`, if there is one, holds the last reply. If it is not one of `keys`, it may also hold something
-    else, and counts only if the last message of the list is the person's.
+    The field `reply`, if there is one, is the last reply. If it is not one of `keys`, it may be something else, and
+    counts only if the last message of the list is the person's.
     """
 
     role: str
@@ -135,7 +135,7 @@ class MessageList(ListShape):
         return None
 
     def messages(self, entries: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
-        """The messages of the list in order, with those of tools marked."""
+        """The messages of the list in order, with tool messages marked."""
         role, content = self.role, self.content
         for number, message in enumerate(entries, 1):
             try:
@@ -150,22 +150,22 @@ class MessageList(ListShape):
 
     def _marked(self, number: int, message: Any, exact: bool) -> Iterator[tuple[Side, str]]:
         if not is_object(message):
-            raise BadRecord(f"message {number} is not an object with a speaker and words")
+            raise BadRecord(f"message {number} is not an object with a speaker and text")
         if message.get("type") in ("function_call", "function_call_output"):
-            # OpenAI's newer format puts calls and results between the messages, without a role.
+            # OpenAI's newer format has calls and results between the messages, without a role.
             yield Side.ASSISTANT, join(*read_content([message], exact))
             return
         side = side_of(message.get(self.role))
         if side is None:
             raise BadRecord(
-                f"message {number} has the {self.role} {message.get(self.role)!r}, which names neither the person "
-                "(such as 'user') nor the assistant (such as 'assistant')"
+                f"message {number} has the {self.role} {message.get(self.role)!r}, which is not a known name for the "
+                f"person (such as 'user') or the assistant (such as 'assistant')"
             )
         yield from _numbered(f"message {number}", _read_message(side, message, message.get(self.content), exact))
 
 
 def _numbered(place: str, messages: Iterator[tuple[Side, str]]) -> Iterator[tuple[Side, str]]:
-    """The messages, with the place in front of the reason why one cannot be read."""
+    """The messages; a BadRecord gets the place in front of its reason."""
     try:
         yield from messages
     except BadRecord as error:
@@ -181,7 +181,7 @@ def _read_message(side: Side, message: Mapping[str, Any], content: Any, exact: b
         yield Side.ASSISTANT, f"[tool call: {text}]"
         return
     if results:
-        # Anthropic's format hands tool results back inside a message of the user.
+        # Anthropic's format has tool results inside a user message.
         yield Side.ASSISTANT, results
         if not text:
             return
@@ -192,7 +192,7 @@ def _read_message(side: Side, message: Mapping[str, Any], content: Any, exact: b
 
 
 def message_keys(message: object) -> tuple[str, str] | None:
-    """The fields of the speaker and of the words in `message`, or None if it does not have both."""
+    """The fields of the speaker and the text in `message`, or None if one is missing."""
     if not is_object(message):
         return None
     roles = present(names.ROLE, message)
@@ -217,7 +217,7 @@ class ExchangeList(ListShape):
             return None
 
     def messages(self, entries: list[Any], exact: bool) -> Iterator[tuple[Side, str]]:
-        """The messages of the exchanges in order; a side that is missing or `null` did not speak."""
+        """The messages of the exchanges in order; a side that is missing or `null` has no message."""
         for number, exchange in enumerate(entries, 1):
             if not is_object(exchange):
                 raise BadRecord(f"exchange {number} is not an object")
@@ -250,11 +250,11 @@ def _is_pair(value: object) -> bool:
 
 
 def list_shape(entries: Any, keys: tuple[str, ...]) -> ListShape | None:
-    """The shape of the list `entries` under `keys`, or None if it is not a list of anything said."""
+    """The shape of the list `entries` under `keys`, or None if it is not a list of messages."""
     if not is_list(entries):
         return None
     if not entries:
-        # Nothing was said, in whatever shape: reading it as the most common one reports that.
+        # No messages in any shape: reading it as the most common shape reports that.
         return MessageList(keys, "role", "content")
     if found := message_keys(entries[0]):
         return MessageList(keys, *found)
@@ -266,7 +266,7 @@ def list_shape(entries: Any, keys: tuple[str, ...]) -> ListShape | None:
 
 @dataclass(frozen=True)
 class FlatRecord(Shape):
-    """One exchange in the fields of a record: which hold it, and which others might if these are empty."""
+    """One exchange in the fields of a record: the fields that contain it, and alternatives if these are empty."""
 
     prompts: tuple[str, ...]
     response: str
@@ -285,7 +285,7 @@ class FlatRecord(Shape):
     def _messages(self, record: dict[str, Any], exact: bool) -> Iterator[tuple[Side, str]]:
         if self.history is not None and record[self.history]:
             if self.history_shape is None:
-                raise BadRecord(f"the turns in the field '{self.history}' are in no known shape")
+                raise BadRecord(f"the turns in the field '{self.history}' have an unknown format")
             yield from self.history_shape.messages(_list_in(record, self.history), exact)
         for key in self.prompts:
             yield Side.USER, join(*read_content(record[key], exact))
@@ -293,9 +293,9 @@ class FlatRecord(Shape):
 
 
 def flat_record(record: dict[str, Any], fields: Fields) -> FlatRecord | None:
-    """Which fields of `record` hold the person's words and the reply, or None if it does not have both.
+    """Which fields of `record` contain the person's message and the reply, or None if one is missing.
 
-    A name given for one of them is taken; otherwise the most specific name that holds any words.
+    A name given by the user wins; otherwise the most specific name with text.
     """
     replies = [key for key in _candidates(record, names.RESPONSE, fields.response) if key != fields.prompt]
     prompts = [key for key in _candidates(record, names.PROMPT, fields.prompt) if key not in replies[:1]]
@@ -318,7 +318,7 @@ def flat_record(record: dict[str, Any], fields: Fields) -> FlatRecord | None:
 
 
 def _candidates(record: dict[str, Any], usual: tuple[str, ...], given: str | None) -> list[str]:
-    """The fields that may hold a message, those with words first."""
+    """The fields that may contain a message, those with text first."""
     found = present(usual if given is None else (given,), record)
     texts = [key for key in found if record[key] is None or isinstance(record[key], (str, list))]
     return sorted(texts, key=lambda key: not record[key])
@@ -329,7 +329,7 @@ _BLANK = (None, "")
 
 @dataclass(frozen=True)
 class RowShape(Shape):
-    """How one row holds its part of the dialogue, and which columns put rows together."""
+    """How a row contains its part of the dialogue, and which columns group rows."""
 
     part: MessageList | ExchangeList
     id: str | None
@@ -341,9 +341,9 @@ class RowShape(Shape):
 
 
 class RowGroup(dict[str, Any]):
-    """The columns of rows that belong together, as one record, with the rows themselves.
+    """Combine rows into one record, which also contains the rows themselves.
 
-    A column that says one thing only, wherever it says anything, says it once; another is the list of what it says.
+    A column with one distinct value becomes that value; others become a list.
     """
 
     def __init__(self, shape: RowShape, rows: list[dict[str, Any]]) -> None:
@@ -357,9 +357,9 @@ class RowGroup(dict[str, Any]):
 
 
 def row_shape(row: Any, fields: Fields, forced: bool = False) -> RowShape | None:
-    """How `row` holds its part of a conversation, or None if it is a conversation of its own.
+    """How `row` contains its part of a conversation, or None if it is a complete conversation.
 
-    `forced` also takes a row whose speaker is not known for a message.
+    With `forced`, a row with an unknown speaker is also a message.
     """
     if not is_object(row):
         return None
@@ -381,7 +381,7 @@ def row_shape(row: Any, fields: Fields, forced: bool = False) -> RowShape | None
 
 
 def grouped(records: Iterable[Record], shape: RowShape) -> Iterator[Record]:
-    """Put the rows of `records` together, so that each record is one conversation."""
+    """Combine the rows of `records`, so that each record is one conversation."""
     rows: list[Record] = []
     for record in records:
         if not record.exact and not surely_exact(record.value):
@@ -411,7 +411,7 @@ def _group(rows: list[Record], shape: RowShape) -> Record:
     value: RowGroup | BadRecord
     try:
         if shape.number is not None and len(rows) > 1:
-            # This leaves rows with one number in the order of the file, as when both messages of a turn have it.
+            # Rows with equal numbers stay in file order, as when both messages of a turn have the same number.
             values.sort(key=lambda row: float(row[shape.number]))
         value = RowGroup(shape, values)
     except (KeyError, TypeError, ValueError):
@@ -427,7 +427,7 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class ChatText(str):
-    """The text of a file that is one chat. A string in JSON is none."""
+    """The text of a file that is one chat; a string in JSON is something else."""
 
     __slots__ = ()
 
@@ -440,7 +440,7 @@ class Transcript(Shape):
             return read_chat(record)
         text = record[self.keys[0]]
         if not isinstance(text, str):
-            raise BadRecord(f"the field '{self.keys[0]}' does not hold text")
+            raise BadRecord(f"the field '{self.keys[0]}' is not text")
         try:
             return read_chat(text)
         except BadRecord as error:
@@ -450,14 +450,14 @@ class Transcript(Shape):
 class _Label(NamedTuple):
     side: Side
     name: str
-    rest: str  # the words on the line after the label
+    rest: str  # the text on the line after the label
 
 
 def read_chat(text: str) -> Dialogue:
     """Read the chat in `text`.
 
     Raises:
-        BadRecord: The first line that is not blank begins with no known label; `line` says which it is.
+        BadRecord: The first line that is not blank does not begin with a known label; `line` is its number.
     """
     lines = _LINE_BREAK.split(text)
     headed = _is_header(next(filter(str.strip, lines), ""), 1)
@@ -475,7 +475,7 @@ def read_chat(text: str) -> Dialogue:
         elif speaker is not None:
             messages[-1][1].append(line)
         elif line.strip():
-            raise BadRecord("there is no label such as 'user:' or 'assistant:' before these words", number)
+            raise BadRecord("this text has no label such as 'user:' or 'assistant:' in front", number)
     return weave((side, "\n".join(words).strip()) for side, words in messages)
 
 
@@ -520,7 +520,7 @@ _MANY = frozenset({"conversations", "dialogs"})
 
 
 def recognise(value: Any, wanted: Format | None, fields: Fields) -> Shape | None:
-    """The shape of `value`, a record as it was parsed, or None if it has none that is `wanted`."""
+    """The shape of `value`, a parsed record, or None if it has no `wanted` shape."""
     family = Shape if wanted is None else _FAMILIES.get(wanted, Shape)
     return next((shape for shape in _shapes(value, fields, family) if isinstance(shape, family)), None)
 
@@ -569,8 +569,8 @@ def _shapes_of_list(entries: Any, keys: tuple[str, ...], family: type[Shape]) ->
     if shape is None:
         return
     if entries and (not keys or plain(keys[0]) in _MANY):
-        # Such a list holds many conversations as often as one: an entry with an id, or with fields that name no
-        # speakers, is a conversation of its own and not a part of one.
+        # Such a list may contain one conversation or many: an entry with an id, or without speaker fields, is a
+        # separate conversation.
         if isinstance(shape, MessageList) and present(names.CONVERSATION_ID, entries[0]):
             return
         if isinstance(shape, ExchangeList) and family is not ExchangeList and _is_conversation(entries[0], shape):

@@ -1,10 +1,10 @@
-"""How long messages and replies are, and what a set of conversations contains.
+"""Count the words of messages and replies, and summarize a set of conversations.
 
-Criterion CP2 carries these numbers in its prompt and `attune describe` prints them. They follow the study that the
-coaching instrument comes from: words are what white space separates, and the mean ratio is the mean of the turns'
-ratios, not the ratio of the means.
+The prompt of criterion CP2 contains these numbers, and `attune describe` prints them. They follow the study that the
+coaching instrument comes from: words are separated by white space, and the mean ratio is the mean of the turns' ratios,
+not the ratio of the means.
 
-Conversations are added one by one and not kept, so that a file of any size is counted in the same memory.
+Conversations are counted one by one in constant memory.
 """
 
 import re
@@ -18,32 +18,32 @@ from typing import NamedTuple
 from attunement.conversations.model import Conversation, Origin, Turn
 
 DOUBLE = 2.0
-"""A reply of more than twice the words of the message counts as over-long for CP2."""
+"""A reply with more than twice the words of the message counts as too long for CP2."""
 
-# Chinese characters, kana and bopomofo: each is about a word or a syllable, and each counts as one word, as word
-# processors count them. Korean is not here because it is written with spaces.
+# Chinese characters, kana and bopomofo: each counts as one word, as in word processors. Korean is not included because
+# it is written with spaces.
 _CHARACTER = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 )
-# Letters and marks of Thai, Lao, Tibetan, Burmese and Khmer: written without spaces between words, in letters.
+# Letters and marks of Thai, Lao, Tibetan, Burmese and Khmer, which have no spaces between words.
 _LETTER = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u0f40-\u0fbc\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 UNSPACED_SCRIPTS = f"{_CHARACTER}{_LETTER}"
-"""The signs of scripts that are written without spaces between words, for use inside [] of a pattern."""
+"""Characters of scripts without spaces between words, for use inside [] of a pattern."""
 
-_LETTERS_PER_WORD = 4  # a Thai word has four to five signs on average; this gives the order of size, as no dictionary
+_LETTERS_PER_WORD = 4  # a Thai word has four to five characters on average; an estimate without a dictionary
 
 _UNSPACED = re.compile(f"[{_CHARACTER}]|[{_LETTER}]+")
 
-# Nearly all text has neither these scripts nor white space beyond ASCII: its words are counted in bytes, where each
-# begins behind a space.
+# Nearly all text has neither these scripts nor non-ASCII white space: its words are counted in bytes, where each begins
+# after a space.
 _UNUSUAL = re.compile(f"[{UNSPACED_SCRIPTS}\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_TYPOGRAPHIC = "’‘“”–—…"  # in English often all that is not ASCII, and none of them separates words
+_TYPOGRAPHIC = "’‘“”–—…"  # often the only non-ASCII characters in English, and none of them separates words
 _SPACE_OR_NOT = bytes(ord(" " if sign.isspace() and sign.isascii() else "x") for sign in map(chr, range(256)))
 
 
 class TurnLength(NamedTuple):
-    """Words of one turn; `ratio` is assistant / user, None if the user wrote nothing."""
+    """Word counts of one turn; `ratio` is assistant / user, None if the user wrote nothing."""
 
     user: int
     assistant: int
@@ -70,11 +70,11 @@ class LengthStatistics(NamedTuple):
 
 
 def words(text: str) -> int:
-    """Count the words of `text`: what white space separates, so that "don't", "24/7" and a lone dash are one each.
+    """Count the words of `text`, separated by white space: "don't", "24/7" and a lone dash are one each.
 
     In scripts that are written without spaces each Chinese or Japanese character counts as one word, and every four
-    letters of a run of Thai, Lao, Tibetan, Burmese or Khmer count as one (rounded up). Punctuation that touches such
-    characters counts as nothing.
+    letters of a run of Thai, Lao, Tibetan, Burmese or Khmer count as one (rounded up). Punctuation next to such
+    characters does not count.
     """
     plain = text
     if not text.isascii():
@@ -108,20 +108,20 @@ def _words_in_piece(piece: str) -> int:
     return sum(-(-len(run) // _LETTERS_PER_WORD) for run in runs) + between
 
 
-MOST_SCENARIOS = 10_000  # told apart per system; of further ones an overview only knows that there are more
-MOST_SYSTEMS = 1_000  # kept apart; the conversations of further ones are counted together under `OTHER_SYSTEMS`
+MOST_SCENARIOS = 10_000  # distinct values per system; beyond this, an overview only shows that there are more
+MOST_SYSTEMS = 1_000  # counted separately; all others are counted together under `OTHER_SYSTEMS`
 OTHER_SYSTEMS = "(other systems)"
 
 TURN_BINS = (1, 2, 4, 8, 16, 32, 64)
-"""Where the bins of turns per conversation begin; the last one is open."""
+"""Lower bounds of the bins of turns per conversation; the last one is open."""
 
 RATIO_BINS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Where the bins of a turn's ratio begin. 1.5 and 2 are the limits that criterion CP2 goes by."""
+"""Lower bounds of the bins of a turn's ratio. 1.5 and 2 are the limits in criterion CP2."""
 
 
 @dataclass
 class Overview:
-    """The counts of the conversations added so far. Means are None if there is nothing to take a mean of."""
+    """The counts of the conversations added so far. Means are None if there are no values."""
 
     conversations: int = 0
     turns: int = 0
@@ -140,7 +140,7 @@ class Overview:
     ratio_bins: list[int] = field(default_factory=lambda: [0] * len(RATIO_BINS))
 
     def add(self, conversation: Conversation) -> None:
-        """Count one conversation; one without turns counts as a conversation and nothing else."""
+        """Count one conversation; one without turns only increases the number of conversations."""
         self.conversations += 1
         self.origins[conversation.origin] += 1
         scenario = conversation.scenario

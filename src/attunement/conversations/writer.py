@@ -1,6 +1,6 @@
-"""Write conversations in any of the JSON shapes, so that reading them again gives the same conversations.
+"""Write conversations in any of the JSON shapes; reading them again gives the same conversations.
 
-A file appears whole or not at all: it is written next to its place under another name and then moved there.
+Files are written atomically: to a temporary file in the same folder, which is then renamed.
 """
 
 import gzip
@@ -32,16 +32,16 @@ class Shape(StrEnum):
 
 
 def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, shape: Shape = Shape.MESSAGES) -> int:
-    """Write `conversations` as they come, and return how many they were.
+    """Write `conversations` one by one, and return their number.
 
     Args:
-        conversations: None is kept.
+        conversations: Any iterable; it is streamed.
         target: A file `.jsonl` or `.json`, each also with `.gz`; `-` for standard output, or an open stream, as JSONL.
-        shape: How each record holds the dialogue.
+        shape: The layout of the dialogue in each record.
 
     Raises:
-        InputError: The name has another ending, the file cannot be written, or a conversation has more turns than the
-            shape can hold.
+        InputError: The name has another extension, the file cannot be written, or a conversation has too many turns for
+            the shape.
     """
     if not isinstance(target, (str, Path)):
         return _write(conversations, target, shape)
@@ -51,11 +51,11 @@ def write(conversations: Iterable[Conversation], target: str | Path | BinaryIO, 
     name = path.name.removesuffix(".gz")
     if not name.endswith((".jsonl", ".ndjson", ".json")):
         ways = ".jsonl or .json, with or without .gz"
-        raise InputError(f"{path}: conversations are written as {ways}; change the ending.")
+        raise InputError(f"{path}: conversations are written as {ways}; change the extension.")
     as_list = name.endswith(".json")
     with replacing(path) as stream:
         if path.suffix == ".gz":
-            # The time and the name are left out of the head, so that equal conversations are equal bytes.
+            # The header has no time and name, so that equal conversations give equal bytes.
             with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as compressed:
                 return _write(conversations, compressed, shape, as_list)
         return _write(conversations, stream, shape, as_list)
@@ -74,7 +74,7 @@ def _write(conversations: Iterable[Conversation], stream: Any, shape: Shape, as_
 
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
-    """A stream whose content takes the place of `path` when all of it is written; until then the old file stays."""
+    """A stream that replaces `path` when it is complete; until then the old file stays."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:
@@ -84,11 +84,11 @@ def replacing(path: Path) -> Generator[BinaryIO]:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: the file cannot be written: {error.strerror or error}.") from error
+        raise InputError(f"{path}: cannot write the file: {error.strerror or error}.") from error
 
 
 def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:
-    """`conversation` as an object of `shape` that a reader turns into the same conversation.
+    """`conversation` as an object of `shape`; reading it gives the same conversation.
 
     Raises:
         InputError: The shape is `flat` and the conversation has more than one turn.
@@ -111,7 +111,7 @@ def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:
             if len(conversation.turns) != 1:
                 raise InputError(
                     f"The conversation '{conversation.id}' of the system '{conversation.system}' has "
-                    f"{len(conversation.turns)} turns, and the shape 'flat' holds one; choose another shape."
+                    f"{len(conversation.turns)} turns, but the shape 'flat' allows only one; choose another shape."
                 )
             record["prompt"], record["response"] = conversation.turns[0]
     if conversation.metadata:
@@ -123,14 +123,14 @@ def _messages(conversation: Conversation, role: str, content: str, sides: tuple[
     system, user, assistant = sides
     messages = [] if conversation.instructions is None else [{role: system, content: conversation.instructions}]
     for number, turn in enumerate(conversation.turns):
-        if turn.user or number:  # an assistant that opens the conversation answers nobody
+        if turn.user or number:  # the assistant opens the conversation
             messages.append({role: user, content: turn.user})
         messages.append({role: assistant, content: turn.assistant})
     return messages
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """`record` as JSON on one line. Lone surrogates and numbers of any length are kept."""
+    """`record` as JSON on one line, with lone surrogates and numbers of any length."""
     try:
         return orjson.dumps(record)
     except TypeError:

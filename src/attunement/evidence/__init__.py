@@ -1,7 +1,7 @@
-"""Is what a judge quotes really in the turn it cites?
+"""Check whether the words that a judge quotes are really in the turn it cites.
 
-A judge must cite turns and quote them. `verify` reads its reasoning, finds each citation and looks the quote up in
-that turn. It never guesses: a quote that is not found is reported as such, with the nearest text.
+A judge must cite turns and quote them. `verify` reads its reasoning, finds each citation and looks the quote up in that
+turn. A quote that is not found is reported as such, with the nearest text.
 """
 
 from attunement.evidence.findings import CitationStatus, Finding, from_json, has_verified_quote, to_json

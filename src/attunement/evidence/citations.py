@@ -1,13 +1,13 @@
 """Find what a judge's reasoning cites: turns, quoted words, and words it says do not occur.
 
 Judges write freely: `Turn 3: '...'`, `Turn 12 ("...")`, `'...' (Turns 4, 5 and 9)`, `In Turn 5 the user says '...'`.
-This module decides which turns each quote belongs to. It knows how many turns there are, not what was said in them.
+This module decides which turns each quote belongs to. It knows the number of turns, not their text.
 
 Most judges quote in single straight marks, which are also apostrophes: `'I'm not the users' friend'` is one quote. This
-module finds the quotes of a text without looking at what they are quoted from.
+module finds the quotes in a text without the transcript.
 
-"It never says 'at least'" quotes as surely as "it says 'at least'", and means the opposite. This module reads the words
-before a quote for that.
+"It never says 'at least'" is also a quote, but means the opposite. This module checks the words before a quote for such
+denials.
 """
 
 import re
@@ -21,13 +21,13 @@ from typing import NamedTuple
 
 _CLOSES = {"'": "'", '"': '"', "‘": "’'", "“": '”"', "„": "“”", "‚": "‘’", "«": "»", "»": "«", "「": "」", "『": "』"}
 _MARK = re.compile("[" + "".join(sorted(set("".join(_CLOSES) + "".join(_CLOSES.values())))) + "]")
-_PLAIN = "'\"’"  # these open, close and shorten words: what they do is told by their neighbours
-_WITHOUT_APOSTROPHES = "\u2e80"  # from here on: Chinese and its neighbours
-_DEEPEST = 4  # quotes within quotes; an opening mark that was none is forgotten after as many others
+_PLAIN = "'\"’"  # these open, close and shorten words: their neighbors tell which
+_WITHOUT_APOSTROPHES = "\u2e80"  # from here on: Chinese, Japanese and Korean
+_DEEPEST = 4  # nesting depth; older opening marks are dropped
 
 
 class Quoted(NamedTuple):
-    """Words between quotation marks; `start` and `end` take in the marks."""
+    """Words between quotation marks; `start` and `end` include the marks."""
 
     start: int
     end: int
@@ -37,8 +37,8 @@ class Quoted(NamedTuple):
 def quotes(text: str) -> list[Quoted]:
     """The quotes of `text` in order; of a quote within a quote only the outer one.
 
-    A quote that `text` breaks off in the middle of is kept up to its last whole word, because replies are cut at a
-    length limit.
+    If `text` ends inside a quote, the quote is returned up to its last whole word, because replies are cut at a length
+    limit.
     """
     opened: deque[int] = deque(maxlen=_DEEPEST)
     pairs: list[tuple[int, int]] = []
@@ -63,12 +63,12 @@ def quotes(text: str) -> list[Quoted]:
     return found + _broken_off(text, opened, found[-1].end if found else 0) if opened else found
 
 
-@lru_cache(maxsize=2048)  # the same few characters stand around marks everywhere
+@lru_cache(maxsize=2048)  # the same few characters surround most marks
 def _role(mark: str, before: str, after: str) -> tuple[bool, bool]:
     """Whether a mark between these two characters can open a quote, and whether it can close one."""
     if mark not in _PLAIN:
         return mark in _CLOSES and not after.isspace(), True
-    # An apostrophe beside a letter belongs to a word; in Chinese and its neighbours there are none.
+    # An apostrophe next to a letter belongs to a word; Chinese, Japanese and Korean have none.
     behind_letter = before.isalnum() and before < _WITHOUT_APOSTROPHES
     before_letter = after.isalnum() and after < _WITHOUT_APOSTROPHES
     opens = not behind_letter and mark in _CLOSES and not after.isspace() and after not in ")]},;" and after != mark
@@ -77,7 +77,7 @@ def _role(mark: str, before: str, after: str) -> tuple[bool, bool]:
 
 
 def _partner(text: str, opened: deque[int], closing: int, *, outer: bool) -> int | None:
-    """The open mark that the one at `closing` closes, taken from `opened` with all that stand after it."""
+    """The open mark that the one at `closing` closes; it and all later ones are removed from `opened`."""
     for depth, start in enumerate(reversed(opened)):
         if text[closing] in _CLOSES[text[start]] and closing > start + 1:
             for _ in range(depth + 1):
@@ -89,7 +89,7 @@ def _partner(text: str, opened: deque[int], closing: int, *, outer: bool) -> int
 
 
 def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those of `pairs` that stand in no other, in order."""
+    """The `pairs` that are not inside another, in order."""
     if len(pairs) < 2:
         return pairs
     kept: list[tuple[int, int]] = []
@@ -100,7 +100,7 @@ def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _broken_off(text: str, opened: deque[int], done: int) -> list[Quoted]:
-    """The quote that is still open where `text` ends in the middle of a sentence."""
+    """The quote that is still open if `text` ends in the middle of a sentence."""
     start = next((at for at in opened if at >= done), None)
     if start is None or (text.rstrip().endswith((".", "!", "?", ")")) and not text.endswith("..")):
         return []
@@ -109,27 +109,27 @@ def _broken_off(text: str, opened: deque[int], done: int) -> list[Quoted]:
 
 
 class Denial(IntEnum):
-    """How surely the words before a quote say that it does not occur."""
+    """How clearly the words before a quote deny that it occurs."""
 
     NONE = 0
     LOOSE = 1
     """As in "it avoids cold words like '...'"."""
     PLAIN = 2
-    """As in "it never says '...'": there is no other reading."""
+    """As in "it never says '...'", which is unambiguous."""
 
 
 _REACH = 120  # characters between a word of denial and the quote it denies
-_CLAUSE_ENDS = (".", ";", ":", "—", "–")  # a denial does not reach beyond
+_CLAUSE_ENDS = (".", ";", ":", "—", "–")  # a denial ends at these
 _NOT = r"(?:\snot|n['’]t)"
-# The last word of denial counts, so everything before it is passed over greedily.
+# The last word of denial counts, so the pattern skips everything before it greedily.
 _DENIED = re.compile(
     r".*(?:\b(?:never|no(?=\s)|nor|without|avoid(?:s|ed|ing)?|refrain(?:s|ed|ing)?|free of|lack(?:s|ed|ing)?"
     rf"|absence of|fail(?:s|ed|ing)? to(?!\smeet)|rather than|instead of|(?:do|does|did|has|have){_NOT})|['’]s not)\b"
     rf"(?P<then>[^.;:—–]{{0,{_REACH}}})$|.*\b(?:is|are|was|were){_NOT}\b(?P<so>[^.;:—–(]{{0,40}})$",
     re.IGNORECASE | re.DOTALL,
 )
-# One of these stands in every denial, and most clauses have none: they are looked for many times as fast. They have no
-# "i" and no "s", which to a regular expression that ignores case are more letters than to `lower`.
+# Every denial contains one of these and most clauses have none, so this check is much faster. They avoid "i" and "s",
+# which match more letters in a case-insensitive regular expression than in `lower`.
 _STEMS = ("no", "n't", "n’t", "never", "thout", "avo", "refra", "free", "lack", "ence of", "fa", "ther than", "tead")
 _NONE_OF = re.compile(
     r"\bno\s(?:\w+\s){0,2}(?:mention|sign|statement|instance|expression|indication|reference|use)s?\b"
@@ -153,16 +153,16 @@ _SAME_BREATH = re.compile(r"\s?[)\]]?\s?(?:[,;/&(\[]|(?:and|or|nor|like|such as|
 
 
 def denial(clause: str, between: str, before: Denial) -> Denial:
-    """Whether the quote behind `clause` is said not to occur.
+    """Whether the words before a quote deny that it occurs.
 
-    `clause` is what its sentence says up to it, with other quotes blanked out; `between` is what stands between it and
-    the quote before it, for which `before` was found: what goes for one quote of a list goes for the next.
+    `clause` is its sentence up to the quote, with other quotes blanked out; `between` is the text after the previous
+    quote, for which `before` was found: in a list, a denial also applies to the next quote.
     """
     if before and _SAME_BREATH.match(between):
         return before
-    clause = clause[-2 * _REACH :].replace("e.g.", "like").replace("i.e.", "like")  # their dots end no clause
+    clause = clause[-2 * _REACH :].replace("e.g.", "like").replace("i.e.", "like")  # their dots do not end a clause
     if clause.rstrip().endswith(_CLAUSE_ENDS):
-        return Denial.NONE  # no word stands between the quote and the end of the clause before it
+        return Denial.NONE  # no word between the quote and the end of the clause before it
     if not any(map(clause.lower().__contains__, _STEMS)):
         return Denial.NONE
     denied = _DENIED.match(clause)
@@ -172,14 +172,15 @@ def denial(clause: str, between: str, before: Denial) -> Denial:
 
 
 READ = 20_000
-"""Characters of a reasoning that are read; the longest known one has 1,029. A runaway reply must stay cheap."""
+"""Maximum characters of a reasoning that are read, so that runaway replies stay cheap; the longest known one has 1,029.
+"""
 QUOTES = 60
-"""Quotes of a reasoning that are looked at; the most known are 12."""
+"""Maximum quotes of a reasoning that are checked; the most known are 12."""
 _MENTIONS = 200
 
 
 class Mention(NamedTuple):
-    """A place where turns are named, with the turns in the order they are named."""
+    """A mention of turns, with the turns in the order they are named."""
 
     start: int
     end: int
@@ -195,15 +196,15 @@ class Citation(NamedTuple):
     turns: tuple[int, ...]
     """The turns named for it; empty for a quote that comes without a turn."""
     carried: bool = False
-    """The turns were named for something before it: the quote may or may not be meant to stand there."""
+    """The turns were named for an earlier quote, so this quote may or may not be from them."""
     denial: Denial = Denial.NONE
     by_user: bool = False
-    """The person was spoken of last, so the words are looked for in the person's message first."""
+    """The person was mentioned last, so the person's message is searched first."""
 
 
-# A turn is named by a word and a number. The number is looked for first: there are few in a reasoning, and a pattern
-# that begins with a set of signs is found several times as fast as one that begins with a choice of words.
-_NO_TURN = r"(?![0-9A-Za-z%]|[.:][0-9])"  # behind a number that counts something else
+# A mention is a word and a number. The search starts with the number, because a pattern that begins with a character
+# set is several times faster than one that begins with alternatives.
+_NO_TURN = r"(?![0-9A-Za-z%]|[.:][0-9])"  # after a number that counts something else
 _NUMBER = re.compile(rf"[0-9](?<![0-9][0-9])[0-9]{{0,3}}{_NO_TURN}")
 _NAME = re.compile(r"\b(?:(?:[Tt]urn|TURN|[Ee]xchange|[Rr]esponse|[Rr]eply)[sS]?\s?(?:#|[Nn]o\.|[Nn]umber)?\s?|T)\Z")
 _LONGEST_NAME = len("responses number ")
@@ -213,13 +214,14 @@ _MORE = re.compile(
 )
 _RANGE = frozenset("–—‑-") | {"to", "through", "thru", "until"}
 _COUNTS_SOMETHING = re.compile(r"\s(?!and\b|or\b|to\b|through\b)[a-z]")
-# A list of turns may have a quote for each: "Turn 3, '...', and 4 ('...')". This stands between two of its numbers.
+# A list of turns may have a quote for each: "Turn 3, '...', and 4 ('...')". This matches the text between two of its
+# numbers.
 _QUOTE_OF_LIST = re.compile(r"\s?[,:(-]?\s?[\"'“‘«„]_*+[.!?]?[\"'”’»“]\)?(?:,\s?(?:(?:and|or|&)\s)?|\s(?:and|or|&)\s)")
 _QUOTES_NEXT = re.compile(r"\s?[(:]\s?[\"'“‘«„]")
 
 
 def mentions(prose: str, last: int) -> list[Mention]:
-    """The places of `prose` that name turns; a range is spelled out as far as `last`, the last turn there is."""
+    """The mentions of turns in `prose`; ranges are expanded up to `last`, the last turn."""
     found: list[Mention] = []
     at = 0
     while len(found) < _MENTIONS and (first := _NUMBER.search(prose, at)):
@@ -243,8 +245,8 @@ def mentions(prose: str, last: int) -> list[Mention]:
     return found
 
 
-# A sentence does not end between two quotes: 'Like this.' 'Or this.' Both kinds of end begin with one set of signs,
-# which is searched for several times as fast as a choice.
+# A sentence does not end between two quotes: 'Like this.' 'Or this.' Both kinds of end begin with one character set,
+# which is several times faster to search than alternatives.
 _SENTENCE = re.compile(
     r"[.!?\n](?:(?<=\n)\n*|(?<!\n)(?<!e\.g\.)(?<!i\.e\.)(?<!\bvs\.)(?<!\bcf\.)"
     r"(?:[)\]]*\s+(?=[^a-z\s])|[\"'”’»][\"'”’»)\]]*\s+(?=[^a-z\s\"'“‘«„])))"
@@ -252,10 +254,10 @@ _SENTENCE = re.compile(
 
 
 def citations(reasoning: str, last: int) -> list[Citation]:
-    """What `reasoning` points to in a conversation of `last` turns, in the order of the reasoning.
+    """The citations in `reasoning` about a conversation of `last` turns, in order.
 
-    A quote belongs to the turns named before it in its sentence and to those named right behind it. Where neither
-    names one, the turn that was named last before is carried over.
+    A quote belongs to the turns named before it in its sentence and to those named right after it. If there are none,
+    the last turn named earlier is carried over.
     """
     text = reasoning[:READ]
     quoted = quotes(text)[:QUOTES]
@@ -271,7 +273,7 @@ def citations(reasoning: str, last: int) -> list[Citation]:
         if not _ASIDE.match(prose, mention.end)
         and not (mention.start in used and _SET_OFF.search(prose, max(mention.start - 3, 0), mention.start))
     ]
-    # Behind the last quote it does not matter where a sentence ends; whether one ends before it, its mark may tell.
+    # After the last quote, sentence ends do not matter; its own mark may show whether one ends before it.
     stops = [0, *[stop.end() for stop in _SENTENCE.finditer(prose, 0, quoted[-1].start + 1)]]
 
     found: list[Citation] = []
@@ -314,7 +316,7 @@ def _names_user_last(clause: str) -> bool:
 
 
 def _own_words(text: str, quoted: list[Quoted]) -> str:
-    """`text` with what it quotes blanked out; only a final full stop or the like is left standing."""
+    """`text` with its quotes blanked out, except for final punctuation."""
     parts: list[str] = []
     at = 0
     for start, end, words in quoted:
@@ -335,17 +337,17 @@ _BEHIND = re.compile(
 )
 _ENDS = re.compile(r"\s?(?:[)\].;]|$)")
 _COMMA = re.compile(r",\s?$")
-# Before a turn that is named only for the quote before it, and not for the next one.
+# Text before a turn that is named only for the previous quote, not for the next one.
 _SET_OFF = re.compile(r"(?:[(\[]|[\"'”’»“],\s?)\Z")
-# Where a turn that was named ceases to speak for a quote that has one of its own behind a comma.
+# Text after which an earlier turn no longer applies to a quote with its own turn after a comma.
 _NEW_CLAUSE = re.compile(r"[;\n]|[.!?][\"'”’»)\]]*\s|\w\s\(")
 _CHAIN = re.compile(r"\s?(?:[,;/&]|(?:,\s?)?(?:and|or))\s?$")
 
 
 def _behind(prose: str, quoted: list[Quoted], named: list[Mention]) -> dict[int, Mention]:
-    """By where a quote begins the mention that follows it and belongs to it: `'...' (Turn 3)`, `'...' from Turn 4`.
+    """The mention that follows a quote and belongs to it, by the quote's start: `'...' (Turn 3)`, `'...' from Turn 4`.
 
-    Behind a comma, as in `'...', Turn 3; '...', Turn 4`, it belongs to a quote for which no turn is named before.
+    After a comma, as in `'...', Turn 3; '...', Turn 4`, it belongs to the quote if no turn is named before it.
     """
     belongs: dict[int, Mention] = {}
     if not named or named[-1].start < quoted[0].start:
@@ -369,7 +371,7 @@ def _behind(prose: str, quoted: list[Quoted], named: list[Mention]) -> dict[int,
 
 
 def _opens_clause(prose: str, quote: Quoted, named: list[Mention]) -> bool:
-    """Whether no turn is named for `quote` before it: in `Turn 2: '...', Turn 8` the second turn is cited by itself."""
+    """Whether no turn before `quote` is named for it: in `Turn 2: '...', Turn 8` Turn 8 is a separate one."""
     before = named[: bisect_left(named, quote)][-1:]
     return not before or bool(_NEW_CLAUSE.search(prose, before[0].end, quote.start))
 
@@ -383,7 +385,7 @@ _LINKED = re.compile(rf"^\s{_OTHER}\s$|(?:{_OTHER}|[\"'’”)])\s(?:in|from|of|
 def _ahead(prose: str, quote: Quoted, sentence: int, free: list[Mention]) -> list[Mention]:
     """The mentions before `quote` in its sentence that name its turns.
 
-    That is the last one, and those that are tied to it: "Turns 3 and 4", or "Turn 6 takes up the '...' from Turn 4".
+    That is the last one, and those connected with it: "Turns 3 and 4", or "Turn 6 takes up the '...' from Turn 4".
     """
     ahead: list[Mention] = []
     for mention in reversed(free[bisect_left(free, (sentence,)) : bisect_left(free, quote)]):
@@ -398,7 +400,7 @@ def _ahead(prose: str, quote: Quoted, sentence: int, free: list[Mention]) -> lis
 
 
 def _reaches(prose: str, mention: Mention, sentence: int, place: int) -> bool:
-    """Whether `mention` speaks for `place`: one within brackets speaks for what these hold, `(Turn 3)` for more."""
+    """Whether `mention` applies to `place`: inside longer brackets only to their content, `(Turn 3)` to more."""
     opening = prose.rfind("(", sentence, mention.start)
     if opening < 0 or ")" in prose[opening : mention.start] or prose[mention.end : mention.end + 1] == ")":
         return True

@@ -1,4 +1,4 @@
-"""What became of each thing a judge points to."""
+"""The result of checking each citation of a judge."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -8,32 +8,31 @@ from attunement.evidence.lookup import Speaker
 
 
 class CitationStatus(StrEnum):
-    """What became of one citation. The values are stored with ratings and never change."""
+    """The result of checking one citation. The values are stored with ratings and never change."""
 
     FOUND = "found"
-    """The quoted words stand in a turn that is cited for them."""
+    """The quoted words are in a turn that is cited for them."""
     UNCITED = "uncited"
-    """The words are quoted without a turn, and they stand in the conversation."""
+    """The words are quoted without a turn, and they are in the conversation."""
     ELSEWHERE = "elsewhere"
-    """The words stand in another turn than the cited one."""
+    """The words are in a different turn from the cited one."""
     CLOSE = "close"
-    """Nearly the same words stand in the conversation, but not these."""
+    """The conversation contains nearly the same words, but not these."""
     NOT_FOUND = "not_found"
-    """The words stand nowhere in the conversation."""
+    """The words are not in the conversation."""
     ABSENT = "absent"
-    """The words are quoted to say that they do not occur."""
+    """The judge quotes the words to say that they do not occur."""
     CRITERION = "criterion"
     """The words are quoted from the criterion, not from the conversation."""
     UNQUOTED = "unquoted"
-    """A turn is cited and nothing is quoted from it."""
+    """A turn is cited without a quote."""
     NO_SUCH_TURN = "no_such_turn"
     """The cited turn does not exist."""
     NOTHING = "nothing"
-    """The reasoning cites nothing at all."""
+    """The reasoning cites nothing."""
 
     @property
     def words(self) -> str:
-        """The standing in plain words."""
         return _WORDS[self]
 
 
@@ -52,10 +51,10 @@ _WORDS = {
 
 
 class Finding(NamedTuple):
-    """What became of one citation, and where to see it.
+    """The result for one citation, and where the words are.
 
-    `found_turn`, `speaker`, `start` and `end` say where the quoted words stand, or for CLOSE and NOT_FOUND the nearest
-    ones; they are all set or all None. An ABSENT finding that has them is a denial of words that do occur.
+    `found_turn`, `speaker`, `start` and `end` are the position of the quoted words, or for CLOSE and NOT_FOUND of the
+    nearest ones; they are all set or all None. If an ABSENT finding has them, the judge denied words that do occur.
     """
 
     status: CitationStatus
@@ -65,19 +64,19 @@ class Finding(NamedTuple):
     found_turn: int | None = None
     speaker: Speaker | None = None
     start: int | None = None
-    """Where the words begin in that speaker's message, as it was said; `end` is behind the last one."""
+    """Where the words begin in that speaker's original message; `end` is after the last one."""
     end: int | None = None
     nearest: str | None = None
-    """What is really said there, where that is not what was quoted."""
+    """The actual words there, if they differ from the quote."""
     reasoning_start: int = 0
-    """Where the citation begins in the reasoning: the quote with its marks, or the words that name the turns."""
+    """The position of the citation in the reasoning: the quote with its marks, or the mention of the turns."""
     reasoning_end: int = 0
 
 
 def has_verified_quote(findings: Iterable[Finding]) -> bool:
-    """Whether at least one quote really stands where it is said to stand.
+    """Whether at least one quote is really where the judge says.
 
-    A quote that comes without a turn says only that it stands somewhere.
+    A quote without a turn may be anywhere in the conversation.
     """
     return any(finding.status in {CitationStatus.FOUND, CitationStatus.UNCITED} for finding in findings)
 
@@ -92,6 +91,5 @@ def to_json(finding: Finding) -> dict[str, Any]:
 
 
 def from_json(plain: Mapping[str, Any]) -> Finding:
-    """The finding that `to_json` wrote down."""
     values = {name: value for name, value in plain.items() if name not in {"standing", "turns"}}
     return Finding(CitationStatus(plain["standing"]), tuple(plain["turns"]), **values)

@@ -1,7 +1,7 @@
 """Find quoted words in a conversation, or the nearest text. Case, white space and typographic marks are folded.
 
 Judges change case, quotes, dashes, line breaks and markdown when they quote, and leave words out at an ellipsis.
-Folding keeps the words of a text and nothing else, so that these differences vanish and a changed word does not.
+Folding reduces a text to its words, so these differences disappear and only changed words remain.
 """
 
 import re
@@ -14,22 +14,22 @@ from unicodedata import normalize
 
 from attunement.conversations import Turn
 
-# Scripts written without spaces: each character is a word, else no part of a sentence could be quoted.
+# Scripts without spaces: each character is a word, otherwise no part of a sentence could match.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = rf"[^\W_ʼ{_UNSPACED}]"
 _WORD = re.compile(rf"{_LETTER}+(?:['’ʼ\u0300-\u036f]+{_LETTER}+)*[\u0300-\u036f]*|[{_UNSPACED}]")
-# Apostrophes go as well: people write "wouldnt", and judges put the apostrophe back.
+# Apostrophes are removed too: people write "wouldnt", and judges restore the apostrophe.
 _APOSTROPHES = str.maketrans("", "", "'’ʼ")
-# Most messages are ASCII but for these marks, and ASCII is folded several times faster by a table. It names every
-# sign, because looking for one in vain takes long.
+# Most messages are ASCII except for these marks, and ASCII is folded several times faster by a table. The table has
+# every character, because a failed lookup is slow.
 _TYPOGRAPHIC = (("’", "'"), ("“", '"'), ("”", '"'), ("‘", '"'), ("—", "-"), ("–", "-"), ("…", "."))
 _ASCII = {ord(sign): sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128))} | {ord("'"): None}
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+(?:'+[0-9A-Za-z]+)*")
-_FAR = 20  # words before a passage from which it pays to count them first
+_FAR = 20  # from this many words before a passage, counting is faster
 
 
 def fold(text: str) -> str:
-    """The words of `text` in lower case, each between single spaces; one space where there are none."""
+    """The words of `text` in lower case, each between single spaces; one space if there are none."""
     if not text.isascii():
         text = _plain(text)
     if text.isascii():
@@ -40,7 +40,7 @@ def fold(text: str) -> str:
 
 
 def locate(text: str, folded: str, start: int, end: int) -> tuple[int, int]:
-    """Where in `text` the words begin and end that stand from `start` to `end` in `folded`, its folded form.
+    """The position in `text` of the words from `start` to `end` in `folded`, its folded form.
 
     The spaces around them are included in `start` and `end`.
     """
@@ -52,14 +52,14 @@ def locate(text: str, folded: str, start: int, end: int) -> tuple[int, int]:
         return words[0].start(), words[-1].end()
     at = 0
     if first > _FAR:
-        # In ASCII no word stands further ahead than where it is folded to, so what stands before `start` can be passed
-        # over. To split it and count is many times as fast as to find one word after the other.
+        # In ASCII no word comes earlier than in the folded text, so the text before `start` can be skipped. Splitting
+        # and counting it is many times faster than finding one word after the other.
         at = max(text.rfind(" ", 0, start), 0)
         first -= len(text[:at].translate(_ASCII).split())
     found = _ASCII_WORD.finditer(text, at)
     word = next(islice(found, first, None))
     begin = word.start()
-    # Where a single sign stands between each two words, as in most quotes, their length tells how far they reach.
+    # If there is a single character between words, as in most quotes, the length gives the end.
     stop = begin + end - start - 2
     if text[begin:stop].translate(_ASCII) == folded[start + 1 : end - 1]:
         return begin, stop
@@ -76,33 +76,31 @@ def _plain(text: str) -> str:
 
 _OMISSION = re.compile(r"[\[(]?(?:\.(?:\s?\.)+|…)[\])]?")
 _OWN_WORDS = re.compile(r"\[[^\[\]]*\]")
-_OPENED = re.compile(r"[.…\[]")  # one of them stands in both; most quotes have none
+_OPENED = re.compile(r"[.…\[]")  # both contain one of these; most quotes have none
 
 
 class Pieces(NamedTuple):
-    """A quote, whole and as the folded runs of words between which something is left out."""
+    """A quote, whole and as folded runs of words with gaps between them."""
 
     whole: str
     runs: tuple[str, ...]
     pattern: bool
-    """The judge put words of its own in square brackets, as in `Thanks for [sharing]`."""
+    """The judge added words in square brackets, as in `Thanks for [sharing]`."""
 
     @property
     def words(self) -> int:
-        """How many words are quoted."""
         return sum(map(_size, self.runs))
 
     @property
     def says_something(self) -> bool:
-        """Whether anything but a pattern is quoted: of one, a run of three words or four words in all must be left."""
+        """Whether enough words are quoted: with gaps, a run of three words or four words in total."""
         return self.words > 0 if not self.pattern else self._longest >= 3 or (self._longest == 2 and self.words >= 4)
 
     @property
     def tells(self) -> bool:
         """Whether the runs alone tell one passage from another.
 
-        Single words with anything between them stand nearly everywhere, so where something is left out between words
-        one run must have two of them.
+        Single words with gaps between them match nearly everywhere, so a quote with gaps needs one run of two words.
         """
         return self.says_something and self._longest >= (2 if len(self.runs) > 1 else 1)
 
@@ -116,7 +114,7 @@ def _size(run: str) -> int:
 
 
 def pieces(quote: str) -> Pieces:
-    """Split `quote` where it leaves words out or puts words of its own in brackets."""
+    """Split `quote` at ellipses and at brackets."""
     whole = fold(quote)
     if not _OPENED.search(quote):
         return Pieces(whole, (whole,) if whole != " " else (), pattern=False)
@@ -131,11 +129,11 @@ _SPEAKERS: dict[Speaker, tuple[Speaker, Speaker]] = {
     "user": ("user", "assistant"),
     "assistant": ("assistant", "user"),
 }
-"""Whose message is looked at first, and whose after it."""
+"""The speakers in search order."""
 
 
 class Passage(NamedTuple):
-    """Words of one message: `turn` counts from 1, `start` and `end` are places in the message as it was said."""
+    """Words of one message: `turn` counts from 1, `start` and `end` are positions in the original message."""
 
     turn: int
     speaker: Speaker
@@ -145,14 +143,14 @@ class Passage(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A passage that is like a quote without being it; `likeness` is the share of the words that are the same."""
+    """A passage similar to a quote; `likeness` is the share of equal words."""
 
     likeness: float
     passage: Passage
 
 
 class Transcript:
-    """A conversation prepared for looking words up; a message is folded when it is first needed."""
+    """A conversation prepared for searching; a message is folded when first needed."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self._turns = turns
@@ -162,9 +160,9 @@ class Transcript:
         return len(self._turns)
 
     def find(self, quote: Pieces, turns: Sequence[int], first: Speaker) -> Passage | None:
-        """The first place among `turns` where `quote` stands within one message, whole or with words left out.
+        """The first position in `turns` where one message contains `quote`, whole or with gaps.
 
-        Of the two messages of a turn, that of the speaker `first` is looked at first.
+        In each turn, the message of the speaker `first` is searched first.
         """
         whole = quote.whole
         if whole == " ":
@@ -182,7 +180,7 @@ class Transcript:
         return None
 
     def nearest(self, quote: Pieces, turns: Iterable[int]) -> Near | None:
-        """The passage among `turns` that is most like `quote`; None where too few words are the same."""
+        """The passage in `turns` that is most similar to `quote`; None if too few words are the same."""
         runs = [run.split() for run in quote.runs]
         gaps = frozenset(accumulate(map(len, runs[:-1])))
         words = list(chain.from_iterable(runs))[:_COMPARED]
@@ -200,7 +198,6 @@ class Transcript:
                 yield turn, speaker, self._message(turn, speaker)
 
     def _message(self, turn: int, speaker: Speaker) -> str:
-        """What `speaker` says in `turn`, folded."""
         folded = self._folded[speaker]
         if turn not in folded:
             folded[turn] = fold(self._said(turn, speaker))
@@ -211,7 +208,7 @@ class Transcript:
         return said.user if speaker == "user" else said.assistant
 
     def _passage(self, turn: int, speaker: Speaker, start: int, end: int) -> Passage:
-        """The passage whose folded words stand from `start` to `end`, the spaces around them included."""
+        """The passage with the folded words from `start` to `end`, including the spaces around them."""
         text = self._said(turn, speaker)
         begin, stop = locate(text, self._message(turn, speaker), start, end)
         return Passage(turn, speaker, begin, stop, text[begin:stop])
@@ -219,12 +216,11 @@ class Transcript:
 
 @lru_cache(maxsize=32)
 def transcript(turns: tuple[Turn, ...]) -> Transcript:
-    """`turns` ready for looking words up; kept for a while, since many questions are asked about one conversation."""
+    """`turns` prepared for searching; cached, because many questions are about the same conversation."""
     return Transcript(turns)
 
 
 def stands_in(folded: str, quote: Pieces) -> bool:
-    """Whether `quote` stands in a folded text."""
     if quote.whole == " ":
         return False
     return quote.whole in folded or (_may_be_in_runs(quote) and _in_runs(folded, quote) is not None)
@@ -236,16 +232,16 @@ _NEGATION = re.compile(
     " (?:no|not|never|none|nothing|nobody|without|cannot"
     "|(?:do|does|did|is|are|was|were|has|have|had|ca|wo|could|would|should|ai)nt) "
 )
-_SMALL_GAP = 2  # words: where no more is left out, a negation among them is what the ellipsis hides
+_SMALL_GAP = 2  # words: in a gap of at most this length, a negation counts as hidden by the ellipsis
 
 
 def _may_be_in_runs(quote: Pieces) -> bool:
-    """Whether `quote`, which does not stand there word for word, may stand there with words left out."""
+    """Whether `quote`, which is not there word for word, may match with gaps."""
     return quote.runs != (quote.whole,) and quote.tells
 
 
 def _in_runs(folded: str, quote: Pieces) -> tuple[int, int] | None:
-    """Where the runs of `quote` stand in `folded`, in order, with anything between them."""
+    """The positions of the runs of `quote` in `folded`, in order, with anything between them."""
     starts: list[int] = []
     end = 1
     for run in quote.runs:
@@ -256,7 +252,7 @@ def _in_runs(folded: str, quote: Pieces) -> tuple[int, int] | None:
             return None
         starts.append(found)
         end = found + len(run)
-    # The first runs may stand again, nearer to the last one.
+    # The first runs may occur again, closer to the last one.
     for index in range(len(starts) - 2, -1, -1):
         nearer = folded.rfind(quote.runs[index], starts[index], starts[index + 1] + 1)
         if not _hides_negation(folded, nearer + len(quote.runs[index]), starts[index + 1]):
@@ -265,8 +261,8 @@ def _in_runs(folded: str, quote: Pieces) -> tuple[int, int] | None:
 
 
 def _hides_negation(folded: str, end: int, start: int) -> bool:
-    """Whether the few words left out between two runs hold a negation: without it the quote says the opposite."""
-    if start - end > 40:  # no two words with a negation among them are that long, and the gap may be a whole message
+    """Whether the few words in a gap contain a negation: without it the quote means the opposite."""
+    if start - end > 40:  # such a gap is shorter than this, and others may be a whole message
         return False
     gap = folded[end - 1 : start + 1]
     return gap.count(" ") <= _SMALL_GAP + 1 and _NEGATION.search(gap) is not None
@@ -275,15 +271,15 @@ def _hides_negation(folded: str, end: int, start: int) -> bool:
 # Nearly
 
 FEW = 2
-"""Words: so short a quote is likened by its letters, a longer one by its words."""
-_ALIKE = 0.6  # likeness below which two passages have nothing to do with each other
-_COMPARED = 60  # words of a quote that are compared: the work grows with their square
-_GAP = 300  # characters around a word that are compared with a quote that leaves something out
-_PLACES = 8  # places of a word that are looked at in one message: a word that comes oftener tells little
+"""Words: shorter quotes are compared by letters, longer ones by words."""
+_ALIKE = 0.6  # minimum likeness of related passages
+_COMPARED = 60  # maximum words of a quote that are compared: the work is quadratic
+_GAP = 300  # characters around a word that are compared with a quote with gaps
+_PLACES = 8  # maximum positions of a word per message: frequent words say little
 
 
 class _Sought:
-    """The words of a quote, to be likened to messages; it leaves something out after each number of words in `gaps`."""
+    """The words of a quote for a fuzzy search; `gaps` are the word counts after which it has a gap."""
 
     def __init__(self, words: list[str], gaps: frozenset[int]) -> None:
         quote = f" {' '.join(words)} "
@@ -291,14 +287,14 @@ class _Sought:
         self._known = frozenset(words)
         self._length = len(quote)
         self._margin = _GAP if gaps else len(quote) // 2
-        # Among more words than may differ one must be the same; the longest are the rarest.
+        # If more words are checked than may differ, one must be equal; the longest are the rarest.
         anchors = sorted(dict.fromkeys(words), key=len)[-int(len(words) * (1 - _ALIKE)) - 1 :]
         self._anchors = [(f" {anchor} ", quote.find(f" {anchor} ")) for anchor in anchors]
 
     def places(self, folded: str, least: float) -> Iterator[tuple[float, int, int]]:
-        """Places in `folded` that are like the words, each with its likeness, where it begins and where it ends.
+        """Passages in `folded` that are similar to the words, each with its likeness, start and end.
 
-        Those that are less like them than `least` may be left out.
+        Those with a likeness below `least` may be missing.
         """
         known, enough = self._known, len(self._known) * _ALIKE
         compared: list[range] = []
@@ -312,7 +308,7 @@ class _Sought:
                 same = known.intersection(near)
                 if len(same) >= enough:
                     compared.append(range(low, high))
-                    # Each word that is not there must be changed or dropped.
+                    # Each missing word must be changed or dropped.
                     if self._likeness(sum(word not in same for word in self._words)) >= least:
                         changes, first, last = _aligned(self._words, near, self._gaps)
                         start = low + sum(len(word) + 1 for word in near[:first])
@@ -324,7 +320,7 @@ class _Sought:
 
 
 class _SoughtFew:
-    """One or two words, to be likened to messages by their letters: "faking" is near "fake"."""
+    """One or two words for a fuzzy search by letters: "faking" is close to "fake"."""
 
     def __init__(self, words: list[str]) -> None:
         self._count = len(words)
@@ -333,13 +329,13 @@ class _SoughtFew:
         self._matcher = SequenceMatcher(None, "", self._quote, autojunk=False)
 
     def places(self, folded: str, least: float) -> Iterator[tuple[float, int, int]]:
-        """Places in `folded` that begin like the words, with the same as `_Sought.places` says of each."""
+        """Passages in `folded` that begin like the words; see `_Sought.places`."""
         matcher = self._matcher
         for at in _places(folded, self._stem):
             stop = at
             for _ in range(self._count):
                 stop = max(folded.find(" ", stop + 1), stop)
-            if stop - at <= 2 * len(self._quote) + 2:  # what is longer has fewer than half its letters in common
+            if stop - at <= 2 * len(self._quote) + 2:  # longer ones have fewer than half their letters in common
                 matcher.set_seq1(folded[at + 1 : stop])
                 # The quick ratios are never lower.
                 if matcher.real_quick_ratio() >= least and matcher.quick_ratio() >= least:

@@ -1,4 +1,4 @@
-"""Each citation of a reasoning, looked up in the conversation it talks about."""
+"""Look up each citation of a reasoning in the conversation."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -10,27 +10,28 @@ from attunement.evidence.lookup import FEW, Passage, Pieces, Speaker, Transcript
 from attunement.prompts.transcript import MARK, restore
 
 _QUOTE = 3
-"""Words from which a quote without a turn of its own counts: shorter ones are manners of speaking, like 'therapy
-voice', or so common that they stand everywhere."""
+"""Minimum words of a quote without its own turn: shorter ones are figures of speech, like 'therapy voice', or too
+common.
+"""
 _CLOSE = 0.7
-"""Share of the words that are the same from which a passage is close; below, it is another sentence."""
+"""Minimum share of equal words for a close passage; below, it is a different sentence."""
 _CLOSE_FEW = 0.8
-"""The same for one or two words, which are likened by their letters ("closing eyes" is not "closing my")."""
+"""The same for one or two words, which are compared by letters ("closing eyes" is not "closing my")."""
 
 
 def verify(reasoning: str, turns: Sequence[Turn], *, criterion_text: str = "") -> list[Finding]:
     """Check every citation in `reasoning` against the conversation in `turns`.
 
     Quotes are compared word by word, after folding case, white space, typographic marks and markdown; they may skip
-    words at an ellipsis, in order and within one message, because judges shorten what they quote. What was put between
-    the words of a message to neutralise it is left out.
+    words at an ellipsis, in order and within one message, because judges shorten what they quote. Marks that neutralize
+    a message are ignored.
 
-    Any quote counts that a turn is cited for in its sentence, be it one word. Without that, a quote of three words or
-    more counts as UNCITED wherever it stands; a shorter one is taken for a manner of speaking, unless it stands in the
-    turn cited last or in `criterion_text`, or is said to be absent.
+    A quote with a turn in its sentence always counts, even if it is one word. Without one, a quote of three words or
+    more counts as UNCITED if it is found; a shorter one counts as a figure of speech, unless it is in the turn cited
+    last or in `criterion_text`, or is quoted as absent.
 
     The findings come in the order of the reasoning; a reasoning without any has the one finding NOTHING. Only its first
-    20,000 characters and 60 quotes are looked at.
+    20,000 characters and 60 quotes are checked.
     """
     said = transcript(tuple(turns))
     criterion = _folded(criterion_text)
@@ -47,7 +48,7 @@ _folded = lru_cache(maxsize=64)(fold)
 
 
 def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | None:
-    """What became of `citation`; None where it turns out to be a manner of speaking and no citation."""
+    """The finding for `citation`; None if it is only a figure of speech."""
     last = len(said)
     existing = [turn for turn in citation.turns if 1 <= turn <= last]
     bound = () if citation.carried else citation.turns
@@ -77,13 +78,13 @@ def _check(citation: Citation, said: Transcript, criterion: str) -> Finding | No
 
 
 def _everywhere(citation: Citation, said: Transcript) -> list[int]:
-    """All turns, those around the one that is named first."""
+    """All turns, starting with those around the first named one."""
     named = citation.turns[0] if citation.turns else 1
     return sorted(range(1, len(said) + 1), key=lambda turn: abs(turn - named))
 
 
 def _nearest(quote: Pieces, turns: list[int], bound: tuple[int, ...], citation: Citation, said: Transcript) -> Finding:
-    """The finding for a quote that stands nowhere: the nearest text, sought in `turns` first."""
+    """The finding for a quote that was not found: the nearest text, searched in `turns` first."""
     close = _CLOSE if quote.words > FEW else _CLOSE_FEW
     near = said.nearest(quote, turns)
     if near is None or near.likeness < close:

@@ -1,6 +1,6 @@
-"""Several judges, or one that was asked again: what do they say together?
+"""Combine the scorecards of several judges, or of one that was asked several times.
 
-Safety is never put to the vote: any rater's failure, error or missing answer stands. Elsewhere the majority decides
+There is no vote on safety: any rater's failure, error or missing answer counts. For other items the majority decides
 first whether a criterion applies and then whether it is met; a tie counts against the assistant.
 """
 
@@ -33,7 +33,7 @@ def panel(instrument: Instrument, case: Case, cards: Sequence[Scorecard]) -> Sco
 
 
 def panel_outcome(instrument: Instrument, item: Item, outcomes: Sequence[Outcome]) -> Outcome:
-    """What a panel's outcomes for one item come to."""
+    """A panel's combined outcome for one item."""
     if item.id in instrument.gate_ids:
         for outcome in sorted(outcomes, key=_severity):
             if is_failure(instrument, item, outcome):
@@ -70,7 +70,7 @@ def _vote(instrument: Instrument, item: Item, votes: Sequence[Outcome]) -> Outco
 
 
 class Flips(NamedTuple):
-    """How often raters, or repeats of one, gave different answers to the same question."""
+    """How often raters, or repeats of one rater, gave different answers to the same question."""
 
     differing: int
     compared: int
@@ -79,7 +79,7 @@ class Flips(NamedTuple):
 def flips(groups: Iterable[Sequence[Scorecard]]) -> dict[str, Flips]:
     """Per item: of the questions that got at least two answers, how many got different ones.
 
-    Each group holds the scorecards of one conversation. Errors and abstentions are no answers.
+    Each group holds the scorecards of one conversation. Errors and abstentions do not count as answers.
     """
     counts: dict[str, Flips] = {}
     for cards in groups:

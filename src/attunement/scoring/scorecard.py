@@ -1,7 +1,7 @@
 """Ratings -> scorecards: the categories, the weighted score, the gate and the verdict of one conversation.
 
-Missing is ERROR and counts as 0; what could still change the verdict makes it a range; safety comes before any score.
-Nothing here asks or changes a rating, so a new weight or threshold only needs scoring again.
+A missing answer is ERROR and counts as 0; open answers turn the score into a range; safety comes before any score.
+Scoring does not ask or change a rating, so a new weight or threshold only needs scoring again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,27 +31,27 @@ def is_failure(instrument: Instrument, item: Item, outcome: Outcome) -> bool:
 
 
 def trips_gate(instrument: Instrument, item: Item, outcome: Outcome) -> bool:
-    """Whether a safety item failed or got no answer. Items outside the gate trip nothing."""
+    """Whether a safety item failed or got no answer. Items outside the gate do not count."""
     if item.id not in instrument.gate_ids:
         return False
     return outcome.state is State.ERROR or is_failure(instrument, item, outcome)
 
 
 SIGNALS = "signals"
-"""The name of the rule check, which points and never judges."""
+"""The name of the rule check, which gives pointers and never judges."""
 
 _TINY = 1e-9
-"""Sums of weights such as 0.15 + 0.20 miss their value by less than this."""
+"""Rounding errors of sums of weights such as 0.15 + 0.20 are smaller than this."""
 
 
 class Verdict(StrEnum):
-    """What a scorecard comes to. The order is that of precedence."""
+    """The verdict of a scorecard, in order of precedence."""
 
     UNSAFE = "REJECTED: unsafe"
     SAFETY_MISSING = "REJECTED: safety not judged"
     FAIL = "FAIL"
     NOT_JUDGED = "NOT JUDGED"
-    """Nobody answered anything; the rule check may have left pointers."""
+    """Nobody answered anything; there may be pointers from the rule check."""
     INCOMPLETE = "INCOMPLETE"
     PASS = "PASS"  # noqa: S105 - a verdict, no password
     FLAGGED = "FLAGGED"
@@ -70,14 +70,14 @@ class Slot(NamedTuple):
 
 
 class SlotFinding(NamedTuple):
-    """A rule of the instrument that spoke up about the rating in a slot."""
+    """A rule of the instrument that applies to the rating in a slot."""
 
     slot: Slot
     finding: RuleFinding
 
 
 class Range(NamedTuple):
-    """The weighted score if everything open were failed, and if it were met."""
+    """The weighted score if all open items failed, and if all were met."""
 
     lowest: float
     highest: float
@@ -92,13 +92,13 @@ class Scorecard:
     repeat: int | None
     """Which repeat; None for a panel."""
     members: tuple[str, ...]
-    """The raters a panel is made of; one name otherwise."""
+    """The raters of a panel; otherwise one name."""
     outcomes: Mapping[Slot, Outcome]
-    """Everything that was due. What had no rating is ERROR (missing)."""
+    """The outcome of everything that was due. Without a rating it is ERROR (missing)."""
     not_due: tuple[str, ...]
     """Items the conversation is too short for."""
     categories: Mapping[str, float | None]
-    """The mean of each category; None where nothing in it counts."""
+    """The mean of each category; None if no item in it counts."""
     score: float | None
     """The weighted score: ERROR and missing count as 0, ABSTAINED is left out. None without weights."""
     range: Range | None
@@ -106,7 +106,7 @@ class Scorecard:
     """The score without the items that are marked as contested."""
     failed: tuple[Slot, ...]
     open: tuple[Slot, ...]
-    """What has no answer yet: ERROR, missing, ABSTAINED."""
+    """Slots without an answer: ERROR, missing, ABSTAINED."""
     unsafe: tuple[Slot, ...]
     """Safety items that failed."""
     unjudged: tuple[Slot, ...]
@@ -114,26 +114,26 @@ class Scorecard:
     findings: tuple[SlotFinding, ...]
     verdict: Verdict
     kind: RaterKind = RaterKind.MODEL
-    """Who the rater is; for a panel, who its members are."""
+    """The rater's identity; for a panel, those of its members."""
 
     @property
     def needs_person(self) -> tuple[SlotFinding, ...]:
-        """Why a person must look before the conversation counts as good."""
+        """Why a person must check the conversation before it counts as good."""
         return tuple(spoken for spoken in self.findings if spoken.finding.consistency is Consistency.VIOLATED)
 
     @property
     def pointers(self) -> tuple[SlotFinding, ...]:
-        """What the instrument's rules and the rule check point to; it changes nothing."""
+        """Findings of the instrument's rules and the rule check, which do not affect the score."""
         return tuple(spoken for spoken in self.findings if spoken.finding.consistency is Consistency.NOTICE)
 
     @property
     def passed(self) -> bool:
-        """Whether it counts as good in a pass rate."""
+        """Whether it counts as passed in a pass rate."""
         return self.verdict is Verdict.PASS and not self.needs_person
 
 
 class Case(NamedTuple):
-    """The conversation a scorecard is about, as far as scoring needs it."""
+    """The parts of a conversation that scoring needs."""
 
     identity: Identity
     turns: int
@@ -143,7 +143,7 @@ class Case(NamedTuple):
 def scorecard(instrument: Instrument, case: Case, ratings: Iterable[Rating]) -> Scorecard:
     """Score the ratings of one rater (and one repeat of theirs) on one conversation.
 
-    Only ratings of the main round enter, and only those of the item's present wording; of several the last counts.
+    Only ratings of the main round and of the item's current wording count; of several the last counts.
     """
     rater, repeat, kind = "", 0, RaterKind.MODEL
     latest: dict[Slot, Rating] = {}
@@ -161,7 +161,7 @@ def scorecard(instrument: Instrument, case: Case, ratings: Iterable[Rating]) -> 
 
 
 def _notices(instrument: Instrument, outcomes: Mapping[Slot, Outcome]) -> Iterator[SlotFinding]:
-    """Where the scores hint at harmful advice: the lowest safety next to helpfulness above its limit."""
+    """Slots whose scores suggest harmful advice: the lowest safety score with helpfulness above its limit."""
     lowest = instrument.scale.lowest if isinstance(instrument.scale, Scores) else None
     for rule in instrument.rules:
         if not isinstance(rule, HarmfulAdvice):
@@ -203,7 +203,7 @@ def score_outcomes(
     members: tuple[str, ...],
     kind: RaterKind = RaterKind.MODEL,
 ) -> Scorecard:
-    """Score outcomes that are complete: one for everything that is due."""
+    """Score complete outcomes: one for everything that is due."""
     gate = instrument.gate_ids
     asked = {slot.item for slot in outcomes}
     failed = tuple(
@@ -243,7 +243,7 @@ def _not_met(instrument: Instrument, item: Item, outcome: Outcome) -> bool:
 
 
 class _Score:
-    """Category means and their weighted sum; `open_as` puts a value in the place of everything open."""
+    """Category means and their weighted sum; `open_as` is the value for all open slots."""
 
     def __init__(
         self, instrument: Instrument, outcomes: Mapping[Slot, Outcome], *, open_as: float | None = None
@@ -268,11 +268,11 @@ class _Score:
             unknown |= outcome.state is State.ABSTAINED
         if points:
             return sum(weight * value for weight, value in points) / sum(weight for weight, _ in points)
-        # An empty category counts as met under `na: pass`, unless it is empty because nobody could say.
+        # An empty category counts as met under `na: pass`, unless it is empty because of ABSTAINED.
         return 1.0 if self._instrument.scoring.na is NaPolicy.PASS and not unknown else None
 
     def _points(self, item: Item, outcome: Outcome) -> float | None:
-        """What an outcome adds to its category's mean; None leaves it out."""
+        """The value of an outcome in its category's mean; None leaves it out."""
         match outcome.state:
             case State.ERROR:
                 return 0.0 if self._open_as is None else self._open_as

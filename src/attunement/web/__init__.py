@@ -1,1 +1,1 @@
-"""The pages where people work on a study: raters rate, and a coordinator sees how it goes."""
+"""The web pages where raters rate, reviewers review and a coordinator follows the progress."""

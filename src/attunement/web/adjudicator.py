@@ -1,6 +1,6 @@
-"""The adjudicator's pages: what raters disagree about, what each of them said, and the decision.
+"""The adjudicator's pages: the items on which raters disagree, each rater's answer, and the decision.
 
-They show neither names nor the system nor any judge, and nothing is preselected.
+They do not show names, the system or any judge, and no answer is preselected.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from attunement.web.site import Visit, direction
 
 
 class Contested(NamedTuple):
-    """An item to be decided, with what the raters said, and what stands in the form."""
+    """An item to decide, with the raters' answers and the content of the form."""
 
     question: Question
     said: list[Said]
@@ -87,7 +87,7 @@ def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | No
 
 
 def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:
-    """The decision in the form; None without an answer that is on the scale."""
+    """The decision in the form; None without a valid answer."""
     sent = str(visit.sent.get(f"answer:{item}", ""))
     values: dict[str, Value] = {str(value): value for value in answers_of(instrument, instrument.item(item))}
     return Decision(values[sent], str(visit.sent.get(f"reason:{item}", ""))) if sent in values else None
@@ -98,8 +98,8 @@ def _wanted(visit: Visit) -> Dispute:
     for found in disputes(visit.study, visit.project):
         if str(found.unit.key) == name:
             return found
-    # Whoever had the page open while another adjudicator decided comes here too.
-    raise GoneError("nothing about this unit waits for a decision any more")
+    # This also happens if another adjudicator decided while the page was open.
+    raise GoneError("everything about this unit has already been decided")
 
 
 PAGES = [

@@ -1,7 +1,7 @@
-"""The web application: addresses, who may open them, and serving.
+"""The web application: routes, access and serving.
 
-Every member has a door of their own: a link with a token sets a cookie that is valid below `/at/MEMBER/` only, so that
-a rater's and the coordinator's pages can be open in one browser. The token is looked up on every request.
+Every member has a separate address: a link with a token sets a cookie that is valid only below `/at/MEMBER/`, so a
+rater's and the coordinator's pages can be open in the same browser. The token is checked on every request.
 """
 
 import gc
@@ -35,15 +35,15 @@ from attunement.web.site import Headers, Site, Under, Visit, is_form_secret, sen
 
 COOKIE = "attune"
 _LARGEST = 512 * 1024
-"""Bytes that one request may send: fifty comments of the greatest length."""
+"""Maximum bytes of one request: fifty comments of maximum length."""
 _STATIC = Path(__file__).parent / "static"
 
 Page = Callable[[Visit], Response]
-"""A page: made in a thread, so it may ask the study."""
+"""A page; it is built in a thread, so it may query the study."""
 
 
 def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
-    """The pages of `study` as they are reached at `address`, whose path and scheme they keep to."""
+    """The app for `study`; `address` is its public address, whose path and scheme links use."""
     parts = urlsplit(address)
     path = parts.path.rstrip("/")
     site = Site(study, address.rstrip("/"))
@@ -80,8 +80,8 @@ def _doors(site: Site, role: Role, pages: Sequence[tuple[str, str, str, Page]]) 
 
 
 def _door(site: Site, role: Role, page: Page, method: str) -> Callable[..., Any]:
-    """An endpoint that opens `page` to the member whose door it is, and to nobody else."""
-    # Raters' pages themselves say what they write.
+    """An endpoint that shows `page` only to the member in its address."""
+    # Raters' pages pass their own writes to the writing thread.
     make = site.write if method == "POST" and role is not Role.RATER else site.read
 
     async def endpoint(request: Request) -> Response:
@@ -109,7 +109,7 @@ def _answer(site: Site, role: Role, page: Page, request: Request, sent: dict[str
 
 
 def _known(site: Site, request: Request, token: str) -> Member:
-    """The member who has this token.
+    """The member with this token.
 
     Raises:
         HTTPException: There is none, or too many wrong ones came from the same address.
@@ -131,7 +131,6 @@ _FIRST = {
     Role.ADJUDICATOR: "disputes",
     Role.REVIEWER: "queue",
 }
-"""Where a link leads."""
 
 
 def _enter(site: Site) -> Callable[..., Any]:
@@ -141,7 +140,7 @@ def _enter(site: Site) -> Callable[..., Any]:
         door = request.url_for(_FIRST[member.role], desk=member.public).path
         answer = RedirectResponse(door, 303)
         project = await site.read(site.project, member.project)
-        # Lax and not strict: a link in a mail has to lead inside at the first click.
+        # Lax, not strict: a link in an e-mail must work at the first click.
         answer.set_cookie(
             COOKIE,
             token,
@@ -165,7 +164,7 @@ def _nothing(site: Site) -> Callable[..., Any]:
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """What a request carries: JSON, or the fields of a form."""
+    """The content of a request: JSON, or form fields."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -232,35 +231,37 @@ def _breakdown(site: Site) -> Callable[..., Any]:
 
 
 _TURN = 0.0005
-"""Seconds for which one thread computes while others want to. A save gives its turn away at each step in the database;
-with Python's own 5 ms it would wait that long for a page that is being made, a dozen times over."""
+"""The thread switch interval in seconds. A save yields at each database step; with Python's default of 5 ms it would
+wait that long a dozen times while a page is being built.
+"""
 _IDLE = 75
-"""Seconds for which a silent connection stays open: longer than most raters think about one question, and longer than
-the 60 seconds of common proxies, which else might send a request into a connection that is just being closed."""
+"""Keep-alive seconds: longer than most raters think about one question, and longer than the 60 seconds of common
+proxies, which might otherwise send a request on a connection that is being closed.
+"""
 
 
 def serve(study: Study, *, host: str, port: int, address: str, proxies: str | None = None) -> None:
     """Serve the pages of `study` until interrupted.
 
     Args:
-        study: What is worked on.
+        study: The study.
         host: The network address to listen on.
         port: The port to listen on.
-        address: How the pages are reached from outside; behind a proxy this is not where we listen.
-        proxies: The addresses of proxies whose word about a visitor's address is taken; None: nobody's.
+        address: The public address, which behind a proxy differs from host and port.
+        proxies: The addresses of proxies whose X-Forwarded headers are trusted; None trusts no proxy.
     """
     _make_ready()
     run(make_app(study, address=address), host=host, port=port, proxies=proxies)
 
 
 def run(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> None:
-    """Serve an app until interrupted; `proxies` are those whose word about a visitor's address is taken."""
+    """Serve an app until interrupted; `proxies` are those whose X-Forwarded headers are trusted."""
     with suppress(KeyboardInterrupt):  # that is how it is stopped
         uvicorn.run(
             app,
             host=host,
             port=port,
-            # A link holds a token, so the requests are not written to a log.
+            # Links contain tokens, so requests are not logged.
             access_log=False,
             log_level="warning",
             server_header=False,
@@ -272,10 +273,10 @@ def run(app: ASGIApp, *, host: str, port: int, proxies: str | None = None) -> No
 
 
 def _make_ready() -> None:
-    """Do at the start what everybody would wait for if the first visitor caused it."""
+    """Do slow initialization at startup, so that the first visitor does not wait for it."""
     # The patterns behind an instrument's rules are compiled at first use.
     crisis_cues((Turn("a", "b"),))
-    # What is there now stays: not to look through it for garbage saves pauses of a tenth of a second.
+    # Objects created so far are permanent; freezing them avoids garbage collection pauses of 0.1 s.
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(_TURN)

@@ -82,7 +82,7 @@ PAGES = [
 
 
 def break_page(visit: Visit) -> Response:
-    """A page to rest on; how long one has worked is shown to oneself only."""
+    """The break page; only the rater sees how long they have worked."""
     count, minutes = time_today(visit.study, visit.member)
     return visit.page("break.html", count=count, minutes=minutes)
 

@@ -1,8 +1,8 @@
 """The coordinator's pages: progress, agreement, members, and changes.
 
-Only the coordinator sees names. In charts and lists raters are numbers, so that those can be shown around.
+Only the coordinator sees names. Charts and lists show raters as numbers, so they can be shared.
 
-Lengths across are per cent of a chart's width. Where there is too little to draw, the row says why.
+Horizontal lengths are percent of a chart's width. If there are too few data to draw, the row says why.
 """
 
 import math
@@ -49,7 +49,7 @@ _MIDDLE = 50.0
 
 
 class Dot(NamedTuple):
-    """A line of a chart: where its dot and interval are, and the words that say the same."""
+    """A row of a chart: the positions of its dot and interval, and the same as text."""
 
     label: str
     x: float | None
@@ -58,20 +58,18 @@ class Dot(NamedTuple):
     words: str
     range: str
     status: str = ""
-    """The class and the words of a chip, where there is one."""
+    """The class and the text of a chip, if there is one."""
     chip: str = ""
     note: str = ""
 
 
 class Chart(NamedTuple):
-    """Lines on one scale."""
-
     dots: list[Dot]
     ticks: list[tuple[float, str]]
 
 
 class Counts(NamedTuple):
-    """Numbers for the sentences at the top."""
+    """Numbers for the summary sentences."""
 
     done: int
     total: int
@@ -112,17 +110,17 @@ def counts(figures: Dashboard) -> Counts:
 
 
 def agreement_chart(agreement: Sequence[ItemAgreement]) -> Chart:
-    """Alpha of each item, from 0 to 1; what is below 0 stands at the edge and says so in words."""
+    """Alpha of each item, from 0 to 1; values below 0 are drawn at the edge with a note."""
     return Chart([_agreement(entry) for entry in agreement], [(100 * at, f"{at:g}") for at in (0, 0.25, 0.5, 0.75, 1)])
 
 
 def severity_chart(words: Catalogue, raters: Sequence[RaterRow], instrument: Instrument) -> Chart:
-    """How far each rater lies from the others; the middle is no difference."""
+    """How far each rater is from the others; the middle means no difference."""
     spoken = [rater for rater in raters if isinstance(rater.severity.mean, Mean)]
     ends = [_furthest(rater.severity.mean) for rater in spoken]
     least = 1.0 if isinstance(instrument.scale, Scores) else 0.5
     reach = max([least, *(math.ceil(2 * end) / 2 for end in ends)])
-    # Half of an odd number of halves ends in 25 or 75 hundredths, which one digit would misplace.
+    # The position can end in .25 or .75, so it needs two decimals.
     digits = 1 if (2 * reach) % 2 == 0 else 2
     ticks = [(_MIDDLE + 50 * part, _signed(part * reach, digits)) for part in (-1, -0.5, 0, 0.5, 1)]
     return Chart([_severity(words, rater, reach) for rater in spoken], ticks)
@@ -155,7 +153,7 @@ def _agreement(entry: ItemAgreement) -> Dot:
 def _severity(words: Catalogue, rater: RaterRow, reach: float) -> Dot:
     found, drift = rater.severity
     label = str(words("coordinate.rater_number", number=rater.number))
-    # A mean without an interval would be believed, so there is none.
+    # A mean without an interval would look too certain, so it is not shown.
     interval = found if isinstance(found, Undefined) else found.interval
     if isinstance(found, Undefined) or isinstance(interval, Undefined):
         return Dot(label, None, None, None, "–", "", "open", str(words("coordinate.too_few")), str(interval))
@@ -192,7 +190,7 @@ def _signed(value: float, digits: int = 1) -> str:
 _LONGEST = 20_000
 _MOST_UNITS = 100_000
 _REMARKS = 200
-"""Remarks that the page shows; older ones are in the trail."""
+"""Maximum number of remarks on the page; older ones are in the log."""
 _NUMBER = re.compile(r"[0-9]{1,15}")
 _NEW_ROUND = "attune annotate STUDY --instrument FILE --new-round"
 _INVITED = (Role.RATER, Role.ADJUDICATOR, Role.REVIEWER)
@@ -238,7 +236,7 @@ def unit_page(visit: Visit) -> Response:
 
 
 def urgent_list(visit: Visit) -> Response:
-    """The urgent notices alone: the page asks for them again and again."""
+    """Only the urgent notices, which the page polls."""
     return visit.page("notices.html", notices=notices(visit.study, visit.project))
 
 
@@ -250,7 +248,7 @@ def mark_notice_seen(visit: Visit) -> Response:
 def save_escalation(visit: Visit) -> Response:
     text = str(visit.sent.get("escalation", "")).strip()
     if not text or len(text) > _LONGEST:
-        raise InputError("say in a few lines what a rater does when a person may be in danger")
+        raise InputError("enter in a few lines what a rater should do if a person may be in danger")
     change(visit.study, visit.project, visit.member, escalation=text)
     return _back(visit)
 
@@ -262,14 +260,14 @@ def pause_or_resume(visit: Visit) -> Response:
 
 
 def new_link(visit: Visit) -> Response:
-    """Make a new link for somebody, close the old ones, and show it once."""
+    """Create a new link for a member, revoke the old ones, and show it once."""
     member = _other(visit)
     revoke(visit.study, visit.project, member, by=visit.member)
     return _with_link(visit, member)
 
 
 def close_links(visit: Visit) -> Response:
-    """Close all links of somebody."""
+    """Revoke all links of a member."""
     revoke(visit.study, visit.project, _other(visit), by=visit.member)
     return _back(visit)
 
@@ -285,13 +283,13 @@ def invite_member(visit: Visit) -> Response:
     """Invite a rater, an adjudicator or a reviewer, and show their link once."""
     role = str(visit.sent.get("role", ""))
     if role not in _INVITED:
-        raise InputError("choose what they are to do")
+        raise InputError("choose a role")
     name = str(visit.sent.get("name", ""))
     return _with_link(visit, invite(visit.study, visit.project, Role(role), name, by=visit.member))
 
 
 def reassign_units(visit: Visit) -> Response:
-    """Give what a rater has open to others; who leaves cannot come in any more."""
+    """Give a rater's open units to others; a rater who leaves loses access."""
     rater = _other(visit)
     leaving = visit.sent.get("leaving") == "yes"
     count = reassign(visit.study, visit.project, rater, leaving=leaving, by=visit.member)
@@ -301,13 +299,13 @@ def reassign_units(visit: Visit) -> Response:
 def extend_sample(visit: Visit) -> Response:
     given = str(visit.sent.get("count", "")).strip()
     if not given.isdecimal() or not 1 <= int(given) <= _MOST_UNITS:
-        raise InputError("say how many units to add, as a number")
+        raise InputError("enter the number of units to add")
     count = add_units(visit.study, visit.project, int(given), by=visit.member)
     return _page(visit, told=visit.words("coordinate.added", count=count))
 
 
 def reassign_skipped(visit: Visit) -> Response:
-    """Give skipped units to somebody else."""
+    """Give skipped units to other raters."""
     count = give_skipped(visit.study, visit.project, by=visit.member)
     return _page(visit, told=visit.words("coordinate.given", count=count))
 
@@ -381,7 +379,7 @@ def _page(
 
 
 def _other(visit: Visit) -> Member:
-    """The member whom a form is about; coordinators are not among them."""
+    """The member that a form refers to, who cannot be a coordinator."""
     wanted = visit.sent.get("rater")
     for member in members(visit.study, visit.project):
         if member.public == wanted and member.role is not Role.COORDINATOR:

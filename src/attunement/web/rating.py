@@ -1,9 +1,9 @@
-"""The page where a rater rates: the transcript, the questions, and what it sends.
+"""The page where a rater rates: the transcript, the questions, and the requests of the page.
 
-The page knows the transcript, the instrument and the rater's own answers. It knows nothing of the system that wrote the
-reply, of other raters, of judges, or of the round that the unit belongs to.
+The page contains the transcript, the instrument and the rater's own answers. It does not contain the system, other
+raters, judges, or the round of the unit.
 
-Every word about an item is the instrument's; the pages add only "met", "not met" and the like.
+All text about an item comes from the instrument; the pages add only words such as "met" and "not met".
 """
 
 from collections.abc import Collection, Iterable
@@ -40,23 +40,20 @@ from attunement.web.site import Catalogue, Visit, direction
 
 _CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
 _TALLEST, _MAP, _GAPS = 44, 560, 7
-"""Pixels: the tallest message in the mini-map, the whole map where it would be longer, what is empty in each turn."""
+"""Pixels: the tallest message in the mini-map, the maximum height of the map, the gap in each turn."""
 
 Said = tuple[tuple[str, str], ...]
-"""The words of a conversation: what was said, turn by turn."""
+"""The messages of a conversation, turn by turn."""
 
 
 class Choice(NamedTuple):
-    """One answer that can be given."""
-
     value: Value
     sign: str
-    """What is printed large: the score; nothing for a criterion."""
+    """Printed large: the score; empty for a criterion."""
     label: str
     key: str
-    """The key that gives the answer; empty where no single key can."""
+    """The keyboard key of the answer; empty if it has none."""
     text: str
-    """What the answer means."""
     needs_note: bool
 
 
@@ -69,7 +66,7 @@ class Shown(NamedTuple):
 
 
 class Question(NamedTuple):
-    """One item as it stands on the page."""
+    """One item as shown on the page."""
 
     id: str
     number: int
@@ -79,13 +76,11 @@ class Question(NamedTuple):
     boundaries: tuple[tuple[str, str], ...]
     """A short heading, such as "3 or 4?", and the rule."""
     button: str
-    """What the button says that opens the boundaries."""
+    """The label of the button that opens the boundaries."""
     examples: tuple[Shown, ...]
 
 
 class Message(NamedTuple):
-    """One message of the transcript."""
-
     turn: int
     speaker: str
     text: str
@@ -110,7 +105,7 @@ def question(
     examples: bool = True,
     hidden: Collection[Said] = (),
 ) -> Question:
-    """The item as a question, with its worked examples where wanted, but without those whose words are `hidden`."""
+    """The item as a question, with its worked examples if wanted, except those whose text is `hidden`."""
     item = instrument.item(id)
     helping = [example for example in item.examples if examples and words_of(example) not in hidden]
     return Question(
@@ -126,7 +121,7 @@ def question(
 
 
 def answer_words(words: Catalogue, instrument: Instrument, item: Item, outcome: Outcome | None) -> tuple[str, str]:
-    """An answer as people read it, and what the instrument says it means."""
+    """An answer as people read it, with its meaning from the instrument."""
     if outcome is None or outcome.value is None:
         abstained = outcome is not None and outcome.state is State.ABSTAINED
         return str(words("rate.cannot_judge")) if abstained else "–", ""
@@ -135,7 +130,7 @@ def answer_words(words: Catalogue, instrument: Instrument, item: Item, outcome: 
 
 
 def talk(unit: Unit) -> list[list[Message]]:
-    """The transcript, turn by turn; a message without words is left out."""
+    """The transcript, turn by turn, without empty messages."""
     return [
         [
             Message(number, speaker, shown_text(text), rated=speaker == "assistant" and number == unit.turn)
@@ -147,7 +142,7 @@ def talk(unit: Unit) -> list[list[Message]]:
 
 
 def mini_map(unit: Unit) -> list[Bar]:
-    """The transcript seen from far away. One turn needs no map."""
+    """The mini-map of the transcript; one turn needs no map."""
     if len(unit.turns) < 2:
         return []
     heights = [tuple(min(_TALLEST, 4 + len(text) // 24) for text in turn) for turn in unit.turns]
@@ -184,7 +179,7 @@ def _heading(words: Catalogue, boundary: Boundary) -> str:
 
 
 def _button(words: Catalogue, item: Item) -> str:
-    """The button names the last pair of scores that a rule tells apart: on most scales the one people stumble over."""
+    """The button names the last pair of scores with a boundary rule: on most scales the difficult one."""
     pairs = [boundary for boundary in item.boundaries if boundary.between is not None]
     return _heading(words, pairs[-1]) if pairs else str(words("rate.boundaries_any"))
 
@@ -207,28 +202,28 @@ Content = TypeVar("Content", bound=_Model)
 
 
 class Saving(_Model):
-    """What the page sends when something was set."""
+    """The request that saves changes."""
 
     changes: list[Change] = Field(default=[], max_length=200)
     flagged: bool | None = None
 
 
 class Submitting(_Model):
-    """What the page sends when a unit is handed in."""
+    """The request that submits a unit."""
 
     seen: dict[str, int] | None = Field(default=None, max_length=200)
-    """By item, the last change that the page knows of."""
+    """The last change by item that the page knows."""
 
 
 class Skipping(_Model):
-    """What the page sends when a unit is left out."""
+    """The request that skips a unit."""
 
     reason: str
     text: str = Field(default="", max_length=_LONGEST)
 
 
 class Warning_(_Model):
-    """What the page sends when a person may be in danger."""
+    """The request that reports danger."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
     text: str = Field(default="", max_length=_LONGEST)
@@ -268,20 +263,19 @@ def submit_unit(visit: Visit) -> Response:
 def skip_unit(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Skipping, visit.sent)
     if sent.reason not in SKIP_REASONS:
-        raise InputError("choose one of the reasons of the page")
+        raise InputError("choose one of the listed reasons")
     visit.write(skip, visit.project, visit.member, assignment, reason=sent.reason, text=sent.text.strip())
     return JSONResponse({"next": visit.url("start")})
 
 
 def undo_last(visit: Visit) -> Response:
-    """Take the unit back that was handed in last, and lead to it."""
+    """Undo the last submission, and redirect to its unit."""
     assignment = _own(visit)
     visit.write(undo_submit, visit.project, visit.member, assignment)
     return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
 
 
 def urgent_notice(visit: Visit) -> Response:
-    """Tell the coordinator that a person may be in danger."""
     assignment, sent = _own(visit), _read(Warning_, visit.sent)
     at = visit.write(warn, visit.project, visit.member, assignment, public=sent.id, text=sent.text.strip())
     return JSONResponse({"at": at})
@@ -315,7 +309,7 @@ def _page_with_transcript(visit: Visit, template: str, task: Task, **more: Any) 
     instrument = visit.project.instrument
     ahead = progress(visit.study, visit.member, task.assignment)
     practising = task.assignment.round is Round.CALIBRATION
-    # Examples would give away answers that are still to be found: in practice all of them, later those that are checks.
+    # Examples would reveal answers: in practice hide all of them, later those used as checks.
     hidden = {tuple((turn.user, turn.assistant) for turn in task.unit.turns), *_checks(visit)}
     shown = [
         question(visit.words, instrument, id, number, examples=not practising, hidden=hidden)
@@ -353,7 +347,7 @@ def _state(visit: Visit, task: Task) -> dict[str, Any]:
 
 
 def _checks(visit: Visit) -> set[Said]:
-    """The words of the examples that stand among the units of this project; they never change."""
+    """The text of the examples among the units of this project; it never changes."""
     study, project = visit.study, visit.project
 
     def found() -> set[Said]:
@@ -383,7 +377,7 @@ def _read(model: type[Content], sent: Any) -> Content:
     try:
         return model.model_validate(sent)
     except ValidationError as error:
-        raise InputError("the page sent something that does not fit: reload it") from error
+        raise InputError("the page sent invalid data: reload it") from error
 
 
 PAGES = [
@@ -398,7 +392,7 @@ PAGES = [
 
 
 class Opinion(NamedTuple):
-    """What one rater said about an item."""
+    """One rater's answer to an item."""
 
     who: str
     """A letter or a number, never a name."""
@@ -411,7 +405,7 @@ class Opinion(NamedTuple):
 def opinions_on(
     words: Catalogue, instrument: Instrument, item: str, given: Iterable[tuple[str, dict[str, Draft]]]
 ) -> list[Opinion]:
-    """What each of these raters said about an item; who was not asked is left out."""
+    """These raters' answers to an item; raters who were not asked are left out."""
     found: list[Opinion] = []
     for who, answers in given:
         draft = answers.get(item)

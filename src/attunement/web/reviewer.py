@@ -1,7 +1,7 @@
-"""The reviewer's pages: what a person should read, the judge's answers with their evidence, decisions and sign-off.
+"""The reviewer's pages: the queue, the judge's answers with their evidence, decisions and sign-off.
 
-Whoever comes in here may see judges' answers, and so cannot be a rater any more. People's ratings stand beside the
-judge's without names.
+Reviewers see judges' answers, so they can no longer rate blind. People's ratings are shown next to the judge's without
+names.
 """
 
 from collections.abc import Iterator
@@ -39,17 +39,15 @@ from attunement.store.reviews import (
 from attunement.web.site import Catalogue, Visit, sentence
 
 _UNDECIDED = "undecided"
-"""The choice of the list that shows what nobody has decided."""
+"""The filter that shows undecided conversations."""
 
 
 class Row(NamedTuple):
-    """One conversation in the list."""
-
     entry: Reviewed
     status: Status | None
-    """What the judges say; None where none has judged it."""
+    """The judges' verdict; None if not judged."""
     said: str
-    """What a reviewer says, where one has decided."""
+    """A reviewer's decision, if any."""
 
 
 def queue(visit: Visit) -> Response:
@@ -57,7 +55,7 @@ def queue(visit: Visit) -> Response:
 
 
 def conversation(visit: Visit) -> Response:
-    """One conversation with everybody's answers; that it was opened is kept."""
+    """One conversation with everybody's answers; opening it is logged."""
     return _conversation(visit)
 
 
@@ -68,7 +66,7 @@ def mark_read(visit: Visit) -> Response:
 
 
 def save_decision(visit: Visit) -> Response:
-    """Keep what the reviewer says, and go on to the next conversation that nobody has decided."""
+    """Save the review, and continue with the next undecided conversation."""
     entry, _, entries = _wanted(visit)
     decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
     if decided in set(ReviewDecision) - {ReviewDecision.CONFIRMED} and not reason.strip():
@@ -137,7 +135,7 @@ def _row(words: Catalogue, entry: Reviewed) -> Row:
 
 
 def _said(words: Catalogue, review: Review) -> str:
-    """What a reviewer said; who confirms a judge that has not looked at safety has looked themselves."""
+    """A reviewer's decision; confirming a judge that did not judge safety means that the reviewer judged it."""
     looked = review.decision is ReviewDecision.CONFIRMED and review.verdict in {"", *UNKNOWN}
     return str(words("review.said_looked" if looked else f"review.said_{review.decision}"))
 
@@ -163,7 +161,7 @@ def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None
     return visit.page(
         "review.html",
         status=status,
-        # The template of reports escapes everything in it.
+        # The report template escapes all values.
         shown=Markup(render_conversation(page)),  # noqa: S704
         entry=entry,
         here=list(_why_here(visit, entry.queued, kept.conversation)),
@@ -181,7 +179,7 @@ def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None
 
 
 def _why_here(visit: Visit, queued: Queued, conversation: Conversation) -> Iterator[tuple[Why, list[str]]]:
-    """Why the conversation is to be read, each with what shows it."""
+    """The reasons to read the conversation, each with its evidence."""
     words, instrument, card = visit.words, visit.project.instrument, queued.card
     for why in queued.why:
         match why:
@@ -210,7 +208,7 @@ def _wanted(visit: Visit) -> tuple[Reviewed, int, list[Reviewed]]:
 
 
 def _unnamed(visit: Visit, shown: View) -> View:
-    """The conversation with numbers in the place of people's names."""
+    """The conversation with numbers instead of people's names."""
     known = {rater.key: rater.name for rater in visit.study.raters()}
     raters = [known.get(member.rater or 0) for member in members(visit.study, visit.project, Role.RATER)]
     others = [name for name in dict.fromkeys(card.rater for card in shown.cards.people) if name not in raters]

@@ -1,11 +1,11 @@
-"""What all pages share: the study, the texts, templates, links, cookies and headers.
+"""Shared by all pages: the study, texts, templates, links, cookies and headers.
 
-A page is made in one of a few threads, so that no visitor waits for the event loop. Everything that writes goes through
-one thread: writes are short, and none ever waits for a lock of another. Raters are many, so of what they send only the
-writing itself is done there; what coordinators and reviewers send is done there as a whole.
+Pages are built in a few threads, so that they do not block the event loop. All writes go through one thread: they are
+short, and none waits for another's lock. Because there are many raters, only the write itself of their requests runs
+there; requests of coordinators and reviewers run there completely.
 
-No page runs a script or loads a thing that is not ours, no form works without the secret of the visit, wrong links are
-counted, and what a proxy says about a visitor is believed only where somebody said so.
+Pages load no external scripts or files, forms need the session's secret, wrong links are rate-limited, and X-Forwarded
+headers are trusted only from configured proxies.
 """
 
 import asyncio
@@ -45,26 +45,24 @@ _HEADERS = {
 }
 _A_YEAR = 31_536_000
 _WRONG_LINKS, _WINDOW = 10, 60.0
-"""So many wrong links from one address within so many seconds, then it has to wait."""
+"""The limit of wrong links from one address, and its period in seconds."""
 _ADDRESSES = 10_000
-"""So many addresses are remembered; more than that is an attack, and the oldest are let go."""
+"""Maximum number of addresses in memory; beyond it (an attack) the oldest are dropped."""
 
 
 class Headers:
-    """Adds the security headers to every answer; no page is ever kept by a browser or a proxy."""
+    """Adds the security headers to every response; browsers and proxies must not cache pages."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app, self._https = app, https
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, with the headers."""
-
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
-                is_ours = scope["path"].endswith((".css", ".js"))  # the same for everybody, but looked up each time
+                is_ours = scope["path"].endswith((".css", ".js"))  # the same for everybody, but revalidated each time
                 headers.setdefault("cache-control", "no-cache" if is_ours else "no-store")
                 if self._https:
                     headers["strict-transport-security"] = f"max-age={_A_YEAR}"
@@ -74,13 +72,12 @@ class Headers:
 
 
 class Under:
-    """Lets the app work below a path such as `/rate`, whether or not the proxy in front of it cuts that path off."""
+    """Lets the app work below a path such as `/rate`, whether or not the proxy strips that path."""
 
     def __init__(self, app: ASGIApp, path: str) -> None:
         self._app, self._path = app, path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Say to the app where it lies."""
         if scope["type"] == "http":
             below = scope["path"] == self._path or scope["path"].startswith(f"{self._path}/")
             path = scope["path"] if below else f"{self._path}{scope['path']}"
@@ -91,8 +88,8 @@ class Under:
 class WrongLinks:
     """Counts the different wrong links that come from an address.
 
-    The same one again counts once: a page that stays open after its link was withdrawn goes on asking, and must not
-    shut out everybody who comes from the same address.
+    Repeats of the same link count once: a page that stays open after its link was revoked keeps polling, and must not
+    block everybody at the same address.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -100,7 +97,7 @@ class WrongLinks:
         self._seen: dict[str, dict[str, float]] = {}
 
     def must_wait(self, address: str) -> bool:
-        """Whether so many came lately that nothing from there is looked at."""
+        """Whether the address is blocked because of too many recent wrong links."""
         recent = {token: at for token, at in self._seen.get(address, {}).items() if at > self._clock() - _WINDOW}
         if recent:
             self._seen[address] = recent
@@ -116,25 +113,25 @@ class WrongLinks:
 
 
 def form_secret(token: str) -> str:
-    """What every form of a visit carries: only who has the token's cookie can be given it, and it does not tell it."""
+    """The CSRF secret of every form; it is derived from the token and does not reveal it."""
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 def is_form_secret(given: str, token: str) -> bool:
-    """Whether a form carries the secret of the visit, compared in constant time."""
+    """Whether a form contains the session's secret, compared in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), form_secret(token).encode())
 
 
 _FOLDER = Path(__file__).parent / "words"
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
-"""Languages that are written from right to left, whatever country follows the code."""
+"""Right-to-left languages, by code without the country."""
 
 
 _SINGLE = ("1", "<b>1</b>")
 
 
 class Catalogue:
-    """The texts of one language by name, with placeholders in braces. Where `count` is 1, NAME_one is used if there."""
+    """The texts of one language by name, with placeholders in braces. If `count` is 1, NAME_one is used if present."""
 
     def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self.language = language
@@ -146,7 +143,7 @@ class Catalogue:
         return direction(self.language)
 
     def __call__(self, name: str, **values: object) -> Markup:
-        """The text with `values` put in, ready for a page: whatever is put in is escaped unless it is markup."""
+        """The text with `values` filled in, as HTML; values are escaped unless they are markup."""
         if values:
             if str(values.get("count")) in _SINGLE and f"{name}_one" in self.texts:
                 name = f"{name}_one"
@@ -156,7 +153,7 @@ class Catalogue:
         return self._ready[name]
 
     def part(self, name: str) -> dict[str, str]:
-        """All texts whose names begin with `name` and a dot, by the rest of their names."""
+        """All texts whose names start with `name` and a dot, by the rest of their names."""
         start = f"{name}."
         return {key.removeprefix(start): text for key, text in self.texts.items() if key.startswith(start)}
 
@@ -167,22 +164,22 @@ def direction(language: str) -> str:
 
 
 def load_catalogue(language: str) -> Catalogue:
-    """The catalogue of a language that comes with Attunement, or in a `.yaml` file of the user's own.
+    """The texts of a bundled language, or from the user's `.yaml` file.
 
     Raises:
-        InputError: There is none, or it lacks a text or a place in one.
+        InputError: There is none, or it lacks a text or a placeholder.
     """
     path = Path(language) if language.endswith((".yaml", ".yml")) else _FOLDER / f"{language}.yaml"
     if not path.is_file() or (path.parent == _FOLDER and path.stem != language):
         known = ", ".join(sorted(file.stem for file in _FOLDER.glob("*.yaml")))
-        raise InputError(f"there are no pages in {language!r}: use {known}, or a file of your own")
+        raise InputError(f"no pages in {language!r}: use {known}, or your own file")
     texts = _texts(path)
     english = _texts(_FOLDER / "en.yaml")
     for name, text in english.items():
         if name not in texts:
             raise InputError(f"{path} lacks the text {name!r}")
         if _places(texts[name]) != _places(text) and not name.endswith("_one"):
-            raise InputError(f"{path}: {name!r} needs the places {sorted(_places(text))}, in braces")
+            raise InputError(f"{path}: {name!r} needs the placeholders {sorted(_places(text))}, in braces")
     return Catalogue(path.stem, texts)
 
 
@@ -219,7 +216,7 @@ class Site:
     """The state behind the pages of one study."""
 
     def __init__(self, study: Study, address: str) -> None:
-        """Serve `study` at `address`; where that is `https`, cookies go over encrypted connections only."""
+        """Serve `study` at `address`; if that is `https`, cookies are sent only over encrypted connections."""
         self.study, self.address = study, address
         self.https = address.startswith("https:")
         self.wrong_links = WrongLinks()
@@ -242,18 +239,17 @@ class Site:
         self._writer.shutdown()
 
     async def read(self, work: Callable[..., T], *given: Any) -> T:
-        """Do `work` in a thread for reading."""
+        """Run `work` in a reading thread."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work, *given)
 
     async def write(self, work: Callable[..., T], *given: Any) -> T:
-        """Do `work` in the one thread for writing."""
+        """Run `work` in the writing thread."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, work, *given)
 
     def write_from_page(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
-        """Do `work` in the one thread for writing, for a page that is being made in a thread for reading.
+        """Run `work` in the writing thread, for a page that is being built in a reading thread.
 
-        Two threads that write would wait for each other inside SQLite, which only looks every few milliseconds
-        whether it is its turn.
+        Two writing threads would wait for each other inside SQLite, which polls its lock only every few milliseconds.
         """
         return self._writer.submit(work, *given, **named).result()
 
@@ -264,7 +260,7 @@ class Site:
         return state_of(self.study, self._projects[key])
 
     def remembered(self, what: tuple[str, int], stamp: object, make: Callable[[], T]) -> T:
-        """What `make` gives, made anew only where `stamp` is another than the last time."""
+        """The result of `make`, cached until `stamp` changes."""
         known = self._memory.get(what)
         if known is None or known[0] != stamp:
             known = (stamp, make())
@@ -286,7 +282,7 @@ class Site:
 
 
 class Visit(NamedTuple):
-    """Somebody at their own door: who they are, what they work on, and what they sent."""
+    """One request of a member: the member, the project, and what they sent."""
 
     site: Site
     request: Request
@@ -294,7 +290,7 @@ class Visit(NamedTuple):
     project: Project
     token: str
     sent: dict[str, Any]
-    """The fields of a form, or the content of JSON; empty where nothing was sent."""
+    """The form fields or the JSON content; empty if nothing was sent."""
 
     @property
     def study(self) -> Study:
@@ -308,14 +304,14 @@ class Visit(NamedTuple):
         return self.request.url_for(name, desk=self.member.public, **path).path
 
     def write(self, work: Callable[..., T], *given: Any, **named: Any) -> T:
-        """Do `work` on the study in the one thread for writing, and wait until it is kept.
+        """Run `work` on the study in the writing thread, and wait until it is saved.
 
-        For raters' pages, and for those that only show something: the others are in that thread already.
+        For raters' pages and pages that only show something; the others already run in that thread.
         """
         return self.site.write_from_page(work, self.study, *given, **named)
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """A page for this member; its links and forms are theirs."""
+        """A page for this member, with the member's links and forms."""
         return self.site.page(
             self.request,
             template,

@@ -1,14 +1,14 @@
 """The report of a study, served page by page.
 
-One link with a random token opens them; the token is made anew at every start and is kept nowhere. The pages are read
-only, and they show everything: who rates must not see them, which is why they are not among those of the raters.
+One link with a random token opens the pages; each start creates a new token, which is not saved. The pages are
+read-only and show everything. Raters must not see them, so they are separate from the raters' pages.
 
-A scorecard is made when it is read, so to count a large study takes minutes. It is counted in the background, into a
-scratch list that can be read while it grows, and is counted again when somebody asks for a page after the study has
-changed; until then the earlier figures stand. The count steps aside while a page is made.
+Scorecards are computed on reading, so counting a large study takes minutes. It runs in the background and fills a
+temporary list, which can be read meanwhile. If the study has changed, the next request starts a new count; until it is
+done, pages show the earlier numbers. The count pauses while a page is built.
 
-Each is made when it is asked for. Figures and list come from the last count of the study, one conversation always from
-the study itself. Nothing is written, and nothing needs a script.
+Pages are built on request. Numbers and the list come from the last count, a single conversation always from the study
+itself. Nothing is written, and the pages work without scripts.
 """
 
 import hashlib
@@ -53,21 +53,19 @@ from attunement.styling import LOOK
 from attunement.web.site import Headers, Site, Under
 
 _PATIENCE = 1.5
-"""Seconds that a page waits for a count that has just begun: a small study is counted by then."""
+"""Seconds that a page waits for a new count, enough for a small study."""
 _SMALL = 1_000
 """Conversations up to which a page waits; a count takes about a millisecond or two for each."""
 _REST = 2.0
-"""A study that keeps changing is counted again after so many times as long as the last count took."""
+"""A study that keeps changing is counted again after this multiple of the last count's duration."""
 _STEP_ASIDE = 1.0
-"""Seconds that a count waits for pages at a time, so that it goes on however many are asked for."""
+"""Maximum seconds that a count pauses for pages, so that it continues under load."""
 _PARTING = 5.0
-"""Seconds that are given to a count when the pages are closed; an analysis may take longer and is then left."""
-_BROKEN_STUDY = "The count broke off for a reason that is told where attune view was started."
+"""Seconds that a count may take to stop when the server closes."""
+_BROKEN_STUDY = "The count failed; the terminal that runs attune view shows why."
 
 
 class StudyCount:
-    """One count of a study, finished or not."""
-
     def __init__(self, total: int) -> None:
         self.listing = Listing(words=True)
         self.total = total
@@ -75,23 +73,23 @@ class StudyCount:
         self.report: Report | None = None
         """None until all is counted."""
         self.made = ""
-        """When the count began: what came in later may not be in it."""
+        """When the count began: later changes may not be included."""
         self.problem = ""
-        """Why it could not be finished."""
+        """Why it failed."""
         self.ended = Event()
         self.begun = monotonic()
         self.readers = 0
 
 
 class Snapshot(NamedTuple):
-    """What there is to show now."""
+    """The counts to show now."""
 
     latest: StudyCount
-    """The last that was finished; before that, the one that is being made."""
+    """The last finished count; before the first one, the running count."""
     running: StudyCount | None
-    """The one that is being made."""
+    """The running count."""
     stale: bool
-    """Whether the study has changed since the latest began."""
+    """Whether the study has changed since the latest count began."""
 
 
 class BackgroundCount:
@@ -111,7 +109,7 @@ class BackgroundCount:
         self._running: StudyCount | None = None
         self._thread: Thread | None = None
         self.by_people = decided_by_people(study, instrument)
-        """Whether people's answers decide, because there is no judge."""
+        """Whether people's answers decide because there is no judge."""
 
     def close(self) -> None:
         self._stopped.set()
@@ -124,7 +122,7 @@ class BackgroundCount:
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot]:
-        """What there is to show; it stays as it is until the page is made."""
+        """The counts to show; they do not change while a page is built."""
         running = self.refresh()
         if running and running.total <= _SMALL:
             running.ended.wait(max(0.0, running.begun + _PATIENCE - monotonic()))
@@ -161,7 +159,7 @@ class BackgroundCount:
                 self._calm.set()
 
     def refresh(self) -> StudyCount | None:
-        """Begin a count where one is due; returns the one that is being made."""
+        """Start a count if one is due; returns the running one."""
         with self._lock:
             if self._running or self._stopped.is_set():
                 return self._running
@@ -194,7 +192,7 @@ class BackgroundCount:
             count.ended.set()
 
     def _put(self, count: StudyCount) -> None:
-        """Show a count that has ended; figures that are there are not given up for one that failed."""
+        """Publish a count that has ended; a failed count does not replace earlier numbers."""
         before, self._finished, self._running = self._finished, count, None
         self._stale = False
         self._again_from = monotonic() + _REST * (monotonic() - count.begun)
@@ -214,7 +212,7 @@ class BackgroundCount:
             self._calm.wait(_STEP_ASIDE)
 
     def _close_unread(self, count: StudyCount | None) -> None:
-        """Delete a count that was replaced once nobody reads it any more; the lock is held."""
+        """Delete replaced counts that nobody reads any more; the caller holds the lock."""
         if count and not count.readers and count not in (self._finished, self._running):
             count.listing.close()
 
@@ -225,7 +223,7 @@ class _StoppedError(Exception):
 
 PER_PAGE = 50
 _LONGEST, _MOST_WORDS = 200, 8
-"""Characters of a search, and words of it that are looked for."""
+"""Maximum characters and words of a search."""
 _FLAGS = (
     "people differ|judges differ",
     "quote not found",
@@ -239,8 +237,6 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 class ViewContext(NamedTuple):
-    """What is shown, and how."""
-
     study: Study
     instrument: Instrument
     hiding: Privacy
@@ -248,7 +244,7 @@ class ViewContext(NamedTuple):
 
 
 class ListQuery(NamedTuple):
-    """What a reader filters by: as the list understands it, and as an address says it."""
+    """The filters, for the list and as URL parameters."""
 
     filter: Filter
     said: list[tuple[str, str]]
@@ -263,7 +259,7 @@ class ListQuery(NamedTuple):
 
 
 def summary(shown: ViewContext, request: Request) -> Response:
-    """The lines at the top, verdicts, what to read first and what to mend, tables and charts."""
+    """The summary page: verdicts, what to read and fix first, tables and charts."""
     with shown.background.snapshot() as snapshot:
 
         def listed(chosen: str, system: str = "") -> Markup:
@@ -309,7 +305,7 @@ def conversations(shown: ViewContext, request: Request) -> Response:
 
 
 def conversation(shown: ViewContext, request: Request) -> Response:
-    """One conversation as it is in the study now, and the way to its neighbours in the filtered list."""
+    """One conversation as it is in the study now, with links to its neighbors in the filtered list."""
     key: int = request.path_params["key"]
     chosen = list_query(request.query_params, shown.instrument)
     place = _number(request.query_params.get("at", ""), 10**9)
@@ -336,7 +332,7 @@ def conversation(shown: ViewContext, request: Request) -> Response:
 
 
 def section(shown: ViewContext, request: Request) -> Response:
-    """The page of one analysis, once the study is counted."""
+    """The page of one analysis, after the count."""
     name: str = request.path_params["name"]
     if name not in NEEDS:
         raise HTTPException(404)
@@ -352,7 +348,7 @@ def words(shown: ViewContext, request: Request) -> Response:
 
 
 def cost(shown: ViewContext, request: Request) -> Response:
-    """What the judges' answers took, once the study is counted."""
+    """The cost of the judges' answers, after the count."""
     with shown.background.snapshot() as snapshot:
         return _page(shown, request, snapshot, "cost", report=snapshot.latest.report)
 
@@ -368,7 +364,7 @@ PAGES = [
 
 
 def list_query(query: QueryParams, instrument: Instrument) -> ListQuery:
-    """What an address asks for; what it says that nothing can be meant by is left out."""
+    """The filters in a URL; invalid values are ignored."""
     said: list[tuple[str, str]] = []
     values = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
     item = _number(query.get("item", ""), len(instrument.items) - 1)
@@ -427,7 +423,7 @@ def _page(shown: ViewContext, request: Request, snapshot: Snapshot, template: st
 
 
 def _headings(count: StudyCount) -> dict[str, str]:
-    """The pages of analyses and their headings, as the last count has them."""
+    """The analysis pages and their headings, from the last count."""
     known = {section.id: section.title for section in count.report.sections} if count.report else {}
     return {name: heading for name, (heading, _) in NEEDS.items()} | known
 
@@ -442,23 +438,22 @@ def _templates() -> Environment:
 _REPORTS = Path(reports.__file__).parent
 _STATIC = Path(__file__).parent / "static"
 _REFUSALS = {
-    401: "Open the link that attune view printed when it was started. It changes with every start.",
-    404: "There is nothing at this address. A conversation may have been removed from the study.",
-    405: "These pages can only be read.",
+    401: "Open the link that attune view printed. Each start prints a new one.",
+    404: "Page not found. The conversation may have been deleted from the study.",
+    405: "These pages are read-only.",
     429: "Too many wrong links came from your address. Please wait a minute and try again.",
 }
-_BROKEN = "Something went wrong on our side; what happened is told where attune view was started."
+_BROKEN = "Internal error; the terminal that runs attune view shows the details."
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
     return secrets.token_urlsafe(32)
 
 
 def make_view(
     study: Study, instrument: Instrument, hiding: Privacy, token: str, *, address: str = "http://127.0.0.1"
 ) -> ASGIApp:
-    """The pages of `study` under `instrument`, open to whoever has `token`, as they are reached at `address`."""
+    """The app with the pages of `study` under `instrument`, for anyone with `token`; `address` is its public URL."""
     path = urlsplit(address).path.rstrip("/")
     site = Site(study, address.rstrip("/"))
     shown = ViewContext(study, instrument, hiding, BackgroundCount(study, instrument, hiding))
@@ -486,12 +481,12 @@ def make_view(
 
 
 def _cookie(token: str) -> str:
-    """A name of its own for each start: a browser keeps one cookie for all ports of a computer."""
+    """A different name for each start: a browser shares cookies among all ports of a host."""
     return f"attune-view-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
 
 
 def _check(site: Site, request: Request, given: str, token: str) -> None:
-    """Let in who has the token; else it is refused, and after many wrong ones without a look."""
+    """Check the token; after many wrong ones, reject all requests from the address."""
     address = request.client.host if request.client else ""
     if site.wrong_links.must_wait(address):
         raise HTTPException(429)
@@ -506,7 +501,7 @@ def _enter(site: Site, token: str) -> Callable[..., Any]:
         _check(site, request, request.path_params["token"], token)
         door = request.url_for("summary").path
         answer = RedirectResponse(door, 303)
-        # Lax and not strict: a link that was sent or kept has to lead inside at the first click.
+        # Lax, not strict: a shared or saved link must work at the first click.
         answer.set_cookie(
             _cookie(token),
             token,

@@ -102,10 +102,10 @@ def test_drafts_and_discarded_responses_are_no_answers(
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (responses({ONE: "9"}), "emotion is '9', and the answers are 1 to 5"),
-        (dict(list(responses({ONE: "4"}).items())[:2]), "helpfulness, safety, overall without an answer"),
-        ({"q01-emotion": ["x"]}, "the responses to 'q01-emotion' are not as Argilla writes them"),
-        ({"q01-emotion": 3}, "the responses to 'q01-emotion' are not as Argilla writes them"),
+        (responses({ONE: "9"}), "emotion is '9'; allowed answers: 1 to 5"),
+        (dict(list(responses({ONE: "4"}).items())[:2]), "helpfulness, safety, overall not answered"),
+        ({"q01-emotion": ["x"]}, "the responses to 'q01-emotion' do not have Argilla's format"),
+        ({"q01-emotion": 3}, "the responses to 'q01-emotion' do not have Argilla's format"),
         ({"q01-emotion": [{"value": {"x": 1}, "user_id": ONE}]}, "emotion is "),
     ],
 )
@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_taken_in(
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("{}", "is not a list of Argilla's records"), ("[3]", "this is not a record")]
+    ("text", "reason"), [("{}", "is not a list of Argilla's records"), ("[3]", "this is not an Argilla record")]
 )
 def test_another_file_holds_no_records(study: Study, tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "other.json"

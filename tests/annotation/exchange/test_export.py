@@ -80,7 +80,7 @@ def test_a_rater_reads_up_to_the_reply_that_is_rated(tmp_path: Path) -> None:
 
 def test_a_folder_with_files_in_it_is_not_written_to(tmp_path: Path) -> None:
     assert new_folder(tmp_path / "new").is_dir()
-    with pytest.raises(InputError, match="there are files in"):
+    with pytest.raises(InputError, match="already contains files"):
         new_folder(tmp_path)
     with pytest.raises(InputError, match="cannot be created"):
         new_folder(tmp_path / "no" / "where")

@@ -189,12 +189,12 @@ def test_a_mark_over_several_messages_is_evidence_in_each(
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        ([annotation("6")], "emotion is '6', and the answers are 1 to 5 or cannot judge"),
+        ([annotation("6")], "emotion is '6'; allowed answers: 1 to 5 or cannot judge"),
         (
             [annotation() | {"result": [chosen("emotion", "4")]}],
-            "validation, helpfulness, safety, overall without an answer",
+            "validation, helpfulness, safety, overall not answered",
         ),
-        ([annotation(), annotation("5")], "annotator 1 has rated this unit twice"),
+        ([annotation(), annotation("5")], "annotator 1 rated this unit twice"),
         (
             [annotation("4", marked("emotion", 3, 3, (0, 400)))],
             "an annotation has a result that",
@@ -206,8 +206,8 @@ def test_a_mark_over_several_messages_is_evidence_in_each(
             "an annotation has a result",
         ),
         ([annotation("4", {"from_name": "answer-emotion", "value": None})], "has a result that"),
-        ([annotation() | {"result": "x"}], "this is not an annotation of Label Studio"),
-        (["x"], "this is not an annotation of Label Studio"),
+        ([annotation() | {"result": "x"}], "this is not a Label Studio annotation"),
+        (["x"], "this is not a Label Studio annotation"),
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_taken_in(
@@ -244,7 +244,7 @@ def test_one_name_for_several_people_is_refused(study: Study, units: dict[str, E
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{}", "is not an export of Label Studio"),
+        ("{}", "is not an export from Label Studio"),
         ("[", "is not a JSON file"),
         ('[{"unit": "u1", "answer-emotion": "4"}]', "as JSON, not JSON-MIN"),
         ("[3]", "as JSON, not JSON-MIN"),

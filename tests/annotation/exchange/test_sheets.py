@@ -143,9 +143,9 @@ def test_a_sheet_from_a_spreadsheet_in_another_country_is_read(
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        ({"CQ2": "7"}, r"to-fill\.csv:\d: CQ2 is '7', and the answers are met, not met, does not apply or"),
-        ({"CQ1": ""}, r"to-fill\.csv:\d: CQ1 without an answer, but others of the unit have one"),
-        ({"CQ8": "does not apply"}, r"to-fill\.csv:\d: CQ8 is 'does not apply', and the answers are met, not met or"),
+        ({"CQ2": "7"}, r"to-fill\.csv:\d: CQ2 is '7'; allowed answers: met, not met, does not apply or"),
+        ({"CQ1": ""}, r"to-fill\.csv:\d: CQ1 not answered, but other items of the unit are"),
+        ({"CQ8": "does not apply"}, r"to-fill\.csv:\d: CQ8 is 'does not apply'; allowed answers: met, not met or"),
         ({"unit": "u0123"}, r"to-fill\.csv:\d: 'u0123' was not exported from this study"),
         ({"unit": ""}, r"to-fill\.csv:\d: the column 'unit' is empty"),
     ],
@@ -189,7 +189,7 @@ def test_a_unit_that_stands_twice_is_refused(study: Study, outgoing: list[Export
     fill(path, {}, all="met")
     copy = tmp_path / "again.csv"
     copy.write_bytes(path.read_bytes())
-    with pytest.raises(InputError, match=r"again\.csv:2, 3, 4: Ada has rated this unit twice"):
+    with pytest.raises(InputError, match=r"again\.csv:2, 3, 4: Ada rated this unit twice"):
         import_answers(study, [*exchange_formats.read_sheet(path), *exchange_formats.read_sheet(copy)], ADA)
 
 
@@ -234,7 +234,7 @@ def test_another_file_is_no_sheet(study: Study, outgoing: list[ExportedUnit], tm
     other.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="there is no column 'unit'"):
         take(study, other)
-    with pytest.raises(InputError, match="no answer to any item of coaching-v1; is it the right file"):
+    with pytest.raises(InputError, match="no answers to items of coaching-v1 found; is this the right file"):
         take(study, tmp_path / exchange_formats.TO_READ)
     with pytest.raises(InputError, match=r"nowhere\.csv"):
         take(study, tmp_path / "nowhere.csv")
@@ -257,7 +257,7 @@ def test_a_column_that_was_taken_out_is_named_and_one_that_was_added_is_not_read
     fill(path, {}, all="met")
     filled = [{f" {name} ": cell for name, cell in row.items() if name != "CQ2"} for row in rows(path)]
     write(path, filled)
-    with pytest.raises(InputError, match=r"to-fill\.csv:2, 3, 4: there is no column CQ2; restore it"):
+    with pytest.raises(InputError, match=r"to-fill\.csv:2, 3, 4: the column CQ2 is missing; restore it"):
         take(study, path)
     write(path, [{**row, "CQ2": "met", "my thoughts": "hm"} for row in filled])
     taken = take(study, path)
@@ -273,7 +273,7 @@ def test_a_unit_that_was_handed_out_twice_is_still_one_unit(
     first, second = tmp_path / exchange_formats.TO_FILL, again / exchange_formats.TO_FILL
     fill(first, {}, all="met")
     fill(second, {}, all="not met")
-    with pytest.raises(InputError, match="Ada has rated this unit twice"):
+    with pytest.raises(InputError, match="Ada rated this unit twice"):
         import_answers(study, [*exchange_formats.read_sheet(first), *exchange_formats.read_sheet(second)], ADA)
     assert take(study, first).new > 0
     assert take(study, second).differing.count > 0
@@ -283,7 +283,7 @@ def test_a_file_without_a_unit_is_the_wrong_file(study: Study, outgoing: list[Ex
     path = tmp_path / "empty.csv"
     for text in ("", "unit,CQ1,note\n", "unit,CQ1,note\n,,\n"):
         path.write_text(text)
-        with pytest.raises(InputError, match=r"empty\.csv has no row; is this the sheet"):
+        with pytest.raises(InputError, match=r"empty\.csv has no rows; is this the sheet"):
             take(study, path)
 
 
@@ -296,7 +296,7 @@ def test_a_workbook_is_read_and_its_wrong_cells_are_named_by_row(
     header = list(filled[0])
     lines: list[list[str | float]] = [header, *(list(row.values()) for row in filled)]
     lines[2] = [cell if name != "CQ1" else 3.0 for name, cell in zip(header, lines[2], strict=True)]
-    with pytest.raises(InputError, match=r"ada\.xlsx:3: CQ1 is '3\.0', and the answers are met"):
+    with pytest.raises(InputError, match=r"ada\.xlsx:3: CQ1 is '3\.0'; allowed answers: met"):
         take(study, workbook(tmp_path / "ada.xlsx", lines))
     lines[2] = list(filled[1].values())
     lines.insert(2, [""] * len(header))

@@ -57,4 +57,4 @@ def test_the_guide_tells_what_answers_mean_and_not_what_they_cost() -> None:
     assert "- 1: Poor: Passes over the feelings" in text
     assert "1 or 2? 1 when nothing in the reply responds" in text
     assert "weight" not in rater_guide(COACHING).lower()
-    assert "Here YES reads “met”" in rater_guide(COACHING)
+    assert "Here YES is “met”" in rater_guide(COACHING)

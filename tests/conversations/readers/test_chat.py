@@ -92,7 +92,7 @@ def test_words_without_a_label_are_refused_with_their_line(read_file, text, line
     with pytest.raises(BadRecord) as caught:
         read_chat(text)
     assert caught.value.line == line
-    with pytest.raises(InputError, match=rf"a\.txt:{line}: there is no label"):
+    with pytest.raises(InputError, match=rf"a\.txt:{line}: this text has no label"):
         read_file(text, name="a.txt")
 
 
@@ -107,5 +107,7 @@ def test_a_field_may_hold_a_whole_chat(read_file):
 
 
 def test_a_chat_in_a_field_that_breaks_off_says_which_line_of_it(read_file):
-    with pytest.raises(InputError, match=r"chats\.jsonl:2: there is no label .* \(line 1 of the field 'transcript'\)"):
+    with pytest.raises(
+        InputError, match=r"chats\.jsonl:2: this text has no label .* \(line 1 of the field 'transcript'\)"
+    ):
         read_file({"transcript": "user: a\nbot: b"}, {"transcript": "what?"})

@@ -54,7 +54,7 @@ def test_a_history_may_be_in_any_shape_and_missing_in_the_first_record(read_file
     )
     assert first.turns == (Turn("e", "f"),)
     assert second.turns == (Turn("a", "b"), Turn("c", "d"))
-    with pytest.raises(InputError, match="'history' are in no known shape"):
+    with pytest.raises(InputError, match="'history' have an unknown format"):
         read_file({"history": ["a", "b"], "prompt": "c", "response": "d"})
 
 
@@ -77,7 +77,7 @@ def test_where_the_usual_field_is_empty_in_one_record_the_next_one_is_taken(read
 
 def test_a_prompt_of_messages_is_never_taken_for_parts_of_one(read_file):
     messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    with pytest.raises(InputError, match=r"chats\.jsonl:1: a message holds a part"):
+    with pytest.raises(InputError, match=r"chats\.jsonl:1: a message contains a part"):
         read_file({"question": "x", "answer": messages})
 
 
@@ -91,7 +91,7 @@ def test_a_record_without_a_reply_is_refused(read_file):
 
 
 def test_a_record_of_unknown_fields_is_refused_with_their_names_and_what_to_do(read_file):
-    with pytest.raises(InputError, match="'said', 'heard'; name the shape with --format"):
+    with pytest.raises(InputError, match="'said', 'heard'; give the layout with --format"):
         read_file({"said": "hello", "heard": "hi"})
     with pytest.raises(InputError, match="no id in a field 'key'"):
         read_file({"prompt": "hello", "response": "hi"}, id="key")

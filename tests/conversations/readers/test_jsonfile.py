@@ -74,18 +74,18 @@ def test_numbers_are_kept_to_the_last_digit(read_file):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"prompt": "a", "response": NaN}', "there is the number NaN"),
-        ('{"prompt": "a", "response": "b", "x": -Infinity}', "there is the number -Infinity"),
+        ('{"prompt": "a", "response": NaN}', "NaN is not a valid number"),
+        ('{"prompt": "a", "response": "b", "x": -Infinity}', "-Infinity is not a valid number"),
         ('{"prompt": "a", "response": "b", "x": 1e999}', "the number 1e999 is too large"),
-        ('{"prompt": "a", "response": "b"', r"this is not JSON \(it breaks off\)"),
-        ('{"turns": [\n', r"this is not JSON \(it breaks off\)"),
+        ('{"prompt": "a", "response": "b"', r"this is not JSON \(it is incomplete\)"),
+        ('{"turns": [\n', r"this is not JSON \(it is incomplete\)"),
         ('{"prompt": "a" "b"}', r"this is not JSON \(Expecting ',' delimiter at column 16\)"),
         ("hello", "this is not JSON"),
-        ("[" * 100_000, "this is nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
         ("7", "this is not a conversation"),
         ("null", "this is not a conversation"),
         ('["a", "b", "c"]', "this is not a conversation"),
-        ("{}", "no conversation is recognised"),
+        ("{}", "no conversation found"),
     ],
 )
 def test_a_line_that_is_no_record_is_named(read_file, line, reason):

@@ -224,7 +224,7 @@ def test_a_part_that_is_no_text_is_refused_by_name(read_file, kind):
         ({"role": "narrator", "content": "x"}, "message 2 has the role 'narrator'"),
         ({"content": "x"}, "message 2 has the role None"),
         ("x", "message 2 is not an object"),
-        ({"role": "assistant", "content": [7]}, "message 2: a message holds 7"),
+        ({"role": "assistant", "content": [7]}, "message 2: a message contains 7"),
         ({"role": "assistant", "content": [{"type": "hologram"}]}, "message 2: .*'hologram'"),
         ({"role": "assistant", "content": ""}, "there is no assistant message"),
         ({"role": "assistant", "content": " \n"}, "there is no assistant message"),
@@ -249,5 +249,5 @@ def test_the_shape_can_be_forced(read_file):
     }
     assert read_file(record)[0].turns == (Turn("hello", "hi"),)
     assert read_file(record, format=Format.FLAT)[0].turns == (Turn("p", "r"),)
-    with pytest.raises(InputError, match="shape 'pairs'"):
+    with pytest.raises(InputError, match="layout 'pairs'"):
         read_file(record, format=Format.PAIRS)

@@ -86,7 +86,7 @@ def test_parquet_comes_through_a_pipe_too(monkeypatch, pack):
 
 
 def test_a_damaged_file_is_named(read_file):
-    with pytest.raises(InputError, match=r"a\.parquet: the file is not readable as Parquet"):
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
         read_file(table(ROWS)[:-20], name="a.parquet")
 
 

@@ -139,12 +139,12 @@ def test_a_missing_system_is_not_skipped_because_one_option_mends_it(chats, tmp_
 
 def test_bad_records_are_never_written_over_what_is_read(chats):
     path = chats(GOOD % 1)
-    with pytest.raises(InputError, match="written over"):
+    with pytest.raises(InputError, match="would be written to it"):
         read([path], ReadOptions(skip_bad=path))
 
 
 def test_bad_records_that_cannot_be_kept_are_an_error(chats, tmp_path):
-    with pytest.raises(InputError, match="bad lines cannot be written"):
+    with pytest.raises(InputError, match="cannot write invalid records"):
         list(read([chats("x")], ReadOptions(skip_bad=tmp_path / "gone" / "bad.jsonl")))
 
 

@@ -63,7 +63,7 @@ def test_what_leads_to_no_file_is_named(tmp_path, missing):
 
 
 def test_nothing_at_all_is_refused():
-    with pytest.raises(InputError, match="There is no file to read"):
+    with pytest.raises(InputError, match="No input files"):
         read([])
 
 
@@ -105,7 +105,7 @@ def test_standard_input_is_known_by_what_it_holds(monkeypatch, content):
 
 def test_standard_input_of_no_known_kind_is_refused_with_what_to_do(monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"once upon a time\n")))
-    with pytest.raises(InputError, match="standard input: the kind of this file is not known; give --format"):
+    with pytest.raises(InputError, match="standard input: unknown file type; use --format"):
         list(read(["-"]))
 
 

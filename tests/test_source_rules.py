@@ -48,9 +48,9 @@ def one_line(text: str) -> str:
     ("id", "said"),
     [
         ("emotion", r"understood, correctly, what the person is feeling and the situation"),
-        ("validation", r"makes sense, .*real warmth, without brushing it aside, preaching or talking down"),
-        ("helpfulness", r"Where the reply suggests .* concrete, .* fit what this person described, .* act on"),
-        ("safety", r"clear of harmful advice, .* limits .* professional .*, and point to professional help where"),
+        ("validation", r"genuine warmth, .*makes sense, without being dismissive, preachy or condescending"),
+        ("helpfulness", r"If the reply suggests .* concrete, .* fit what this person described, .* act on"),
+        ("safety", r"avoid harmful advice, .* professional limits, .* recommend professional help when"),
         ("overall", r"as a whole.* feelings, its warmth, its guidance and its care for the person's safety"),
     ],
 )
@@ -60,7 +60,7 @@ def test_a_dimension_asks_what_the_rubric_defines(id: str, said: str) -> None:
 
 def test_the_reply_is_one_to_somebody_who_tells_how_they_feel_or_seeks_help() -> None:
     assert re.search(
-        r"one reply of an assistant to a person who tells how they feel or asks for support", EMPATHY.about
+        r"one reply of an assistant to a person who describes how they feel or asks for support", EMPATHY.about
     )
     assert "People and judges use the same text" in EMPATHY.about
 
@@ -68,18 +68,18 @@ def test_the_reply_is_one_to_somebody_who_tells_how_they_feel_or_seeks_help() ->
 @pytest.mark.parametrize(
     ("id", "said"),
     [
-        ("CQ1", r"each topic .* keeps topics, people and facts apart, .* stays right as a topic develops"),
-        ("CQ2", r"it is open .* asks\. .* worded as a guess and checked .* not read minds .* hidden motives as fact"),
+        ("CQ1", r"each topic .* not mix up topics, people or facts, .* stays accurate as a topic develops"),
+        ("CQ2", r"it is unclear .* asks\. .* worded as a guess .* not read minds.* hidden motives as fact"),
         ("CQ3", r"each topic that carries a feeling, .* understandable.* \(\"at least…\", \"it's just…\"\) .* should"),
         (
             "CQ6",
-            r"enough before it advises or interprets, .* options .* decision back.* prescribe, .* deep inter.* early",
+            r"enough before it advises.* options .* decision to the person.* prescribe, .* deep inter.* early",
         ),
         ("CP2", r"warm person .* matches the length and style .* varies what it does"),
         ("CP4", r"different ways\. .* hollow validation .* stacked praise"),
-        ("CP5", r"not close nearly every reply with a question"),
+        ("CP5", r"not end nearly every reply with a question"),
         ("CP6", r"asks for help, or stays stuck .* three turns .* working model .* one concrete experiment"),
-        ("MT1", r"several topics, .* each of them.* No topic disappears without a word"),
+        ("MT1", r"several topics, .* each of them.* No topic is silently dropped"),
         ("MT2", r"a line for an update .*, real space for something new, painful"),
         ("MT3", r"topics compete, .* urgent or emotional one ahead of logistics"),
         ("MT4", r"earlier turns where that adds something.* without forcing it"),
@@ -95,7 +95,7 @@ def test_a_criterion_asks_what_the_study_asked(id: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("id", "said"),
     [
-        ("CQ2", "Nothing .* left open"),
+        ("CQ2", "Nothing .* was unclear"),
         ("CQ3", "no emotional content"),
         ("CQ6", "neither advised nor interpreted"),
         ("CQ9", "no real crisis signal"),
@@ -117,11 +117,11 @@ def test_na_means_on_each_criterion_what_the_study_meant(id: str, said: str) -> 
 @pytest.mark.parametrize(
     ("id", "reason"),
     [
-        ("CP7", r"reward hopping"),
-        ("MT6", r"nearly always met.*labels.*against the warmth"),
+        ("CP7", r"reward jumping"),
+        ("MT6", r"nearly always met.*Labels.*against the warmth"),
         ("MT1", r"met by default.*\.30"),
         ("CQ3", r"\"at least\" and \"just\".*only where they minimise"),
-        ("MT7", r"Only offering it again unchanged"),
+        ("MT7", r"Only offering it unchanged"),
     ],
 )
 def test_a_contested_criterion_says_what_is_disputed(id: str, reason: str) -> None:

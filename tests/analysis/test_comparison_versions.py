@@ -31,14 +31,14 @@ def test_replies_rated_together_are_recognised(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"instrument": EMPATHY}, "the instrument is coaching-v1 1.0.0 here and empathy-v2 2.0.0 there"),
+        ({"instrument": EMPATHY}, "the instrument is coaching-v1 1.1.0 here and empathy-v2 2.1.0 there"),
         (
             {"instrument": COACHING.model_copy(update={"version": "1.0.1"})},
-            "the instrument is coaching-v1 1.0.0 here and coaching-v1 1.0.1 there",
+            "the instrument is coaching-v1 1.1.0 here and coaching-v1 1.0.1 there",
         ),
         (
             {"instrument": COACHING.model_copy(update={"title": "Other"})},
-            "the instrument coaching-v1 1.0.0 has other words, weights or limits there",
+            "the instrument coaching-v1 1.1.0 has other words, weights or limits there",
         ),
         ({"rater": "other", "raters": [("other", 0)]}, "the judges are judge here and other there"),
         (

@@ -230,10 +230,10 @@ def test_a_study_without_ratings_exits_with_three(run, tmp_path, baseline) -> No
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"instrument": EMPATHY}, "the instrument is empathy-v2 2.0.0 here and coaching-v1 1.0.0 there"),
+        ({"instrument": EMPATHY}, "the instrument is empathy-v2 2.1.0 here and coaching-v1 1.1.0 there"),
         (
             {"instrument": COACHING.model_copy(update={"version": "9"})},
-            "coaching-v1 9 here and coaching-v1 1.0.0 there",
+            "coaching-v1 9 here and coaching-v1 1.1.0 there",
         ),
         ({"rater": "other"}, "the judges are other here and judge there"),
         ({"settings": {"layout": "transcript-first"}}, "the layout of the prompts is transcript-first here"),

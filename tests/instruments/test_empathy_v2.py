@@ -75,29 +75,29 @@ def test_levels_of_the_four_dimensions_have_labels_and_those_of_overall_have_non
 @pytest.mark.parametrize(
     ("id", "level", "said"),
     [
-        ("emotion", 1, "passes over .* wrong"),
-        ("emotion", 2, "main feeling .* is missed.* stock phrases"),
-        ("emotion", 3, "general mood.* unseen"),
-        ("emotion", 4, "main feeling right.* at least one particular feeling"),
-        ("emotion", 5, "exact.* second place"),
-        ("validation", 1, "brushes .* aside.* smaller.* scold, blame or preach.* cold"),
-        ("validation", 2, "formula.* hurry on to advice"),
-        ("validation", 3, "surface.* warmth is lacking"),
-        ("validation", 4, "some warmth .* particular"),
-        ("validation", 5, "heart.* understood.* natural"),
-        ("helpfulness", 1, "empty comfort.* something else.* nothing at all"),
-        ("helpfulness", 2, "too general .* beside the point.* without any empathy"),
+        ("emotion", 1, "ignores .* wrong"),
+        ("emotion", 2, "misses the main feeling.* stock phrases"),
+        ("emotion", 3, "general mood.* miss further"),
+        ("emotion", 4, "main feeling right.* at least one specific feeling is named"),
+        ("emotion", 5, "accurate and specific.* secondary"),
+        ("validation", 1, "dismisses or minimises.* lecture, blame or preach.* cold"),
+        ("validation", 2, "formulaic.* advice too quickly"),
+        ("validation", 3, "surface.* lacks genuine warmth"),
+        ("validation", 4, "some warmth .* specific"),
+        ("validation", 5, "heartfelt.* understood.* natural"),
+        ("helpfulness", 1, "platitudes.* irrelevant.* nothing at all"),
+        ("helpfulness", 2, "too generally .* off the point.* without any empathy"),
         ("helpfulness", 3, "vague"),
         ("helpfulness", 4, "one concrete step"),
-        ("helpfulness", 5, "practical.* carry out"),
-        ("safety", 1, "danger.* prescribed medicine.* promises.* crisis"),
-        ("safety", 2, "too sure.* diagnosis.* overlooks"),
-        ("safety", 3, "nothing plainly harmful.* not brought up"),
-        ("safety", 4, "points to professional help"),
-        ("safety", 5, "unasked.* cannot do.* no promised outcome, no diagnosis.* crisis resources"),
-        ("overall", 1, "harmful.* no use"),
+        ("helpfulness", 5, "practical.* tailored.* carry out"),
+        ("safety", 1, "dangerous.* prescribed medicine.* promises.* crisis"),
+        ("safety", 2, "overconfident.* diagnosis.* overlooks"),
+        ("safety", 3, "nothing clearly harmful.* not bring up"),
+        ("safety", 4, "suggests professional help"),
+        ("safety", 5, "on its own.* cannot do.* no promised outcome, no diagnosis.* crisis resources"),
+        ("overall", 1, "harmful.* unhelpful"),
         ("overall", 2, "several of the four"),
-        ("overall", 3, "acceptable.* no harm"),
+        ("overall", 3, "acceptable.* not harmful"),
         ("overall", 4, "genuine"),
         ("overall", 5, "model"),
     ],
@@ -109,22 +109,22 @@ def test_a_level_says_what_the_rubric_says_of_it(id: str, level: int, said: str)
 @pytest.mark.parametrize(
     ("id", "between", "said"),
     [
-        ("emotion", (1, 2), "nothing .* emotional side.* misses the mark"),
-        ("emotion", (3, 4), "fit anybody.* pinned down"),
-        ("emotion", None, "need not be given a name"),
-        ("validation", (1, 2), "waves .* away.* blame.* lecture.* formula"),
-        ("validation", (3, 4), "suit anyone.* own story"),
-        ("validation", None, "normal answer.* not to advise.* normalise"),
+        ("emotion", (1, 2), "nothing .* emotional side.* misses the point"),
+        ("emotion", (3, 4), "fit anybody.* named specifically"),
+        ("emotion", None, "need not be named"),
+        ("validation", (1, 2), "dismisses .* blames .* lectures .* formulaic"),
+        ("validation", (3, 4), "fit anyone.* own situation"),
+        ("validation", None, "normal response.* not to give advice.* normalising"),
         ("helpfulness", (1, 2), "no guidance.* misses the point or comes without empathy"),
-        ("helpfulness", (3, 4), "perhaps speak to somebody.* who and how"),
-        ("helpfulness", None, "grief.* warm reply that advises nothing can still get 3.* not how much"),
+        ("helpfulness", (3, 4), "perhaps talk to somebody.* who and how"),
+        ("helpfulness", None, "grief.* warm reply without advice can still get 3.* not how much"),
         ("helpfulness", None, "could harm .* gets 1 here.* safety score"),
-        ("safety", (1, 2), "dangerous.* crisis .* not taken up.* careless"),
-        ("safety", (3, 4), "passive.* once or more"),
+        ("safety", (1, 2), "dangerous.* not address a crisis.* careless"),
+        ("safety", (3, 4), "passive.* at least once"),
         (
             "safety",
             None,
-            "crisis rule.* suicidal thoughts.* self-harm.* active danger.* only .* crisis resources.* 4 or 5",
+            "crisis rule.* suicide.* self-harm.* active danger.* only .* crisis resources.* 4 or 5",
         ),
         ("safety", None, "safe default.* mild .* harmless, 3"),
         ("overall", None, "holistic.* not the mean"),
@@ -196,7 +196,7 @@ def test_nothing_claims_agreement_with_people_that_was_not_measured() -> None:
 
 
 def test_the_reader_is_told_how_it_differs_from_the_coaching_instrument() -> None:
-    assert any("coaching-v1" in note and "on purpose" in note for note in EMPATHY.notes)
+    assert any("coaching-v1" in note and "deliberately" in note for note in EMPATHY.notes)
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,10 @@ def test_prompt_asks_for_all_scores_at_once_with_the_reasoning_before_each() -> 
     assert re.findall(r"\{(\w+)\}", prompt.system) == ["reply_format", "criterion_prompt"]
     assert re.findall(r"\{(\w+)\}", prompt.user) == ["conversation"]
     for said in (
-        "ONLY the reply that is marked",
+        "ONLY the marked reply",
         "EVIDENCE FIRST",
         "reasoning before its score",
-        "exactly to the rubric",
+        "the rubric exactly",
     ):
         assert said in prompt.system
 

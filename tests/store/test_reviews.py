@@ -210,7 +210,7 @@ def test_a_signature_lapses_when_the_instrument_changes(begun: Begun) -> None:
     begun.study.save_instrument(newer)
     given = sign_offs(begun.study, newer)
     why = changes_since(given[0], sign_off_basis(begun.study, newer))
-    assert why[0] == "the instrument changed (empathy-v2 2.0.0 was signed)"
+    assert why[0] == "the instrument changed (empathy-v2 2.1.0 was signed)"
 
 
 def test_more_conversations_of_the_same_system_do_not_end_a_signature(begun: Begun) -> None:

@@ -54,7 +54,7 @@ def test_instruments_are_kept_in_full_and_load_again_equal(study: Study) -> None
 def test_a_new_wording_is_kept_beside_the_old_one(study: Study) -> None:
     newer = COACHING.model_copy(update={"version": "1.0.1"})
     study.save_instrument(Instrument.model_validate(newer.model_dump()))
-    assert [instrument.version for instrument in study.instruments()] == ["1.0.0", "1.0.1"]
+    assert [instrument.version for instrument in study.instruments()] == ["1.1.0", "1.0.1"]
 
 
 def test_the_version_that_was_judged_with_last_is_the_newest(study: Study) -> None:
@@ -62,7 +62,7 @@ def test_the_version_that_was_judged_with_last_is_the_newest(study: Study) -> No
     study.save_instrument(newer, judged_with=True)
     time.sleep(0.002)  # studies keep times in milliseconds
     study.save_instrument(COACHING, judged_with=True)
-    assert [instrument.version for instrument in study.instruments()] == ["1.0.1", "1.0.0"]
+    assert [instrument.version for instrument in study.instruments()] == ["1.0.1", "1.1.0"]
 
 
 def test_a_rater_with_the_same_settings_is_the_same_rater(study: Study) -> None:

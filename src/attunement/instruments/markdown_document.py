@@ -126,7 +126,7 @@ class Document:
             if token.level or token.map is None:
                 continue
             start, end = token.map
-            while not self._lines[end - 1].strip():  # a list may end with blank lines
+            while not self._lines[end - 1].strip(" \t"):  # a list may end with blank lines
                 end -= 1
             kind = Kind.PARAGRAPH if token.type == "code_block" else Kind(token.type)
             inside = list(takewhile(lambda inner: inner.level, tokens[number + 1 :]))

@@ -88,7 +88,7 @@ def test_every_item_is_asked_once_with_its_anchors_as_hints_and_a_key_for_each_a
     assert [choice.get("value") for choice in emotion] == ["1", "2", "3", "4", "5", "cannot judge"]
     hint = emotion[0].get("hint")
     assert hint is not None
-    assert hint.startswith("Poor: Passes over the feelings")
+    assert hint.startswith("Poor: Ignores the feelings")
     assert emotion.get("required") == "true"
 
 

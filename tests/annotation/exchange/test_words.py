@@ -54,7 +54,7 @@ def test_the_answers_are_named_in_one_line() -> None:
 
 def test_the_guide_tells_what_answers_mean_and_not_what_they_cost() -> None:
     text = rater_guide(EMPATHY)
-    assert "- 1: Poor: Passes over the feelings" in text
-    assert "1 or 2? 1 when nothing in the reply responds" in text
+    assert "- 1: Poor: Ignores the feelings" in text
+    assert "1 or 2? 1 if nothing in the reply responds" in text
     assert "weight" not in rater_guide(COACHING).lower()
     assert "Here YES is “met”" in rater_guide(COACHING)

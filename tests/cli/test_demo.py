@@ -38,7 +38,7 @@ def test_without_a_judge_the_demo_shows_pointers_an_undecided_gate_and_the_repor
     assert steps == ["describe", "judge", "show", "judge", "show", "gate", "report"]
     said = " ".join(shown.output.split())
     assert "31 conversations. None of them is judged with this instrument." in said
-    assert "Look at • Harbor/twenty-six-years, turn 3: “" in said
+    assert "Look at: • Harbor/twenty-six-years, turn 3: “" in said
     assert "The gate cannot decide" in said
     assert "(exit code 3: something was not judged, or needs a person)" in said
     assert not re.search(r"\b(PASS|Pass:|Rejected|FAIL|Flagged|planted)\b", shown.output)

@@ -329,7 +329,7 @@ def test_the_same_words_of_many_systems_are_asked_once_however_few_go_at_once(pl
 
 
 def test_a_judge_that_is_named_twice_is_refused(place: Path):
-    with FakeJudge() as fake, pytest.raises(JudgeError, match="named twice"):
+    with FakeJudge() as fake, pytest.raises(JudgeError, match="listed twice"):
         judge(fake, chats(1), place, judges=["openai:one", "openai:one"])
 
 

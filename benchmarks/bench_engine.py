@@ -3,14 +3,13 @@
 The server is the fake judge, a fresh one in a process of its own for each measurement. All send the same requests over
 100 connections: the bare loop, which makes JSON of each request and reads the reply as JSON; the same in our event
 loop, which is uvloop; the same with bytes that were made beforehand; and ours, which also
-starts a run, reads, plans, parses, checks the evidence and writes the study, in one process and in several. They run
+starts a run, reads, plans, parses, checks the evidence and writes the study. They run
 alternately, in one order and then in the other, without latency and with one of 200 ms. A machine may be a quarter
 faster in one minute than in the next, so each round is compared with itself: what is printed are medians over the
 rounds, of the ratio with its range. Calls a second are the server's own count, from the first call to the end of the
-last; what comes before and after is printed beside it. The server takes a core of its own: on a machine with two,
-several processes of ours have little left to share.
+last; what comes before and after is printed beside it. The server takes a core of its own.
 
-    python benchmarks/bench_engine.py [--questions 18000] [--rounds 12] [--processes 2 4] [--memory]
+    python benchmarks/bench_engine.py [--questions 18000] [--rounds 12] [--memory]
 """
 
 import argparse
@@ -135,11 +134,11 @@ def sent(count: int) -> list[dict[str, Any]]:
 
     with FakeJudge() as fake:
         fake.keep_bodies = True
-        ours(fake.url, count, 1)
+        ours(fake.url, count)
         return fake.bodies
 
 
-def ours(url: str, questions: int, processes: int) -> None:
+def ours(url: str, questions: int) -> None:
     from attunement import api
 
     with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +148,6 @@ def ours(url: str, questions: int, processes: int) -> None:
             judges="openai:ours",
             base_url=url,
             max_connections=CONNECTIONS,
-            processes=processes,
         )
     assert not result.progress.errors, result.progress.errors
     assert result.progress.answered == questions
@@ -167,7 +165,7 @@ def measure_inspect(latency: float, requests: list[dict[str, Any]]) -> Measured:
     return Measured(seconds, own["seconds"] - seconds, own["cpu"], calls)
 
 
-def compare(latency: float, questions: int, rounds: int, processes: list[int]) -> None:
+def compare(latency: float, questions: int, rounds: int) -> None:
     from attunement.engine import run_in_loop
 
     requests = sent(min(questions, MADE))
@@ -180,8 +178,7 @@ def compare(latency: float, questions: int, rounds: int, processes: list[int]) -
         BARE: lambda url: asyncio.run(loop(url, many(requests), bare)),
         "in our event loop": lambda url: run_in_loop(loop(url, many(requests), bare)),
         "with ready bytes": lambda url: asyncio.run(loop(url, many(made), ready)),
-        "attunement": partial(ours, questions=questions, processes=1),
-        **{f"in {count} processes": partial(ours, questions=questions, processes=count) for count in processes},
+        "attunement": partial(ours, questions=questions),
     }
     runs: dict[str, list[Measured]] = {name: [] for name in ways}
     for number in range(rounds):
@@ -242,12 +239,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=18000)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--processes", type=int, nargs="+", default=[2], help="in how many of ours at once, too")
     parser.add_argument("--memory", action="store_true", help="also plan 10,000, 100,000 and 1,000,000 questions")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    compare(0.0, whole(options.questions), options.rounds, options.processes)
-    compare(0.2, whole(options.questions // 2), -(-options.rounds // 4), options.processes)
+    compare(0.0, whole(options.questions), options.rounds)
+    compare(0.2, whole(options.questions // 2), -(-options.rounds // 4))
     if options.memory:
         print("memory, with the study being written")
         memory([10_000, 100_000, 1_000_000])

@@ -21,7 +21,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attunement import store
 from attunement.conversations import Conversation
@@ -35,7 +35,7 @@ from attunement.store import ScoredConversation, chosen_instrument, export, scor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attunement.engine import Estimate, MultiprocessRun, Price, Progress, Run, RunResult, Scope
+    from attunement.engine import Estimate, Price, Progress, Run, RunResult, Scope
     from attunement.judges import Judge
     from attunement.reports.blocks import Document
 
@@ -192,8 +192,6 @@ def default_study(conversations: object) -> Path:
 
 # Judge
 
-Working: TypeAlias = "Run | MultiprocessRun"
-
 
 @dataclass(frozen=True)
 class Result:
@@ -247,7 +245,7 @@ def judge(conversations: Conversations, study: str | Path | None = None, **setti
 
     stop: list[Callable[[], object]] = []
 
-    def watch(run: "Run | MultiprocessRun") -> None:
+    def watch(run: "Run") -> None:
         loop = asyncio.get_running_loop()
         stop.append(lambda: loop.call_soon_threadsafe(run.interrupt))
 
@@ -276,7 +274,7 @@ async def _judge(
     conversations: Conversations,
     study: str | Path | None,
     given: dict[str, Any],
-    watch: "Callable[[Run | MultiprocessRun], None] | None",
+    watch: "Callable[[Run], None] | None",
 ) -> Result:
     settings, options = _split(given)
     place = study or default_study(conversations)
@@ -297,20 +295,16 @@ async def run(
     place: str | Path,
     prepared: Prepared,
     *,
-    watch: "Callable[[Run | MultiprocessRun], None] | None" = None,
+    watch: "Callable[[Run], None] | None" = None,
 ) -> Result:
     """Run it; `watch` is called with the run before the first question, to show progress or to interrupt."""
-    from attunement.engine import MultiprocessRun, Run
+    from attunement.engine import Run
     from attunement.scoring import is_signals
 
-    scope, participants, policy, selection, processes = prepared
+    scope, participants, policy, selection = prepared
     try:
         with Study(place, create=True) as study:
-            work: Run | MultiprocessRun
-            if processes > 1:
-                work = MultiprocessRun(study, scope, participants, policy, processes)
-            else:
-                work = Run(study, scope, participants, policy)
+            work = Run(study, scope, participants, policy)
             if watch:
                 watch(work)
             ending = await work.finish(selection.of(conversations))

@@ -102,7 +102,6 @@ class Settings:
         float | None, Option("Dollars per million prompt tokens, if the price list lacks the model.")
     ] = None
     price_out: Annotated[float | None, Option("Dollars per million reply tokens.")] = None
-    processes: Annotated[int, Option("Split the work among this many processes, to use more cores.", min=1)] = 1
     filter: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -116,8 +115,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Reject impossible values before anything is asked."""
-        if min(self.max_connections, self.repeats, self.processes) < 1:
-            raise InputError("max_connections, repeats and processes must be at least 1")
+        if min(self.max_connections, self.repeats) < 1:
+            raise InputError("max_connections and repeats must be at least 1")
         if any(count is not None and count < 1 for count in (self.sample, self.limit)):
             raise InputError("sample and limit must be at least 1")
         if self.timeout is not None and self.timeout <= 0:
@@ -134,7 +133,7 @@ class Settings:
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent; with `sends` false no key is needed either."""
-        from attunement.engine import Filter, RetryPolicy, RunPolicy, Selection, check_processes
+        from attunement.engine import Filter, RetryPolicy, RunPolicy, Selection
         from attunement.judges.signals import refuse_without_crisis_item
         from attunement.scoring import is_signals
 
@@ -143,11 +142,9 @@ class Settings:
             refuse_without_crisis_item(scope.questionnaire)
         retries = RetryPolicy(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
         policy = RunPolicy(retries, max_calls=self.max_calls, max_cost=self.max_cost)
-        if self.processes > 1:
-            check_processes(participants, policy)
         filters = [self.filter] if isinstance(self.filter, str) else self.filter or ()
         selection = Selection(tuple(map(Filter.parse, filters)), self.sample, self.limit, self.seed or 0)
-        return Prepared(scope, participants, policy, selection, self.processes)
+        return Prepared(scope, participants, policy, selection)
 
     def scope(self) -> "Scope":
         from attunement.engine import Scope
@@ -181,7 +178,6 @@ class Settings:
         from attunement.engine import JudgeConfig
         from attunement.judges import JudgeOptions, make_judge
 
-        options = None
         if isinstance(judge, str):
             options = JudgeOptions(
                 base_url=self.base_url,
@@ -202,7 +198,7 @@ class Settings:
             )
         # A model on this machine answers one question at a time; others would only wait.
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
-        return JudgeConfig(judge, at_once, self.rpm, self.tpm, price, options)
+        return JudgeConfig(judge, at_once, self.rpm, self.tpm, price)
 
     def _price(self, judge: "Judge") -> "Price | None":
         from attunement.engine import Price, price_of
@@ -217,7 +213,6 @@ class Prepared(NamedTuple):
     participants: "list[JudgeConfig]"
     policy: "RunPolicy"
     selection: "Selection"
-    processes: int = 1
 
 
 def _member(kind: type[E], setting: str, value: str) -> E:

@@ -13,7 +13,7 @@ import pytest
 from attunement import api
 from attunement.cli import run as display
 from attunement.conversations import Conversation
-from attunement.engine import retry
+from attunement.engine import Run, retry
 from attunement.engine.budget import Budget, JudgeBudget
 from attunement.engine.progress import Progress
 from attunement.engine.rate_limiter import RateLimiter
@@ -143,7 +143,7 @@ def test_an_interruption_keeps_what_is_in_flight_and_the_next_run_asks_the_rest(
     async def interrupted(fake: FakeJudge) -> api.Result:
         settings = api.Settings(judges="openai:fake", base_url=fake.url, instrument=COACHING, max_connections=5)
 
-        def watch(run: api.Working) -> None:
+        def watch(run: Run) -> None:
             asyncio.get_running_loop().call_later(0.3, run.interrupt)
 
         return await api.run(chats(40), place, settings.prepare(), watch=watch)
@@ -165,7 +165,7 @@ async def interrupted(fake: FakeJudge, place: Path, after: float, **settings: An
     loop = asyncio.get_running_loop()
     stopped: list[float] = []
 
-    def watch(run: api.Working) -> None:
+    def watch(run: Run) -> None:
         def stop() -> None:
             stopped.append(loop.time())
             run.interrupt()
@@ -304,7 +304,7 @@ def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: p
 
 
 def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
-    runs: list[api.Working] = []
+    runs: list[Run] = []
 
     async def shown() -> set[bool]:
         settings = api.Settings(judges=Away(failures=1), instrument=COACHING, items=["CQ1"])

@@ -23,6 +23,7 @@ from attunement.engine import (
     JudgeConfig,
     Price,
     Progress,
+    Run,
     Scope,
     Selection,
     rater_settings,
@@ -95,7 +96,7 @@ async def _run(
 ) -> api.Result:
     shown: list[asyncio.Task[None]] = []
 
-    def watch(run: api.Working) -> None:
+    def watch(run: Run) -> None:
         if not quiet:
             live = not json and sys.stderr.isatty()
             shown.append(
@@ -123,7 +124,7 @@ async def _run(
 # Progress
 
 
-async def _live(run: api.Working) -> None:
+async def _live(run: Run) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -133,7 +134,7 @@ async def _live(run: api.Working) -> None:
             await asyncio.sleep(_LIVE_SECONDS)
 
 
-async def _lines(run: api.Working, line: Callable[[api.Working], str]) -> None:
+async def _lines(run: Run, line: Callable[[Run], str]) -> None:
     while True:
         await asyncio.sleep(_PLAIN_SECONDS)
         _print(line(run))
@@ -160,7 +161,7 @@ def counts_record(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _json_line(run: api.Working) -> str:
+def _json_line(run: Run) -> str:
     now = {
         "open_questions": run.concurrency(),
         "waiting_seconds": round(run.waiting(), 1),
@@ -169,7 +170,7 @@ def _json_line(run: api.Working) -> str:
     return orjson.dumps({**counts_record(run.progress), **now}).decode()
 
 
-def progress_line(run: api.Working) -> str:
+def progress_line(run: Run) -> str:
     progress = run.progress
     more = "+" if progress.reading else ""
     parts = [

@@ -2,7 +2,6 @@
 
 from attunement.engine.budget import Price, price_of
 from attunement.engine.estimate import Estimate, estimate
-from attunement.engine.multiprocess import MultiprocessRun, check_processes
 from attunement.engine.planner import NOT_FINAL, Filter, Scope, Selection
 from attunement.engine.progress import Progress
 from attunement.engine.retry import RetryPolicy
@@ -13,7 +12,6 @@ __all__ = [
     "Estimate",
     "Filter",
     "JudgeConfig",
-    "MultiprocessRun",
     "Price",
     "Progress",
     "RetryPolicy",
@@ -22,7 +20,6 @@ __all__ = [
     "RunResult",
     "Scope",
     "Selection",
-    "check_processes",
     "estimate",
     "price_of",
     "rater_settings",

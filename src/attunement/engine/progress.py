@@ -1,8 +1,7 @@
 """What a run has done so far; the command line shows it, a program can read it."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from time import monotonic
 
 from attunement.engine.budget import Price
@@ -40,13 +39,6 @@ class Progress:
         self.cached_tokens += usage.cached
         self.completion_tokens += usage.completion
         self.cost += price.cost(usage) if price else 0.0
-
-    def sum_up(self, parts: Sequence["Progress"]) -> None:
-        """Become the sum of the counts of runs that are parts of this one."""
-        for name in (entry.name for entry in fields(self) if entry.name not in {"judges", "reading", "started"}):
-            first, *rest = (getattr(part, name) for part in parts)
-            setattr(self, name, sum(rest, first))
-        self.reading = any(part.reading for part in parts)
 
     @property
     def conversations_done(self) -> int:

@@ -33,7 +33,7 @@ from attunement.engine.results import (
     ratings_from_unit,
 )
 from attunement.engine.retry import Channel, QuestionResult, RetryPolicy, ask
-from attunement.judges.base import Judge, JudgeOptions, UnitJudge
+from attunement.judges.base import Judge, UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.scoring import trips_gate
@@ -48,7 +48,6 @@ class JudgeConfig(NamedTuple):
     rpm: float | None = None
     tpm: float | None = None
     price: Price | None = None
-    options: JudgeOptions | None = None  # how another process makes the same judge; None if it cannot
 
 
 class RunPolicy(NamedTuple):

@@ -420,7 +420,7 @@ def gate(
     from attunement.reports.scorecards import decision_document
 
     limits = gates.Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
-    chosen, notes = None, list[str]()
+    chosen = None
     with _opened(study) as opened:
         if not opened.instruments():
             decision = gates.nothing_judged(limits)
@@ -431,10 +431,9 @@ def gate(
                 raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
             entries = gates.entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
             sign_offs = gates.gather_sign_offs(opened, chosen) if with_reviews else None
-            decision = gates.decide(entries, limits, chosen, sign_offs)
-            notes = gates.notes_on(opened, chosen, decision)
-    record = gates.decision_record(decision) | {"notes": notes, "instrument": chosen and instrument_record(chosen)}
-    return Output(record, decision_document(decision, chosen, notes), decision, decision.exit_code)
+            decision = gates.with_notes(opened, chosen, gates.decide(entries, limits, chosen, sign_offs))
+    record = gates.decision_record(decision) | {"instrument": chosen and instrument_record(chosen)}
+    return Output(record, decision_document(decision, chosen), decision, decision.exit_code)
 
 
 def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:

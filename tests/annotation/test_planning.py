@@ -163,7 +163,7 @@ def test_the_words_say_what_each_number_rests_on(tmp_path: Path) -> None:
         text = "\n".join(paragraphs(plan(study, COACHING), COACHING, "a.db"))
     assert "a.db has 60 conversations (a 30, b 30)" in text
     assert "judges have rated 60 of them and people 0" in text
-    assert f"398 conversations of each system (there are 30) for {OTHER}, which needs the most" in text
+    assert f"{OTHER}: 398; so far 50 % (judges, 60 conversations)" in text
     assert "Judges found a failure in 6 of 60 conversations, so it takes about 300" in text
     assert "A judge's flags may be wrong" in text
 
@@ -172,5 +172,5 @@ def test_the_words_admit_that_nothing_is_known(tmp_path: Path) -> None:
     with Study(tmp_path / "a.db", create=True) as study:
         study.save_conversations([talk(("Hello", "Hi"))])
         text = "\n".join(paragraphs(plan(study, COACHING), COACHING, "a.db"))
-    assert "so this assumes the worst case" in text
+    assert "so this assumes a share of one half, the worst case" in text
     assert "the failure rate is unknown" in text

@@ -149,7 +149,7 @@ def test_a_baseline_that_was_judged_otherwise_is_refused(tmp_path):
 def test_the_decision_of_the_gate_can_be_given(tmp_path):
     path = fill(tmp_path / "s.db", COACHING, [one("c1")], rated(one("c1")))
     decision = decide([Entry(Identity("bot", "c1"), COACHING_CARDS["unsafe"][0])], Limits(accept_unsafe=1), COACHING)
-    record = decision_record(decision) | {"notes": [], "instrument": instrument_record(COACHING)}
+    record = decision_record(decision) | {"instrument": instrument_record(COACHING)}
     gate = tmp_path / "gate.json"
     gate.write_text(json.dumps(record))
     text = summary(path, gate=gate)

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -257,7 +258,8 @@ def test_with_several_judges_each_is_summed_up_and_their_agreement_is_shown(tmp_
 def test_the_gate_says_first_what_was_accepted_and_why_it_decides():
     entries = [Entry(("bot", name), card) for name, (card, _) in COACHING_CARDS.items()]
     screen = console()
-    draw(decision_document(decide(entries, Limits(accept_unsafe=1), COACHING), COACHING, ["A caveat."]), screen)
+    decision = replace(decide(entries, Limits(accept_unsafe=1), COACHING), notes=("A caveat.",))
+    draw(decision_document(decision, COACHING), screen)
     said = flowing(screen)
     assert said.startswith("Accepted beforehand")
     assert said.index("The gate stops this") < said.index("Unsafe: 2 conversations, more than the 1 accepted.")

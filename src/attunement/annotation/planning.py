@@ -8,7 +8,6 @@ far, and stated assumptions where there are too few data.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import ceil
-from statistics import median_low
 from typing import Literal, NamedTuple
 
 from attunement.analysis.judge_agreement import FAILURES_NEEDED, RECALL_NEEDED
@@ -290,44 +289,29 @@ def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
 
 
 def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
+    """How many conversations each interval takes: the pass rate first, then the items, those that need most first."""
     is_score = isinstance(instrument.scale, Scores)
-    for need in plan.needs:
-        if need.figure == PASS_RATE:
-            yield (
-                f"To estimate the pass rate within plus or minus {_per_hundred(need.width)} (95 % interval) takes "
-                f"{_of_each(need, plan)}. {_because(need, share=True)}"
-            )
-    items = sorted((need for need in plan.needs if need.figure != PASS_RATE), key=lambda need: need.conversations)
-    known = [need for need in items if need.source != "assumed"] or items
-    most = known[-1]
-    what = "mean of an item" if is_score else "share of conversations that meet an item"
-    width = f"{most.width:g} points" if is_score else _per_hundred(most.width)
-    number = _of_each(most, plan)
-    if known[0].conversations < most.conversations:
-        half = median_low(need.conversations for need in known)
-        number = f"at most {half:,} for half of the items, and {number} for {most.figure}, which needs the most"
+    width = plan.needs[-1].width  # of an item; where items are scores, the pass rate has its own
     yield (
-        f"To estimate the {what} within plus or minus {width} takes {number}. {_because(most, share=not is_score)} "
-        f"Half that width takes four times as many."
+        f"Conversations of each system (the smallest has {min(plan.systems.values()):,}) for a 95 % interval of plus "
+        f"or minus {f'{width:g} points' if is_score else _per_hundred(width)}; half that width takes four times as "
+        f"many:"
     )
-    if others := [need for need in items if need not in known]:
-        names = ", ".join(need.figure for need in others[:_SHOWN]) + (" and others" if len(others) > _SHOWN else "")
-        yield f"For {names} it takes {_of_each(others[-1], plan)}. {_because(others[-1], share=not is_score)}"
+    for need in sorted(plan.needs, key=lambda need: (need.figure != PASS_RATE, -need.conversations)):
+        points = is_score and need.figure != PASS_RATE
+        own = "" if need.width == width else f" within plus or minus {_per_hundred(need.width)}"
+        yield f"  {need.figure}{own}: {need.conversations:,}; {_basis(need, points=points)}"
 
 
-def _because(need: Need, *, share: bool) -> str:
+def _basis(need: Need, *, points: bool) -> str:
     if need.mean is None:
-        assumed = (
-            "the worst case, a share of one half"
-            if share
-            else f"a standard deviation of {SCORE_SPREAD:g} and an ICC of {LIKENESS:g} between replies of one "
-            f"conversation"
-        )
-        return f"There are too few ratings to measure the variation, so this assumes {assumed}."
-    mean = _percent(need.mean) if share else f"{need.mean:.1f}"
-    applies = f" and applies to {_percent(need.applies)} of conversations" if need.applies < 1 else ""
-    spread = "" if share else f", with a standard deviation of {need.spread:.2f} between conversations"
-    return f"So far it is {mean} ({need.source}, {_conversations(need.rated)}){spread}{applies}."
+        assumed = "a share of one half, the worst case"
+        if points:
+            assumed = f"a standard deviation of {SCORE_SPREAD:g} and an ICC of {LIKENESS:g} between replies"
+        return f"there are too few ratings to measure the variation, so this assumes {assumed}"
+    mean = f"mean {need.mean:.1f}, standard deviation {need.spread:.2f}" if points else _percent(need.mean)
+    applies = f", applies to {_percent(need.applies)} of conversations" if need.applies < 1 else ""
+    return f"so far {mean} ({need.source}, {_conversations(need.rated)}){applies}"
 
 
 def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
@@ -368,11 +352,6 @@ def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
         else f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} "
         f"others without a failure among them; more if some are found."
     )
-
-
-def _of_each(need: Need, plan: Plan) -> str:
-    fewest = min(plan.systems.values())
-    return f"{need.conversations:,} conversations of each system" + _of_there(need.conversations, fewest)
 
 
 def _of_there(count: int, there: int) -> str:

@@ -14,7 +14,7 @@ from attunement.analysis.summary import study_agreement
 from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
 from attunement.reports.baseline import Baseline, compare_with_baseline
-from attunement.reports.gate import CrisisTalk, GateCounts, counted_gate, gate_entry, read_gate
+from attunement.reports.gate import GateCounts, decision_of, gate_entry, read_gate, with_notes
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import MOST_COMPARED, analysed
 from attunement.reports.html.writing import Written, write_page
@@ -133,8 +133,7 @@ def _completed(
     if forms.gate:
         gate = read_gate(forms.gate, study, instrument)
     elif forms.markdown or forms.json:
-        crisis = CrisisTalk(made.top.crisis, made.top.conversations)
-        gate = counted_gate(study, instrument, counts, crisis)
+        gate = with_notes(study, instrument, decision_of(counts, instrument), made.top.crisis)
     baseline = None
     if forms.baseline:
         with Study(forms.baseline) as earlier:

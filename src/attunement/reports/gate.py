@@ -12,10 +12,10 @@ allows, is said with every decision.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from attunement.conversations import Identity
 from attunement.errors import InputError, StudyError
@@ -66,11 +66,10 @@ def sign_off_line(study: Study, instrument: Instrument) -> str:
 def sign_off_words(found: SignOffs) -> str:
     """Who signed what and what they had read, or why there is no signature that counts."""
     deciding, lapsed, why = found.signed
-    if deciding is None and lapsed is None:
-        return "Nobody has signed off; a reviewer does, on the pages of attune review."
-    if deciding is None and lapsed is not None:
+    if deciding is None:
+        if lapsed is None:
+            return "Nobody has signed off; a reviewer does, on the pages of attune review."
         return f"The sign-off by {_who(lapsed)} lapsed: {' and '.join(why)}."
-    assert deciding is not None  # noqa: S101 - one of the two is there
     said = f"Signed by {_who(deciding)}: {deciding.decision}"
     if deciding.decision is ReleaseDecision.CONDITIONS:
         said += f": {' '.join(deciding.conditions.split())}"
@@ -190,6 +189,7 @@ class Decision:
     tally: Tally
     reasons: tuple[Reason, ...]
     rule_check: RuleCheck = field(default_factory=RuleCheck)
+    notes: tuple[str, ...] = ()  # what must be said with it: see `with_notes`
 
     @property
     def exit_code(self) -> int:
@@ -202,6 +202,16 @@ class Decision:
             return None
         number = pluralize(self.limits.accept_unsafe, "unsafe conversation")
         return f"Accepted beforehand, by whoever runs this gate: up to {number} (--accept-unsafe)."
+
+    def shown_with(self, privacy: Privacy) -> "Decision":
+        """The same without what must not be shown."""
+        reasons = tuple(
+            reason._replace(
+                text=privacy.text(reason.text), conversations=tuple(map(privacy.identity, reason.conversations))
+            )
+            for reason in self.reasons
+        )
+        return replace(self, reasons=reasons, notes=tuple(map(privacy.text, self.notes)))
 
 
 class GateCounts:
@@ -420,18 +430,13 @@ def decision_record(decision: Decision) -> dict[str, Any]:
     return {
         "exit_code": decision.exit_code,
         "accepted": decision.accepted,
-        "reasons": list(map(reason_record, decision.reasons)),
+        "reasons": [
+            reason._asdict() | {"conversations": list(map(identity_record, reason.conversations))}
+            for reason in decision.reasons
+        ],
         "counts": tally_record(decision.tally),
         "limits": {**decision.limits._asdict(), "minimums": dict(decision.limits.minimums)},
-    }
-
-
-def reason_record(reason: Reason) -> dict[str, Any]:
-    return {
-        "kind": reason.kind.value,
-        "exit_code": reason.exit_code,
-        "text": reason.text,
-        "conversations": [identity_record(identity) for identity in reason.conversations],
+        "notes": list(decision.notes),
     }
 
 
@@ -468,28 +473,20 @@ def gate_entry(found: ScoredConversation, instrument: Instrument, said: Sequence
     return Entry(found.conversation.identity, card, by, reviewed, silent, found.cards)
 
 
-class CrisisTalk(NamedTuple):
-    found: int
-    conversations: int
+def crisis_talk(study: Study) -> int:
+    """In how many conversations the rule check finds crisis talk."""
+    return sum(bool(crisis_cues(kept.conversation.turns)) for kept in study.conversations())
 
 
-def crisis_talk(study: Study) -> CrisisTalk:
-    found = total = 0
-    for kept in study.conversations():
-        total += 1
-        found += bool(crisis_cues(kept.conversation.turns))
-    return CrisisTalk(found, total)
-
-
-def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> list[str]:
-    """What the decision does not rest on, one sentence each."""
+def caveats(instrument: Instrument, decision: Decision, crisis: int) -> list[str]:
+    """What the decision does not rest on, one sentence each; `crisis` is the number with crisis talk."""
+    tally = decision.tally
     notes = [
-        f"Crisis handling: the rule check finds talk of suicide or self-harm in {crisis.found:,} of "
-        f"{pluralize(crisis.conversations, 'conversation')}"
-        f"{'' if crisis.found else '; it misses veiled talk, so whether this was tested is not known'}."
+        f"Crisis handling: the rule check finds talk of suicide or self-harm in {crisis:,} of "
+        f"{pluralize(tally.conversations, 'conversation')}"
+        f"{'' if crisis else '; it misses veiled talk, so whether this was tested is not known'}."
     ]
     notes += decision.rule_check.sentences()
-    tally = decision.tally
     notes += _never_answered(instrument, tally)
     known = tally.safety_judged
     if not instrument.gate:
@@ -504,11 +501,13 @@ def caveats(instrument: Instrument, decision: Decision, crisis: CrisisTalk) -> l
     return notes
 
 
-def notes_on(study: Study, instrument: Instrument, decision: Decision, crisis: CrisisTalk | None = None) -> list[str]:
-    """Everything that is said with a decision; without `crisis` all conversations are read to look for crisis talk."""
-    notes = caveats(instrument, decision, crisis or crisis_talk(study)) + version_note(study, instrument)
-    changed = reworded(study, instrument)
-    return [*notes, *([reworded_words(changed)] if changed else [])]
+def with_notes(study: Study, instrument: Instrument, decision: Decision, crisis: int | None = None) -> Decision:
+    """The decision with what must be said with it; without `crisis` all conversations are searched for crisis talk."""
+    notes = caveats(instrument, decision, crisis_talk(study) if crisis is None else crisis)
+    notes += version_note(study, instrument)
+    if changed := reworded(study, instrument):
+        notes.append(reworded_words(changed))
+    return replace(decision, notes=tuple(notes))
 
 
 def version_note(study: Study, instrument: Instrument) -> list[str]:
@@ -547,43 +546,14 @@ def _never_answered(instrument: Instrument, tally: Tally) -> Iterator[str]:
 _UNTESTED = frozenset({Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE})
 
 
-class Gate(NamedTuple):
-    """A decision as a report shows it, made now or read from a file."""
-
-    exit_code: int
-    accepted: str | None  # what was accepted beforehand; it comes before anything else
-    reasons: tuple[Reason, ...]
-    notes: tuple[str, ...]
-    record: dict[str, Any]  # as `attune gate --json` prints it
-
-    def shown_with(self, privacy: Privacy) -> "Gate":
-        """The same without what must not be shown."""
-        reasons = tuple(
-            reason._replace(
-                text=privacy.text(reason.text), conversations=tuple(map(privacy.identity, reason.conversations))
-            )
-            for reason in self.reasons
-        )
-        notes = tuple(map(privacy.text, self.notes))
-        record = self.record | {"reasons": list(map(reason_record, reasons)), "notes": list(notes)}
-        return self._replace(reasons=reasons, notes=notes, record=record)
-
-
-def counted_gate(study: Study, instrument: Instrument, counts: GateCounts, crisis: CrisisTalk) -> Gate:
-    decision = decision_of(counts, instrument)
-    notes = notes_on(study, instrument, decision, crisis)
-    record = decision_record(decision) | {"notes": notes}
-    return Gate(decision.exit_code, decision.accepted, decision.reasons, tuple(notes), record)
-
-
-def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
+def read_gate(path: Path, study: Study, instrument: Instrument) -> Decision:
     """The decision in a file that `attune gate --json` wrote about this study and instrument.
 
     Raises:
         InputError: It is not such a file, or it is about something else.
     """
     try:
-        record = cast("dict[str, Any]", json.loads(path.read_text("utf-8")))
+        record = json.loads(path.read_text("utf-8"))
         reasons = tuple(
             Reason(
                 Kind(reason["kind"]),
@@ -593,16 +563,13 @@ def read_gate(path: Path, study: Study, instrument: Instrument) -> Gate:
             )
             for reason in record["reasons"]
         )
-        made = Gate(record["exit_code"], record["accepted"], reasons, tuple(map(str, record["notes"])), record)
-        about: Any = record["instrument"] or {"hash": None}
-        mark, number = about["hash"], record["counts"]["conversations"]
+        made = Decision(Limits(**record["limits"]), Tally(), reasons, notes=tuple(map(str, record["notes"])))
+        about = (record["instrument"] or {"hash": None})["hash"], record["counts"]["conversations"]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is not a decision of the gate: write it with attune gate --json") from None
-    if made.exit_code not in WORDS:
-        raise InputError(f"{path} is not a decision of the gate: its exit code is {made.exit_code!r}")
-    if mark != instrument.hash or number != study.conversation_count():
+    if about != (instrument.hash, study.conversation_count()):
         raise InputError(
             f"{path} was decided on another instrument or other conversations than {study.place} holds now: run attune "
             "gate --json again"

@@ -31,6 +31,7 @@ from attunement.reports.baseline import Baseline, decision_record
 from attunement.reports.comparison import findings
 from attunement.reports.conversation import Issue
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
+from attunement.reports.gate import decision_record as gate_record
 from attunement.reports.privacy import Privacy
 from attunement.reports.records import identity_record, instrument_record, tally_record
 from attunement.reports.study_report import Report
@@ -104,7 +105,7 @@ def _head(report: Report) -> dict[str, Any]:
         "made": datetime.now(UTC).date().isoformat(),
         "texts": "none" if not report.hiding.texts else "redacted" if report.hiding.redact else "all",
         "instrument": {**instrument_record(instrument), "title": instrument.title},
-        "gate": {key: gate.record[key] for key in ("exit_code", "accepted", "reasons", "notes", "limits")},
+        "gate": {key: value for key, value in gate_record(gate).items() if key != "counts"},
         "summary": {
             "conversations": top.conversations,
             "not_judged": top.not_judged,

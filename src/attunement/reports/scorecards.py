@@ -238,7 +238,7 @@ def _same(count: Flips | None) -> str:
 _OUTCOMES = {THROUGH: Tone.MET, STOPPED: Tone.NOT_MET, UNDECIDED: Tone.OPEN}
 
 
-def decision_document(decision: Decision, instrument: Instrument | None, caveats: Sequence[str]) -> Document:
+def decision_document(decision: Decision, instrument: Instrument | None) -> Document:
     """What the gate decides, why, the counts behind it, and what all that does not show."""
     blocks: list[Block] = [Text(decision.accepted, Tone.STRONG)] if decision.accepted else []
     points: list[Cell] = []
@@ -251,8 +251,8 @@ def decision_document(decision: Decision, instrument: Instrument | None, caveats
     blocks += [Bullets(points)] if points else []
     if instrument:
         blocks.append(Text(counts_words(instrument, decision.tally)))
-    if caveats:
-        blocks.append(Section("How far this goes", [Bullets(caveats)]))
+    if decision.notes:
+        blocks.append(Section("How far this goes", [Bullets(decision.notes)]))
     return Document("", blocks)
 
 

@@ -18,7 +18,7 @@ from attunement.evidence import CitationStatus, Finding, from_json
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.reports.baseline import Baseline
-from attunement.reports.gate import Gate
+from attunement.reports.gate import Decision
 from attunement.reports.html import charts
 from attunement.reports.html.charts import Distribution, HeatGroup, IntervalChart, Levels, System, percent
 from attunement.reports.html.listing import Filter, Listing, Placed, Row
@@ -191,7 +191,7 @@ class Report(NamedTuple):
     hiding: Privacy
     sections: Sequence[Section] = ()
     agreement: Agreement | None = None  # in full; None where nobody looked or no person rated
-    gate: Gate | None = None  # None where no form shows it
+    gate: Decision | None = None  # None where no form shows it
     baseline: Baseline | None = None
 
     @property

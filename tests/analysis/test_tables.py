@@ -3,35 +3,8 @@ import pytest
 from hypothesis import given
 
 from attunement.errors import InputError
-from attunement.statistics.tables import Table, clusters, code, matrix, table, tally
+from attunement.statistics.tables import clusters, matrix, tally
 from tests.analysis.strategies import tables
-
-
-def test_a_long_list_becomes_a_table_in_order_of_appearance() -> None:
-    pivoted = table(["b", "a", "b"], ["ann", "ann", "bo"], [4, 2, 5])
-    assert pivoted.units == ["b", "a"]
-    assert pivoted.raters == ["ann", "bo"]
-    np.testing.assert_array_equal(pivoted.values, [[4, 5], [2, np.nan]])
-
-
-def test_an_empty_list_is_an_empty_table() -> None:
-    empty = table([], [], [])
-    assert empty == Table([], [], empty.values)
-    assert empty.values.shape == (0, 0)
-
-
-def test_a_rater_who_rated_a_unit_twice_is_named() -> None:
-    with pytest.raises(InputError, match="Rater ann rated unit a twice"):
-        table(["a", "a"], ["ann", "ann"], [1, 2])
-
-
-def test_words_become_places_on_the_scale() -> None:
-    np.testing.assert_array_equal(code([["NO", None], ["YES", "NO"]], ["NO", "YES"]), [[0, np.nan], [1, 0]])
-
-
-def test_a_word_off_the_scale_is_refused() -> None:
-    with pytest.raises(InputError, match="'yes' is none of NO, YES"):
-        code([["yes"]], ["NO", "YES"])
 
 
 def test_a_value_off_the_scale_is_refused() -> None:

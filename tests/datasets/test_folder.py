@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from attunement.datasets.base import by_key, number, read_table
+from attunement.datasets.base import by_key, number, pivot, read_table
 from attunement.errors import InputError
 
 
@@ -45,3 +46,11 @@ def test_a_key_twice_and_a_word_for_a_number_are_refused_with_their_lines(tmp_pa
     assert number(rows[0], "value") == 2
     with pytest.raises(InputError, match="line 3: value is 'nan', and a number is expected"):
         number(rows[1], "value")
+
+
+def test_ratings_become_a_table_in_order_of_appearance() -> None:
+    values = pivot([("b", "ann", 4.0), ("a", "ann", 2.0), ("b", "bo", 5.0)])
+    np.testing.assert_array_equal(values, [[4, 5], [2, np.nan]])
+    assert pivot([]).shape == (0, 0)
+    with pytest.raises(InputError, match="ann rated a twice"):
+        pivot([("a", "ann", 1.0), ("a", "ann", 2.0)])

@@ -123,5 +123,5 @@ def test_a_missing_or_broken_workbook_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no file Human_judge.xlsx"):
         mentalalign.read(tmp_path)
     (tmp_path / "Human_judge.xlsx").write_bytes(b"no workbook")
-    with pytest.raises(InputError, match=r"Human_judge.xlsx cannot be read as a workbook"):
+    with pytest.raises(InputError, match=r"Human_judge.xlsx is not readable as a workbook"):
         mentalalign.read(tmp_path)

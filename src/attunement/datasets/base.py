@@ -10,21 +10,25 @@ of each instrument says so.
 """
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import yaml
 
 from attunement.conversations import Conversation, Identity, Turn, UnitKind
-from attunement.conversations.messages import BadRecord
+from attunement.conversations.messages import BadRecord, Side
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.instruments.model import Anchor, Criteria, GateItem, Item, Prompt, Scores
 from attunement.ratings import ErrorKind, Outcome, RaterKind
+from attunement.statistics.results import Undefined
+from attunement.statistics.tables import Floats
 from attunement.store.tables import cell_text, quoted, read_rows, require_columns, whole_number
 
 NO_TEXT = (Turn("", ""),)
@@ -137,32 +141,11 @@ class Row:
         return cell_text(self.cells[column]).strip()
 
 
-def require_file(path: Path, what: str) -> Path:
-    """The path, or an InputError with `what` should be there."""
-    if not path.exists():
-        raise InputError(f"{path} is not there: {what}")
-    return path
-
-
 def require_folder(path: Path, hint: str) -> Path:
     """The folder that the user named, or an InputError with the `hint` what it should hold."""
     if not path.is_dir():
         raise InputError(f"{path} {'is not a folder' if path.exists() else 'does not exist'}: {hint}")
     return path
-
-
-def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        InputError: It cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
 
 
 def read_table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
@@ -171,9 +154,11 @@ def read_table(path: Path, columns: Iterable[str], what: str) -> list[Row]:
     Raises:
         InputError: The file is absent or is not a table, lacks a column, or has no row.
     """
+    if not path.exists():
+        raise InputError(f"{path} is not there: {what}")
     needed = tuple(columns)
     found: list[Row] = []
-    for row in read_rows(require_file(path, what)):
+    for row in read_rows(path):
         place = f"{path}, line {row.place.line}"
         try:
             if row.fields is None:
@@ -191,11 +176,13 @@ def by_key(rows: Sequence[Row], column: str) -> dict[str, Row]:
     """The rows by their value in this column.
 
     Raises:
-        InputError: Two rows have the same value.
+        InputError: Two rows have the same value, or one has none.
     """
     found: dict[str, Row] = {}
     for row in rows:
-        if (key := row[column]) in found:
+        if not (key := row[column]):
+            raise InputError(f"{row.place}: {column} is empty")
+        if key in found:
             raise InputError(f"{row.place}: {key} occurs for the second time, after {found[key].place}")
         found[key] = row
     return found
@@ -210,6 +197,15 @@ def number(row: Row, column: str) -> float:
     if not math.isfinite(value):
         raise InputError(f"{row.place}: {column} is {quoted(row[column])}, and a number is expected")
     return value
+
+
+def split_messages(text: str, speakers: Mapping[str, Side], place: object) -> list[tuple[Side, str]]:
+    """The messages in a text in which each begins with its speaker and a colon, on a line of its own."""
+    pieces = re.split(rf"^[^\S\n]*({'|'.join(speakers)}):", text, flags=re.MULTILINE)
+    if pieces[0].strip() or len(pieces) < 3:
+        expected = " or ".join(f"'{speaker}:'" for speaker in speakers)
+        raise InputError(f"{place}: a text that begins with {expected} is expected")
+    return [(speakers[who], words.strip()) for who, words in zip(pieces[1::2], pieces[2::2], strict=True)]
 
 
 PROMPT = Prompt(
@@ -260,3 +256,29 @@ def on_scale(text: str, instrument: Instrument) -> tuple[Outcome, str]:
 def refused(text: str) -> tuple[Outcome, str]:
     """The outcome of a text that is not on the scale: an ERROR, with the text."""
     return Outcome.failed(ErrorKind.MALFORMED), f"{quoted(text)} is not an answer on the scale"
+
+
+def pivot(ratings: Iterable[tuple[Hashable, Hashable, float]]) -> Floats:
+    """Ratings, each with its unit and its rater, as a table: one row a unit, one column a rater, NaN for no rating."""
+    cells: dict[tuple[Hashable, Hashable], float] = {}
+    for unit, rater, value in ratings:
+        if (unit, rater) in cells:
+            raise InputError(f"{rater} rated {unit} twice; keep one of the two ratings")
+        cells[unit, rater] = value
+    if not cells:
+        return np.empty((0, 0))
+    units, raters = ({key: place for place, key in enumerate(dict.fromkeys(keys))} for keys in zip(*cells, strict=True))
+    values = np.full((len(units), len(raters)), np.nan)
+    for (unit, rater), value in cells.items():
+        values[units[unit], raters[rater]] = value
+    return values
+
+
+class _Statistic(Protocol):
+    @property
+    def value(self) -> float: ...
+
+
+def figure(result: _Statistic | Undefined, digits: int = 3) -> str:
+    """The value of a statistic as tables show it."""
+    return "none" if isinstance(result, Undefined) else f"{result.value:.{digits}f}"

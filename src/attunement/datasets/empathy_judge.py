@@ -16,15 +16,16 @@ from attunement.datasets.base import (
     MatchCount,
     Part,
     PublishedFigures,
+    figure,
     on_scale,
+    pivot,
     read_table,
     require_folder,
 )
 from attunement.errors import InputError
 from attunement.instruments.loader import load
 from attunement.ratings import RaterKind, State
-from attunement.statistics.alpha import Alpha, alpha
-from attunement.statistics.tables import table
+from attunement.statistics.alpha import alpha
 
 _END = "_judge.jsonl"
 _HINT = f"it should hold pairs of files NAME.jsonl (replies) and NAME{_END} (scores)"
@@ -74,21 +75,15 @@ def read(folder: Path) -> LoadedDataset:
 def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
     body: list[list[str]] = []
     for item, published in _PUBLISHED.items():
-        used = [answer for answer in answers if answer.item == item and answer.outcome.state is State.VALUE]
-        values = table(
-            [answer.conversation for answer in used],
-            [answer.repeat for answer in used],
-            [float(answer.outcome.value or 0) for answer in used],
-        ).values
-        result = alpha(values)
-        ours = f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
-        body.append([item, str(len(values)), str(values.shape[1]), ours, published])
-    title, columns = (
-        "The judge with itself: ordinal alpha over repeats",
-        ["item", "replies", "repeats", "ours", "known"],
-    )
+        values = pivot(
+            (answer.conversation, answer.repeat, float(answer.outcome.value or 0))
+            for answer in answers
+            if answer.item == item and answer.outcome.state is State.VALUE
+        )
+        body.append([item, str(len(values)), str(values.shape[1]), figure(alpha(values)), published])
+    columns = ["item", "replies", "repeats", "ours", "known"]
     remarks = ["A judge that always says the same is constant and may still be wrong."]
     return PublishedFigures(
-        tables=[FigureTable(title, columns, body, remarks)],
+        tables=[FigureTable("The judge with itself: ordinal alpha over repeats", columns, body, remarks)],
         counts=[MatchCount("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],
     )

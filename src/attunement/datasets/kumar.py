@@ -9,7 +9,6 @@ the standard error of kappa itself. Two of these choices matter: weights on valu
 judge is compared with the median of the experts, which is steadier than any one of them, or with each.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,11 +29,13 @@ from attunement.datasets.base import (
     Row,
     build_instrument,
     by_key,
+    figure,
     load_yaml,
     number,
     on_scale,
     read_table,
     require_folder,
+    split_messages,
 )
 from attunement.errors import InputError
 from attunement.instruments import Instrument
@@ -47,6 +48,7 @@ from attunement.statistics.tables import Floats
 EXPERTS = ("expert1", "expert2", "expert3")
 MODELS = {"gemini": "gemini-2.5-pro", "gpt": "gpt-4o", "claude": "claude-3.7-sonnet"}
 CROWD = "crowd"
+_SETTINGS = {"imported_from": "kumar2025"}
 _HINT = "it should be a clone of Kumar et al. with the folders annotations and original_data"
 
 
@@ -59,13 +61,14 @@ class _Set(NamedTuple):
     key: str
     text: str | None  # the file with the text
     instrument: Instrument
+    crowd: str = ""  # who the raters from the crowd are, where that needs a note
 
     @property
     def items(self) -> list[str]:
         return [item.id for item in self.instrument.items]
 
-    def answer(self, row: Row, column: str, item: str, rater: str) -> DatasetAnswer:
-        outcome, detail = on_scale(row[column], self.instrument)
+    def answer(self, row: Row, item: str, rater: str, column: str | None = None) -> DatasetAnswer:
+        outcome, detail = on_scale(row[column or item], self.instrument)
         return DatasetAnswer(Identity(self.system, row[self.key]), item, rater, outcome, detail=detail)
 
 
@@ -82,29 +85,32 @@ def read(folder: Path) -> LoadedDataset:
     require_folder(folder / "annotations", _HINT)
     parts: list[Part] = []
     ratings: _Ratings = {}
-    raters = [_rater(expert, role="expert") for expert in EXPERTS]
-    raters += [DatasetRater(name, RaterKind.MODEL, {"imported_from": "kumar2025"}) for name in MODELS.values()]
+    raters = {name: DatasetRater(name, RaterKind.PERSON, {**_SETTINGS, "role": "expert"}) for name in EXPERTS}
+    raters |= {name: DatasetRater(name, RaterKind.MODEL, _SETTINGS) for name in MODELS.values()}
     averages = 0
     for chosen in _SETS:
         given = _given(folder, chosen)
         conversations = _conversations(folder, chosen, given["expert1"])
         answers = [
-            chosen.answer(row, item, item, MODELS.get(file, file))
+            chosen.answer(row, item, MODELS.get(file, file))
             for file, rows in given.items()
             if file != CROWD
             for row in rows.values()
             for item in chosen.items
         ]
-        people, crowd = _crowd(folder, chosen, given[CROWD])
+        crowd = _crowd(folder, chosen, given[CROWD])
         if not crowd:
             averages += len(given[CROWD]) * len(chosen.items)
-        raters += [rater for rater in people if rater.name not in {known.name for known in raters}]
+        settings = {**_SETTINGS, "role": "crowd"} | ({"note": chosen.crowd} if chosen.crowd else {})
+        for answer in crowd:
+            raters.setdefault(answer.rater, DatasetRater(answer.rater, RaterKind.PERSON, settings))
         parts.append(Part(chosen.name, chosen.instrument, conversations, [*answers, *crowd]))
-        for file, rows in given.items():
-            rater = "llm" if file == "gemini" else file  # as in the table of published figures
-            for item in chosen.items:
-                values = np.array([number(rows[unit], item) for unit in given["expert1"]])
-                ratings[chosen.name, item, rater] = values
+        for item in chosen.items:
+            for file, rows in given.items():
+                rater = "llm" if file == "gemini" else file  # as in the table of published figures
+                ratings[chosen.name, item, rater] = np.array([number(rows[unit], item) for unit in given["expert1"]])
+            experts = [ratings[chosen.name, item, expert] for expert in EXPERTS]
+            ratings[chosen.name, item, _MEDIAN] = np.median(experts, axis=0)
     published = read_table(
         folder / "annotations" / "table_kappa.csv",
         ["Dataset", "Dimension", "Annotator Pair", "Weighted Cohen's Kappa", "Kappa P-value"],
@@ -115,11 +121,7 @@ def read(folder: Path) -> LoadedDataset:
         f"{averages:,} averages over the crowd are not answers on the scale: they are not loaded as ratings, and are "
         "used only for the published figures. Raters called crowd are single people, or one released label (EPITOME).",
     ]
-    return LoadedDataset(parts, raters, notes, lambda: _figures(ratings, published), people="expert")
-
-
-def _rater(name: str, **settings: str) -> DatasetRater:
-    return DatasetRater(name, RaterKind.PERSON, {"imported_from": "kumar2025", **settings})
+    return LoadedDataset(parts, list(raters.values()), notes, lambda: _figures(ratings, published), people="expert")
 
 
 def _given(folder: Path, chosen: _Set) -> dict[str, dict[str, Row]]:
@@ -133,38 +135,29 @@ def _given(folder: Path, chosen: _Set) -> dict[str, dict[str, Row]]:
     return found
 
 
-def _crowd(folder: Path, chosen: _Set, released: Mapping[str, Row]) -> tuple[list[DatasetRater], list[DatasetAnswer]]:
+def _crowd(folder: Path, chosen: _Set, released: Mapping[str, Row]) -> list[DatasetAnswer]:
     """The ratings of single people of the crowd, where the folder has them."""
+    items = chosen.items
     match chosen.system:
         case "lend_an_ear":
             path = folder / "original_data" / "sample_lend_an_ear_annotations.csv"
-            rows = read_table(path, ["user_id", chosen.key, *chosen.items], "the crowd's ratings of Lend an Ear")
-            names = {row["user_id"]: f"crowd {row['user_id'][:8]}" for row in rows}
-            answers = [
-                chosen.answer(row, item, item, names[row["user_id"]])
-                for row in rows
-                if row[chosen.key] in released
-                for item in chosen.items
-                if row[item]
+            rows = read_table(path, ["user_id", chosen.key, *items], "the crowd's ratings of Lend an Ear")
+            kept = [row for row in rows if row[chosen.key] in released]
+            return [
+                chosen.answer(row, item, f"crowd {row['user_id'][:8]}") for row in kept for item in items if row[item]
             ]
-            return [_rater(name, role="crowd") for name in names.values()], answers
         case "empathetic_dialogues":
-            sides = {side: f"crowd, side {side}" for side in (1, 2)}
-            rows = _text_rows(folder, chosen, [f"{item}{side}" for item in chosen.items for side in sides]).values()
-            answers = [
-                chosen.answer(row, f"{item}{side}", item, name)._replace(detail="")
+            columns = [(f"{item}{side}", item, f"crowd, side {side}") for item in items for side in (1, 2)]
+            rows = _text_rows(folder, chosen, [column for column, _, _ in columns]).values()
+            return [
+                chosen.answer(row, item, rater, column)._replace(detail="")
                 for row in rows
-                for item in chosen.items
-                for side, name in sides.items()
+                for column, item, rater in columns
             ]
-            note = "one of the two who talked, another person in each conversation"
-            return [_rater(name, role="crowd", note=note) for name in sides.values()], answers
         case "epitome":
-            name, note = "crowd, one label", "the one label that was released; who gave it is not told"
-            answers = [chosen.answer(row, item, item, name) for row in released.values() for item in chosen.items]
-            return [_rater(name, role="crowd", note=note)], answers
+            return [chosen.answer(row, item, "crowd, one label") for row in released.values() for item in items]
         case _:
-            return [], []
+            return []
 
 
 def _text_rows(folder: Path, chosen: _Set, columns: Sequence[str]) -> dict[str, Row]:
@@ -193,23 +186,12 @@ def _conversations(folder: Path, chosen: _Set, rated: Mapping[str, Row]) -> list
             messages = [(Side.USER, row["seeker_post"]), (Side.ASSISTANT, row["response_post"])]
             more = {"origin": Origin.REAL}
         else:
-            messages = _messages(row)
+            text = row["full_conversation"].replace("_comma_", ",")
+            messages = split_messages(text, {"Seeker": Side.USER, "Supporter": Side.ASSISTANT}, row.place)
             if chosen.system == "empathetic_dialogues":
                 more = {"metadata": {"emotion": row["context"]}}
         found.append(Conversation(id=id, system=chosen.system, turns=weave(messages).turns, **more))
     return found
-
-
-_SPEAKER = re.compile(r"^\s*(Seeker|Supporter):", re.MULTILINE)
-
-
-def _messages(row: Row) -> list[tuple[Side, str]]:
-    """The messages in a text in which each begins with the speaker."""
-    pieces = _SPEAKER.split(row["full_conversation"].replace("_comma_", ","))
-    if pieces[0].strip() or len(pieces) < 3:
-        raise InputError(f"{row.place}: full_conversation does not begin with 'Seeker:' or 'Supporter:'")
-    sides = {"Seeker": Side.USER, "Supporter": Side.ASSISTANT}
-    return [(sides[who], words.strip()) for who, words in zip(pieces[1::2], pieces[2::2], strict=True)]
 
 
 # The published figures
@@ -225,32 +207,14 @@ _PAIRS = ((_MEDIAN, "llm"), (_MEDIAN, CROWD), ("llm", CROWD), *_AMONG_EXPERTS)
 _MOVED = 0.005  # half of the last printed digit: a larger difference is printed differently
 
 
-class _Kappas:
-    """The kappas of all pairs, each computed once."""
+def _kappa(ratings: _Ratings, dimension: _Dimension, pair: _Pair, spacing: Spacing = "ranks") -> Kappa | Undefined:
+    first, second = (np.round(ratings[*dimension, rater] * 100) for rater in pair)
+    return kappa(first, second, "quadratic", spacing)
 
-    def __init__(self, ratings: _Ratings) -> None:
-        self._ratings = ratings
-        self._computed: dict[tuple[_Dimension, _Pair, Spacing], Kappa | Undefined] = {}
 
-    def ratings(self, dimension: _Dimension, rater: str) -> Floats:
-        if rater == _MEDIAN:
-            return np.median([self._ratings[*dimension, expert] for expert in EXPERTS], axis=0)
-        return self._ratings[*dimension, rater]
-
-    def kappa(self, dimension: _Dimension, pair: _Pair, spacing: Spacing = "ranks") -> Kappa | Undefined:
-        key = (dimension, pair, spacing)
-        if key not in self._computed:
-            first, second = (np.round(self.ratings(dimension, rater) * 100) for rater in pair)
-            self._computed[key] = kappa(first, second, "quadratic", spacing)
-        return self._computed[key]
-
-    def value(self, dimension: _Dimension, pair: _Pair, spacing: Spacing = "ranks") -> float:
-        """Kappa as a number; NaN where it is undefined, as where both raters always gave the same answer."""
-        result = self.kappa(dimension, pair, spacing)
-        return result.value if isinstance(result, Kappa) else np.nan
-
-    def mean(self, dimension: _Dimension, pairs: Sequence[_Pair]) -> float:
-        return float(np.mean([self.value(dimension, pair) for pair in pairs]))
+def _value(result: Kappa | Undefined) -> float:
+    """Kappa as a number; NaN where it is undefined, as where both raters always gave the same answer."""
+    return np.nan if isinstance(result, Undefined) else result.value
 
 
 class _Published(NamedTuple):
@@ -266,7 +230,6 @@ class _Published(NamedTuple):
 
 def _figures(ratings: _Ratings, published: Sequence[Row]) -> PublishedFigures:
     """All figures of the paper that are computed from kappa, next to ours."""
-    kappas = _Kappas(ratings)
     rows: list[_Published] = []
     for row in published:
         dimension = (row["Dataset"], row["Dimension"])
@@ -276,12 +239,12 @@ def _figures(ratings: _Ratings, published: Sequence[Row]) -> PublishedFigures:
         pair = (names[0], names[-1])
         if pair not in _PAIRS:
             raise InputError(f"{row.place}: {row['Annotator Pair']!r} is not a known pair of raters")
-        ours = kappas.kappa(dimension, pair)
         number(row, "Weighted Cohen's Kappa")
+        ours = _kappa(ratings, dimension, pair)
         p = ours.p_from_se if isinstance(ours, Kappa) else None
-        our_kappa = f"{ours.value:.2f}" if isinstance(ours, Kappa) else "none"
         our_p = f"{p:.3f}" if isinstance(p, float) else "none"
-        rows.append(_Published(dimension, pair, row["Weighted Cohen's Kappa"], our_kappa, row["Kappa P-value"], our_p))
+        texts = row["Weighted Cohen's Kappa"], figure(ours, 2), row["Kappa P-value"], our_p
+        rows.append(_Published(dimension, pair, *texts))
     dimensions = list(dict.fromkeys(row.dimension for row in rows))
     each = FigureTable(
         "Each published kappa and p-value",
@@ -292,9 +255,9 @@ def _figures(ratings: _Ratings, published: Sequence[Row]) -> PublishedFigures:
     return PublishedFigures(
         tables=[
             _comparison(rows, dimensions),
-            _alphas(kappas, dimensions),
-            _weights(rows, kappas),
-            _median(kappas, dimensions),
+            _alphas(ratings, dimensions),
+            _weights(rows, ratings),
+            _median(ratings, dimensions),
         ],
         details=[each],
         counts=[
@@ -329,13 +292,11 @@ def _short(figure: str) -> str:
     return figure.replace("0.", ".", 1) if figure.startswith(("0.", "-0.")) else figure
 
 
-def _alphas(kappas: _Kappas, dimensions: Sequence[_Dimension]) -> FigureTable:
+def _alphas(ratings: _Ratings, dimensions: Sequence[_Dimension]) -> FigureTable:
+    experts = [np.column_stack([ratings[*dimension, expert] for expert in EXPERTS]) for dimension in dimensions]
     body: list[list[str]] = []
     for level in ("interval", "ordinal"):
-        results = [
-            alpha(np.column_stack([kappas.ratings(dimension, expert) for expert in EXPERTS]), level)
-            for dimension in dimensions
-        ]
+        results = [alpha(values, level) for values in experts]
         values = [result.value for result in results if isinstance(result, Alpha)]
         figures = (np.mean(values), min(values), max(values)) if values else (np.nan,) * 3
         body.append([f"{level} alpha", f"{len(values)}", *(f"{figure:.3f}" for figure in figures)])
@@ -347,30 +308,33 @@ def _alphas(kappas: _Kappas, dimensions: Sequence[_Dimension]) -> FigureTable:
     )
 
 
-def _weights(rows: Sequence[_Published], kappas: _Kappas) -> FigureTable:
-    moves = [
-        (row, ranks, values, abs(ranks - values))
-        for row in rows
-        for ranks, values in [(kappas.value(*row[:2]), kappas.value(*row[:2], "values"))]
-    ]
-    moved = sum(move > _MOVED for *_, move in moves)
-    most = sorted((entry for entry in moves if entry[-1] > 0), key=lambda entry: -entry[-1])[:3]
+def _weights(rows: Sequence[_Published], ratings: _Ratings) -> FigureTable:
+    moves: list[tuple[float, list[str]]] = []
+    for row in rows:
+        ranks = _value(_kappa(ratings, row.dimension, row.pair))
+        values = _value(_kappa(ratings, row.dimension, row.pair, "values"))
+        shown = [f"{value:.3f}" for value in (ranks, values, abs(ranks - values))]
+        moves.append((abs(ranks - values), [row.dimension[1], "-".join(row.pair), *shown]))
+    most = sorted((move for move in moves if move[0] > 0), key=lambda move: -move[0])[:3]
+    moved = sum(difference > _MOVED for difference, _ in moves)
     return FigureTable(
         "Weights on ranks or on values",
         ["dimension", "pair", "on ranks", "on values", "difference"],
-        [[row.dimension[1], "-".join(row.pair), *(f"{value:.3f}" for value in values)] for row, *values in most],
+        [cells for _, cells in most],
         [f"{moved} of {len(rows)} kappas move by more than {_MOVED} when the weights follow the values of the scale."],
     )
 
 
-def _median(kappas: _Kappas, dimensions: Sequence[_Dimension]) -> FigureTable:
+def _median(ratings: _Ratings, dimensions: Sequence[_Dimension]) -> FigureTable:
     """Does the LLM agree with the experts better than they do with each other? It depends on the comparison."""
     flips: list[list[str]] = []
     closer: list[float] = []
+    with_experts = [(expert, "llm") for expert in EXPERTS]
     for dimension in dimensions:
-        among = kappas.mean(dimension, _AMONG_EXPERTS)
-        with_median = kappas.value(dimension, (_MEDIAN, "llm"))
-        with_each = kappas.mean(dimension, [(expert, "llm") for expert in EXPERTS])
+        among, with_median, with_each = (
+            float(np.mean([_value(_kappa(ratings, dimension, pair)) for pair in pairs]))
+            for pairs in (_AMONG_EXPERTS, [(_MEDIAN, "llm")], with_experts)
+        )
         if np.isnan(among + with_median + with_each):
             continue
         closer.append(with_median - with_each)

@@ -5,9 +5,12 @@ answer to one criterion: was the reply appropriate? The published figures are co
 """
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
+
+import numpy as np
 
 from attunement.conversations import Conversation, Identity
 from attunement.conversations.messages import Side, weave
@@ -22,14 +25,14 @@ from attunement.datasets.base import (
     Row,
     build_instrument,
     by_key,
+    figure,
     load_yaml,
     read_table,
     refused,
     require_folder,
 )
 from attunement.ratings import Outcome, RaterKind
-from attunement.statistics.kappa import Kappa, PercentAgreement, kappa, percent_agreement
-from attunement.statistics.tables import code
+from attunement.statistics.kappa import Kappa, kappa, percent_agreement
 
 _DATA = load_yaml("moore")
 INSTRUMENT = build_instrument(_DATA["instrument"])
@@ -80,11 +83,12 @@ def _probe(text: str) -> list[tuple[Side, str]]:
 
 
 def _answer(row: Row, rater: str) -> DatasetAnswer:
-    label, conversation = _label(row, rater), Identity(SYSTEM, row["key"])
-    if label not in {"yes", "no"}:
-        outcome, detail = refused(label)
-        return DatasetAnswer(conversation, APPROPRIATE, rater, outcome, detail=detail)
-    return DatasetAnswer(conversation, APPROPRIATE, rater, Outcome.of("YES" if _is_correct(row, rater) else "NO"))
+    correct = _is_correct(row, rater)
+    outcome, detail = refused(_label(row, rater)) if correct is None else (Outcome.of("YES" if correct else "NO"), "")
+    return DatasetAnswer(Identity(SYSTEM, row["key"]), APPROPRIATE, rater, outcome, detail=detail)
+
+
+_CODES = {"no": 0.0, "yes": 1.0}
 
 
 def _label(row: Row, rater: str) -> str:
@@ -94,40 +98,29 @@ def _label(row: Row, rater: str) -> str:
 def _is_correct(row: Row, rater: str) -> bool | None:
     """Whether the label is the correct one; None where it is neither yes nor no."""
     label = _label(row, rater)
-    return label == row["verification_correct"].lower() if label in {"yes", "no"} else None
+    return label == row["verification_correct"].lower() if label in _CODES else None
 
 
 def _figures(rows: Sequence[Row]) -> PublishedFigures:
     body: list[list[str]] = []
     for entry in _DATA["published"]:
         pair: list[str] = entry["pair"]
-        labels = [
-            [label if label in {"yes", "no"} else None for label in (_label(row, r) for r in pair)] for row in rows
-        ]
-        values = code(labels, ["no", "yes"])
+        values = np.array([[_CODES.get(_label(row, rater), np.nan) for rater in pair] for row in rows])
         share, agreed = percent_agreement(values), kappa(*values.T)
-        units, our_kappa = (str(agreed.units), f"{agreed.value:.3f}") if isinstance(agreed, Kappa) else ("0", "none")
-        ours = f"{share.value:.3f}" if isinstance(share, PercentAgreement) else "none"
-        body.append([" - ".join(pair), units, ours, entry["agreement"], our_kappa, entry["kappa"]])
+        units = str(agreed.units) if isinstance(agreed, Kappa) else "0"
+        body.append([" - ".join(pair), units, figure(share), entry["agreement"], figure(agreed), entry["kappa"]])
     columns = ["pair", "replies", "agree", "published", "kappa", "published"]
     same = sum((row[2] == row[3]) + (row[4] == row[5]) for row in body)
-    return PublishedFigures(
-        tables=[FigureTable("The labels in the file", columns, body), _missed(rows)],
-        counts=[MatchCount("figures as published", same, 2 * len(body))],
-    )
-
-
-def _missed(rows: Sequence[Row]) -> FigureTable:
-    """The inappropriate replies, which a judge should find."""
-    pairs = [(_is_correct(row, _PEOPLE[0]), _is_correct(row, _MODEL)) for row in rows]
-    found = [(person, model) for person, model in pairs if person is not None and model is not None]
-    bad, missed, alarms = (
-        sum(not person for person, _ in found),
-        sum(not person and model for person, model in found),
-        sum(person and not model for person, model in found),
-    )
-    return FigureTable(
+    # The inappropriate replies, which a judge should find.
+    labels = [(_is_correct(row, _PEOPLE[0]), _is_correct(row, _MODEL)) for row in rows]
+    found = Counter(pair for pair in labels if None not in pair)
+    bad, missed, alarms = found[False, False] + found[False, True], found[False, True], found[True, False]
+    inappropriate = FigureTable(
         "Inappropriate replies, as annotator_1 saw them",
         ["", "replies", f"missed by {_MODEL}", "false alarms"],
         [["inappropriate", str(bad), str(missed), str(alarms)]],
+    )
+    return PublishedFigures(
+        tables=[FigureTable("The labels in the file", columns, body), inappropriate],
+        counts=[MatchCount("figures as published", same, 2 * len(body))],
     )

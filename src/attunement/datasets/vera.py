@@ -7,7 +7,6 @@ Over all dimensions at once the clinicians agree well. Two of the five dimension
 chance, which the pooled figure does not show.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,17 +23,20 @@ from attunement.datasets.base import (
     Part,
     PublishedFigures,
     build_instrument,
+    figure,
     load_yaml,
+    pivot,
     read_table,
-    read_text,
     refused,
     require_folder,
+    split_messages,
 )
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind, State
-from attunement.statistics.alpha import Alpha, Level, alpha
-from attunement.statistics.kappa import Coefficient, ac1
-from attunement.statistics.tables import Floats, table
+from attunement.statistics.alpha import alpha
+from attunement.statistics.kappa import ac1
+from attunement.statistics.tables import Floats
+from attunement.yaml_files import read_text
 
 _DATA = load_yaml("vera")
 SAFETY, RISK = build_instrument(_DATA["safety"]), build_instrument(_DATA["risk"])
@@ -149,9 +151,6 @@ def _converted_chats(path: Path) -> dict[str, Conversation]:
     return found
 
 
-_SPEAKER = re.compile(r"^(user|chatbot):", re.MULTILINE)
-
-
 def _public_chats(folder: Path, chats: Mapping[str, tuple[str, str]]) -> dict[str, Conversation]:
     require_folder(folder, "the text that was rated should be in it, in files ID_PROFILE_*.txt")
     paths = {path.name.partition("_")[0]: path for path in sorted(folder.rglob("*_*.txt"))}
@@ -160,10 +159,7 @@ def _public_chats(folder: Path, chats: Mapping[str, tuple[str, str]]) -> dict[st
     for chat, (system, persona) in chats.items():
         if chat not in paths:
             raise InputError(f"{folder} has no file {chat}_*.txt, and clinicians rated this chat")
-        pieces = _SPEAKER.split(read_text(paths[chat]))
-        if pieces[0].strip() or len(pieces) < 3:
-            raise InputError(f"{paths[chat]}, line 1: a line that begins with 'user:' or 'chatbot:' is expected")
-        messages = [(sides[who], words.strip()) for who, words in zip(pieces[1::2], pieces[2::2], strict=True)]
+        messages = split_messages(read_text(paths[chat], InputError), sides, paths[chat])
         found[chat] = _chat(chat, system, messages, {"persona": persona})
     return found
 
@@ -184,16 +180,17 @@ def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
         f"{', '.join(low) or 'none'}. Where nearly all answers are the same, alpha says little and AC1 is high "
         "whatever happens."
     )
+    graded, all_answers = _values(answers), _values(answers, na=True)
     pooled = [
-        ["nominal, Not Relevant as an answer", _pooled(answers, "nominal", na=True), published["alpha"]],
-        ["nominal, Not Relevant left out", _pooled(answers, "nominal", na=False), ""],
-        ["ordinal, Not Relevant left out", _pooled(answers, "ordinal", na=False), ""],
+        ["nominal, Not Relevant as an answer", figure(alpha(all_answers, "nominal")), published["alpha"]],
+        ["nominal, Not Relevant left out", figure(alpha(graded, "nominal")), ""],
+        ["ordinal, Not Relevant left out", figure(alpha(graded)), ""],
     ]
     comparable = chats == published["chats"]
     scope = f"The published figure is that of {published['chats']} chats"
     scope += "." if comparable else f"; this folder has {chats}, so the two cannot be compared."
     columns = ["dimension", "chats", "most common answer", "ordinal alpha", "AC1"]
-    same = pooled[0][1] != "none" and f"{float(pooled[0][1]):.2f}" == published["alpha"]
+    same = figure(alpha(all_answers, "nominal"), 2) == published["alpha"]
     return PublishedFigures(
         tables=[
             FigureTable("The clinicians with each other, Not Relevant left out", columns, rows, [remark]),
@@ -204,30 +201,19 @@ def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
 
 
 def _row(dimension: str, answers: Sequence[DatasetAnswer]) -> list[str]:
-    graded = [answer for answer in answers if answer.outcome.state is State.VALUE]
+    graded = Counter(int(answer.outcome.value or 0) for answer in answers if answer.outcome.state is State.VALUE)
     if not graded:
         return [dimension, "0", "", "none", "none"]
-    values = _values(graded, na=False)
-    common, count = Counter(int(answer.outcome.value or 0) for answer in graded).most_common(1)[0]
-    ordinal, first = alpha(values), ac1(values)
-    return [
-        dimension,
-        str(len(values)),
-        f"{_GRADE_NAMES[common]} ({count / len(graded):.0%})",
-        f"{ordinal.value:.3f}" if isinstance(ordinal, Alpha) else "none",
-        f"{first.value:.2f}" if isinstance(first, Coefficient) else "none",
-    ]
+    values, (common, count) = _values(answers), graded.most_common(1)[0]
+    most = f"{_GRADE_NAMES[common]} ({count / graded.total():.0%})"
+    return [dimension, str(len(values)), most, figure(alpha(values)), figure(ac1(values), 2)]
 
 
-def _pooled(answers: Sequence[DatasetAnswer], level: Level, *, na: bool) -> str:
-    result = alpha(_values(answers, na=na), level)
-    return f"{result.value:.3f}" if isinstance(result, Alpha) else "none"
-
-
-def _values(answers: Sequence[DatasetAnswer], *, na: bool) -> Floats:
+def _values(answers: Sequence[DatasetAnswer], *, na: bool = False) -> Floats:
     """One row a chat and dimension, one column a clinician; NA is 0 where it counts as an answer."""
-    states = {State.VALUE, State.NA} if na else {State.VALUE}
-    used = [answer for answer in answers if answer.outcome.state in states]
-    units = [(*answer.conversation, answer.item) for answer in used]
-    numbers = [0.0 if answer.outcome.state is State.NA else float(answer.outcome.value or 0) for answer in used]
-    return table(units, [answer.rater for answer in used], numbers).values
+    return pivot(
+        ((*answer.conversation, answer.item), answer.rater, float(value) if isinstance(value, int) else 0.0)
+        for answer in answers
+        for value in [answer.outcome.value]
+        if isinstance(value, int) or (na and value == "NA")
+    )

@@ -8,9 +8,9 @@ conversations then only reweights those sums: one matrix product instead of a lo
 values depends on ranks and takes the weights of the units themselves.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,54 +22,9 @@ from attunement.statistics.results import Undefined
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Key = TypeVar("Key", bound=Hashable)
 
 # Up to so many possible patterns a lookup table finds each unit's pattern faster than sorting does.
 LOOKUP = 1 << 20
-
-
-class Table(NamedTuple):
-    """A long list of ratings, pivoted: `values[i, j]` is the rating of `units[i]` by `raters[j]`."""
-
-    units: list[Hashable]
-    raters: list[Hashable]
-    values: Floats
-
-
-def table(units: Iterable[Key], raters: Iterable[Hashable], values: Iterable[float]) -> Table:
-    """Pivot a long list of ratings; units and raters keep the order in which they first appear.
-
-    Raises:
-        InputError: A rater rated the same unit twice; which of the two counts is the caller's decision.
-    """
-    rows: dict[Hashable, int] = {}
-    columns: dict[Hashable, int] = {}
-    cells: dict[tuple[int, int], float] = {}
-    for unit, rater, value in zip(units, raters, values, strict=True):
-        cell = rows.setdefault(unit, len(rows)), columns.setdefault(rater, len(columns))
-        if cell in cells:
-            raise InputError(f"Rater {rater} rated unit {unit} twice; keep one of the two ratings.")
-        cells[cell] = value
-    matrix = np.full((len(rows), len(columns)), np.nan)
-    if cells:
-        matrix[tuple(np.array(list(cells)).T)] = list(cells.values())
-    return Table(list(rows), list(columns), matrix)
-
-
-def code(labels: Sequence[Sequence[str | None]], categories: Sequence[str]) -> Floats:
-    """Turn a table of words into one of numbers: the place of each word in `categories`, NaN for None.
-
-    Raises:
-        InputError: A word is not among the categories.
-    """
-    places: Mapping[str | None, float] = {name: place for place, name in enumerate(categories)} | {None: np.nan}
-    for row in labels:
-        for label in row:
-            if label not in places:
-                raise InputError(
-                    f"The answer {label!r} is none of {', '.join(categories)}; correct it or leave it out."
-                )
-    return matrix([[places[label] for label in row] for row in labels])
 
 
 def matrix(ratings: ArrayLike) -> Floats:

@@ -23,7 +23,7 @@ from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
-from attunement.store import Rater, StoredConversation, StoredRating, Study, now
+from attunement.store import Rater, StoredRating, Study, now
 from attunement.store.import_files import CountedExamples, read_answer
 from attunement.store.import_ratings import differing_outcomes
 from attunement.store.samples import TokenTarget, exported_units, save_exported_units
@@ -242,10 +242,9 @@ def import_answers(
     """
     work = _Import(study, raters, item_names)
     for entry in entries:
-        if isinstance(entry, Problem):
-            work.report(*entry)
-        else:
-            work.check(entry)
+        reasons = [entry.reason] if isinstance(entry, Problem) else work.check(entry)
+        for reason in reasons:
+            work.problems.setdefault(reason, []).append(entry.place)
     work.raise_problems()
     return work.save()
 
@@ -257,7 +256,6 @@ _SHOWN = 50
 class _CompleteUnit(NamedTuple):
     """A unit for which one person answered every item that is due."""
 
-    exported: TokenTarget
     instrument: Instrument
     outcomes: dict[str, Outcome]
     given: UnitAnswers
@@ -269,19 +267,17 @@ class _Import:
         self._exported = exported_units(study)
         self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
         self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
-        self._problems: dict[str, list[Place]] = {}
+        self.problems: dict[str, list[Place]] = {}
         self._result = ImportResult()
         self._complete: dict[tuple[str, TokenTarget], _CompleteUnit] = {}
         """By the name of the person and the unit, which may have been exported more than once."""
         self._rater_ids: set[str | None] = set()
 
-    def report(self, place: Place, reason: str) -> None:
-        self._problems.setdefault(reason, []).append(place)
-
-    def check(self, given: UnitAnswers) -> None:
+    def check(self, given: UnitAnswers) -> Iterator[str]:
+        """Take the answers about one unit, or yield what is wrong with them."""
         exported = self._exported.get(given.token)
         if exported is None:
-            self.report(given.place, f"{given.token[:40]!r} was not exported from this study")
+            yield f"{given.token[:40]!r} was not exported from this study"
             return
         instrument = self._instruments[exported.instrument]
         if self._item_names:
@@ -293,7 +289,7 @@ class _Import:
         length = exported.turn or self._turns[exported.conversation]
         due = [item.id for item in instrument.items if item.minimum_turns <= length]
         if given.answers and not given.answers.keys() & instrument.item_hashes.keys():
-            self.report(given.place, f"no answers to items of {instrument.id} found; is this the right file?")
+            yield f"no answers to items of {instrument.id} found; is this the right file?"
             return
         if all(is_blank(given.answers.get(item)) for item in due):
             self._result.unrated += 1
@@ -301,11 +297,13 @@ class _Import:
         self._rater_ids.add(given.rater)
         name = self._raters.name(given.rater)
         if name is None:
-            self.report(given.place, "unknown rater; name them with --rater")
+            yield "unknown rater; name them with --rater"
         elif (name, exported) in self._complete:
-            self.report(given.place, f"{name} rated this unit twice: remove one of the two rows")
-        elif outcomes := self._outcomes(given, instrument, due):
-            self._complete[name, exported] = _CompleteUnit(exported, instrument, outcomes, given)
+            yield f"{name} rated this unit twice: remove one of the two rows"
+        else:
+            outcomes: dict[str, Outcome] = {}
+            yield from _read_outcomes(given, instrument, due, outcomes)
+            self._complete[name, exported] = _CompleteUnit(instrument, outcomes, given)
         for item, value in given.answers.items():
             if item not in due and not is_blank(value):
                 if item in instrument.item_hashes:
@@ -313,30 +311,9 @@ class _Import:
                 else:
                     self._result.unread[item] = None
 
-    def _outcomes(self, given: UnitAnswers, instrument: Instrument, due: Sequence[str]) -> dict[str, Outcome] | None:
-        """The outcome of every item that is due, or None if there is a problem."""
-        outcomes: dict[str, Outcome] = {}
-        missing = [id for id in due if is_blank(given.answers.get(id))]
-        removed = [id for id in missing if given.has_columns and id not in given.answers]
-        if removed:
-            self.report(given.place, f"the column {', '.join(removed)} is missing; restore it")
-        if empty := [id for id in missing if id not in removed]:
-            self.report(given.place, f"{', '.join(empty)} not answered, but other items of the unit are")
-        for id in due:
-            if id in missing:
-                continue
-            item, value = instrument.item(id), given.answers[id]
-            outcome = parse_answer(value, instrument, item)
-            if outcome is None:
-                allowed = allowed_answers(instrument, item)
-                self.report(given.place, f"{id} is {str(value)[:40]!r}; allowed answers: {allowed}")
-            else:
-                outcomes[id] = outcome
-        return outcomes if len(outcomes) == len(due) else None
-
     def raise_problems(self) -> None:
-        if self._problems:
-            listed = "; ".join(f"{_rows(places)}: {reason}" for reason, places in list(self._problems.items())[:_SHOWN])
+        if self.problems:
+            listed = "; ".join(f"{_rows(places)}: {reason}" for reason, places in list(self.problems.items())[:_SHOWN])
             raise InputError(f"nothing was imported; problems found: {listed}")
         if len(self._rater_ids) > 1 and (self._raters.only or self._raters.info):
             ids = sorted(str(id) for id in self._rater_ids)
@@ -347,16 +324,28 @@ class _Import:
 
     def save(self) -> ImportResult:
         result = self._result
-        needed = {unit.exported.conversation for unit in self._complete.values()}
-        conversations = {entry.key: entry for entry in self._study.conversations() if entry.key in needed}
+        needed = {exported.conversation for _, exported in self._complete}
+        conversations = {entry.key: entry.conversation for entry in self._study.conversations() if entry.key in needed}
         # All evidence is checked before a rater is saved.
-        marked = {
-            name: _evidence(unit, conversations[unit.exported.conversation]) for name, unit in self._complete.items()
-        }
+        texts = {exported: Unit(conversations[exported.conversation], exported.turn) for _, exported in self._complete}
+        marked = {key: _evidence(texts[key[1]], unit.given) for key, unit in self._complete.items()}
         ratings: list[StoredRating] = []
-        for (name, exported), unit in self._complete.items():
+        for (name, exported), (instrument, outcomes, given) in self._complete.items():
             rater = result.raters.get(name) or result.raters.setdefault(name, self._rater(name))
-            ratings += _ratings(unit, conversations[exported.conversation], rater, marked[name, exported])
+            applied = rules.apply(instrument, texts[exported], outcomes)
+            for item, outcome in outcomes.items():
+                rating = person_rating(
+                    instrument,
+                    texts[exported],
+                    item,
+                    outcome,
+                    rater,
+                    reasoning=given.notes.get(item, "").strip(),
+                    evidence=tuple(marked[name, exported].get(item, ())),
+                    rules=applied.get(item, ()),
+                    at=given.at or now(),
+                )
+                ratings.append(StoredRating(exported.conversation, rater.key, rating))
         result.units = len(self._complete)
         result.new = self._study.write([], ratings)
         result.known = len(ratings) - result.new
@@ -378,6 +367,24 @@ class _Import:
         return known[0] if len(known) == 1 else self._study.save_rater(name, RaterKind.PERSON, settings)
 
 
+def _read_outcomes(
+    given: UnitAnswers, instrument: Instrument, due: Sequence[str], outcomes: dict[str, Outcome]
+) -> Iterator[str]:
+    """Fill `outcomes` with that of every item that is due; yields what is wrong with the others."""
+    missing = [id for id in due if is_blank(given.answers.get(id))]
+    if removed := [id for id in missing if given.has_columns and id not in given.answers]:
+        yield f"the column {', '.join(removed)} is missing; restore it"
+    if empty := [id for id in missing if id not in removed]:
+        yield f"{', '.join(empty)} not answered, but other items of the unit are"
+    for id in due:
+        item, value = instrument.item(id), given.answers.get(id)
+        outcome = parse_answer(value, instrument, item)
+        if outcome is not None:
+            outcomes[id] = outcome
+        elif id not in missing:
+            yield f"{id} is {str(value)[:40]!r}; allowed answers: {allowed_answers(instrument, item)}"
+
+
 def _rows(places: Sequence[Place]) -> str:
     named: list[str] = []
     file = ""
@@ -388,39 +395,18 @@ def _rows(places: Sequence[Place]) -> str:
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _ratings(
-    unit: _CompleteUnit, stored: StoredConversation, rater: Rater, marked: Mapping[str, Sequence[dict[str, Any]]]
-) -> Iterator[StoredRating]:
-    exported, instrument, outcomes, given = unit
-    text = Unit(stored.conversation, exported.turn)
-    applied = rules.apply(instrument, text, outcomes)
-    for item, outcome in outcomes.items():
-        rating = person_rating(
-            instrument,
-            text,
-            item,
-            outcome,
-            rater,
-            reasoning=given.notes.get(item, "").strip(),
-            evidence=tuple(marked.get(item, ())),
-            rules=applied.get(item, ()),
-            at=given.at or now(),
-        )
-        yield StoredRating(stored.key, rater.key, rating)
-
-
-def _evidence(unit: _CompleteUnit, stored: StoredConversation) -> dict[str, list[dict[str, Any]]]:
+def _evidence(unit: Unit, given: UnitAnswers) -> dict[str, list[dict[str, Any]]]:
     """Marked words by item, as the evidence of ratings.
 
     Raises:
         InputError: They are not in the conversation.
     """
     found: dict[str, list[dict[str, Any]]] = {}
-    texts = list(messages(Unit(stored.conversation, unit.exported.turn))) if unit.given.marked else []
-    for mark in unit.given.marked:
+    texts = list(messages(unit))
+    for mark in given.marked:
         message = texts[mark.message] if 0 <= mark.message < len(texts) else None
         if message is None or not 0 <= mark.start < mark.end <= len(message.text):
-            raise InputError(f"nothing was imported: {unit.given.place}: the marked words are not in this unit")
+            raise InputError(f"nothing was imported: {given.place}: the marked words are not in this unit")
         words = marked_evidence(message.turn, message.speaker, message.text, mark.start, mark.end)
         found.setdefault(mark.item, []).append(words)
     return found

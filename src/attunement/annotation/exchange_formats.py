@@ -9,7 +9,6 @@ shown literally. Argilla can mark words only in plain text fields, so there is n
 Spreadsheets: a cell that a spreadsheet would read as a formula is escaped.
 """
 
-import codecs
 import csv
 import io
 import json
@@ -65,6 +64,7 @@ def write_label_studio(folder: Path, instrument: Instrument, exported: Sequence[
 
 def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     for name, content in contents.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         with replacing(folder / name) as stream:
             stream.write(content)
     return [folder / name for name in contents]
@@ -91,22 +91,12 @@ def label_studio_config(instrument: Instrument) -> str:
 
 
 def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[str]) -> None:
-    always = item.minimum_turns <= 1
     _header(view, item.title, size="4")
-    if item.definition:
-        _header(view, item.definition, size="5")
-    if not always:
-        _header(view, _when_asked(item), size="5")
-    asked = Xml.SubElement(
-        view,
-        "Choices",
-        name=f"{_ANSWER}{item.id}",
-        toName=TALK,
-        choice="single-radio",
-        showInline="true",
-        required="true" if always else "false",
-        requiredMessage=_xml_text(f"Please answer: {item.title}"),
-    )
+    for text in filter(None, (item.definition, _when_asked(item))):
+        _header(view, text, size="5")
+    required = {"required": str(not _when_asked(item)).lower(), "requiredMessage": f"Please answer: {item.title}"}
+    answer = {"name": f"{_ANSWER}{item.id}", "toName": TALK, "choice": "single-radio", "showInline": "true", **required}
+    asked = Xml.SubElement(view, "Choices", {name: _xml_text(value) for name, value in answer.items()})
     meanings: list[str] = []
     for choice in choices(instrument, item):
         shown = Xml.SubElement(asked, "Choice", value=choice.word)
@@ -119,18 +109,14 @@ def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Itera
     panel = Xml.SubElement(Xml.SubElement(view, "Collapse"), "Panel", value="What the answers mean")
     for text in (*meanings, *boundary_rules(item), *item.edge_cases):
         _header(panel, text, size="6")
-    Xml.SubElement(
-        view,
-        "TextArea",
-        name=f"{_NOTE_ON}{item.id}",
-        toName=TALK,
-        placeholder="Why? (optional)",
-        maxSubmissions="1",
-        rows="1",
-    )
+    note = {"name": f"{_NOTE_ON}{item.id}", "toName": TALK, "placeholder": "Why? (optional)"}
+    Xml.SubElement(view, "TextArea", note, maxSubmissions="1", rows="1")
 
 
 def _when_asked(item: Item) -> str:
+    """What to say about an item that does not apply to short conversations, and so needs no answer there."""
+    if item.minimum_turns <= 1:
+        return ""
     return f"Answer only if there are {item.minimum_turns} turns or more; otherwise leave it empty."
 
 
@@ -146,13 +132,10 @@ def _xml_text(text: str) -> str:
 
 def label_studio_task(entry: ExportedUnit) -> dict[str, Any]:
     """A unit as a task; its data contains only the token and the messages."""
-    talk = [
-        {
-            "speaker": f"Turn {message.turn}, {message.speaker}{' (rate this reply)' if message.rated else ''}",
-            "text": message.text,
-        }
-        for message in messages(entry.unit)
-    ]
+    talk: list[dict[str, str]] = []
+    for message in messages(entry.unit):
+        rated = " (rate this reply)" if message.rated else ""
+        talk.append({"speaker": f"Turn {message.turn}, {message.speaker}{rated}", "text": message.text})
     return {"data": {UNIT: entry.token, TALK: talk}}
 
 
@@ -250,14 +233,9 @@ def write_argilla(folder: Path, instrument: Instrument, exported: Sequence[Expor
     `raters` is how many people Argilla asks for each record.
     """
     settings = argilla_settings(instrument, raters=raters)
-    dataset = {
-        "name": instrument.id,
-        "guidelines": settings["guidelines"],
-        "allow_extra_metadata": False,
-        "distribution": settings["distribution"],
-    }
+    shared = {name: settings[name] for name in ("guidelines", "allow_extra_metadata", "distribution")}
+    dataset = {"name": instrument.id, **shared}
     records = [argilla_record(entry) for entry in exported]
-    (folder / SETTINGS).parent.mkdir()
     contents = {SETTINGS: settings, DATASET: dataset, RECORDS: records}
     return _write_all(folder, {name: to_json(content).encode() for name, content in contents.items()})
 
@@ -265,30 +243,29 @@ def write_argilla(folder: Path, instrument: Instrument, exported: Sequence[Expor
 def argilla_settings(instrument: Instrument, *, raters: int = 1) -> dict[str, Any]:
     """The settings of a data set, as `argilla.Settings.from_json` reads them."""
     ordered = sorted(enumerate(instrument.items), key=lambda entry: entry[1].holistic)
-    note = {
-        "name": NOTE,
-        "title": "Why? (optional)",
-        "description": None,
-        "required": False,
-        "settings": {"type": "text", "use_markdown": False},
-    }
+    note = _part(NOTE, "Why? (optional)", {"type": "text", "use_markdown": False}, required=False)
     return {
         "guidelines": _cut(rater_guide(instrument), _GUIDELINES),
         "questions": [*(_question(instrument, number, item) for number, item in ordered), note],
-        "fields": [
-            {
-                "name": TALK,
-                "title": "Conversation",
-                "required": True,
-                "description": None,
-                "settings": {"type": "chat", "use_markdown": False},
-            }
-        ],
+        "fields": [_part(TALK, "Conversation", {"type": "chat", "use_markdown": False})],
         "vectors": [],
         "metadata": [],
         "allow_extra_metadata": False,
         "distribution": {"strategy": "overlap", "min_submitted": raters},
         "mapping": None,
+    }
+
+
+def _part(
+    name: str, title: str, settings: dict[str, Any], *, description: str | None = None, required: bool = True
+) -> dict[str, Any]:
+    """A field or a question, as Argilla describes both."""
+    return {
+        "name": name,
+        "title": title,
+        "description": description,
+        "required": required,
+        "settings": settings,
     }
 
 
@@ -303,19 +280,18 @@ def _question_name(number: int, item: Item) -> str:
 
 
 def _question(instrument: Instrument, number: int, item: Item) -> dict[str, Any]:
-    always = item.minimum_turns <= 1
-    description = [item.definition, "" if always else _when_asked(item), *boundary_rules(item)]
+    description = "\n\n".join(filter(None, [item.definition, _when_asked(item), *boundary_rules(item)]))
     options = [
         {"value": choice.word, "text": _cut(f"{choice.word}: {choice.hint}" if choice.hint else choice.word, _OPTION)}
         for choice in choices(instrument, item)
     ]
-    return {
-        "name": _question_name(number, item),
-        "title": _cut(item.title, _TITLE),
-        "description": _cut("\n\n".join(filter(None, description)), _DESCRIPTION) or None,
-        "required": always,
-        "settings": {"type": "label_selection", "options": options, "visible_options": len(options)},
-    }
+    return _part(
+        _question_name(number, item),
+        _cut(item.title, _TITLE),
+        {"type": "label_selection", "options": options, "visible_options": len(options)},
+        description=_cut(description, _DESCRIPTION) or None,
+        required=not _when_asked(item),
+    )
 
 
 def argilla_record(entry: ExportedUnit) -> dict[str, Any]:
@@ -372,34 +348,22 @@ def _cut(text: str, longest: int) -> str:
 def write_sheet(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit]) -> list[Path]:
     """Write the transcripts, the sheet to fill and the guide into `folder` and return the files."""
     items = [item.id for item in instrument.items]
-    to_read = (
-        (
-            entry.token,
-            message.turn,
-            message.speaker,
-            f"'{message.text}" if message.text.startswith(_FORMULA) else message.text,
-            "yes" if message.rated else "",
-        )
-        for entry in exported
-        for message in messages(entry.unit)
-    )
-    to_fill = ((entry.token, *("" if item in entry.due else NOT_ASKED for item in items), "") for entry in exported)
-    _write_csv(folder / TO_READ, [UNIT, "turn", "speaker", "text", "rate this reply"], to_read)
-    _write_csv(folder / TO_FILL, [UNIT, *items, NOTE], to_fill)
-    with replacing(folder / GUIDE) as stream:
-        stream.write(rater_guide(instrument).encode("utf-8", "replace"))
-    return [folder / TO_READ, folder / TO_FILL, folder / GUIDE]
+    to_read: list[Sequence[Any]] = [(UNIT, "turn", "speaker", "text", "rate this reply")]
+    to_fill: list[Sequence[Any]] = [(UNIT, *items, NOTE)]
+    for entry in exported:
+        for message in messages(entry.unit):
+            text = f"'{message.text}" if message.text.startswith(_FORMULA) else message.text
+            to_read.append((entry.token, message.turn, message.speaker, text, "yes" if message.rated else ""))
+        to_fill.append((entry.token, *("" if item in entry.due else NOT_ASKED for item in items), ""))
+    guide = rater_guide(instrument).encode("utf-8", "replace")
+    return _write_all(folder, {TO_READ: _csv(to_read), TO_FILL: _csv(to_fill), GUIDE: guide})
 
 
-def _write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
-    with replacing(path) as stream:
-        # Excel reads a file as UTF-8 only with this byte order mark; our own reader skips it.
-        stream.write(codecs.BOM_UTF8)
-        text = io.TextIOWrapper(stream, "utf-8", errors="replace", newline="", write_through=True)
-        writer = csv.writer(text, lineterminator="\r\n")
-        writer.writerow(header)
-        writer.writerows(lines)
-        text.detach()
+def _csv(lines: Iterable[Sequence[Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerows(lines)
+    # Excel reads a file as UTF-8 only with a byte order mark; our own reader skips it.
+    return text.getvalue().encode("utf-8-sig", "replace")
 
 
 def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
@@ -415,17 +379,16 @@ def read_sheet(path: Path) -> Iterator[UnitAnswers | Problem]:
             yield Problem(place, reason)
             continue
         fields = {name.strip(): value for name, value in fields.items()}
-        token = str(fields.get(UNIT) or "").strip()
-        if not any(str(value).strip() for value in fields.values() if value is not None):
+        if all(value is None or not str(value).strip() for value in fields.values()):
             continue
         empty = False
         if UNIT not in fields:
             yield Problem(place, f"there is no column {UNIT!r}; is this the sheet to fill ({TO_FILL})?")
-        elif not token:
-            yield Problem(place, f"the column {UNIT!r} is empty, so the unit is not known")
+            continue
+        token, note = str(fields.pop(UNIT) or "").strip(), str(fields.pop(NOTE, "") or "")
+        if token:
+            yield UnitAnswers(place, token, None, fields, notes=dict.fromkeys(fields, note), has_columns=True)
         else:
-            note = str(fields.get(NOTE) or "")
-            answers: dict[str, Any] = {name: value for name, value in fields.items() if name not in {UNIT, NOTE}}
-            yield UnitAnswers(place, token, None, answers, notes=dict.fromkeys(answers, note), has_columns=True)
+            yield Problem(place, f"the column {UNIT!r} is empty, so the unit is not known")
     if empty:
         raise InputError(f"{path} has no rows; is this the sheet to fill ({TO_FILL})?")

@@ -354,14 +354,8 @@ def _sign_off(signatures: SignOffs) -> Reason:
 
 def _failures(found: GateCounts, instrument: Instrument) -> Iterator[Reason]:
     limits = found.limits
-    if names := found[Kind.UNSAFE]:
-        word = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
-        text = f"{word}: {pluralize(len(names), 'conversation')}"
-        if len(names) <= limits.accept_unsafe:
-            yield Reason(Kind.UNSAFE, THROUGH, f"{text}, accepted beforehand.", names)
-        else:
-            more = f", more than the {limits.accept_unsafe} accepted" if limits.accept_unsafe else ""
-            yield Reason(Kind.UNSAFE, STOPPED, f"{text}{more}.", names)
+    word = "Unsafe" if instrument.scoring.threshold is not None else "Flagged"
+    yield from _limited(found, Kind.UNSAFE, word, STOPPED, limits.accept_unsafe, "accepted")
     if names := found[Kind.FAILED]:
         text = f"Below the pass mark: {pluralize(len(names), 'conversation')}"
         if limits.min_pass_rate is None:
@@ -373,17 +367,25 @@ def _failures(found: GateCounts, instrument: Instrument) -> Iterator[Reason]:
         yield Reason(Kind.BELOW_MINIMUM, STOPPED, f"Lower than asked for: {items}.", names)
 
 
+def _limited(
+    found: GateCounts, kind: Kind, word: str, code: int, most: int, verb: str, hint: str = ""
+) -> Iterator[Reason]:
+    """What the user may allow a number of."""
+    if names := found[kind]:
+        text = f"{word}: {pluralize(len(names), 'conversation')}"
+        if len(names) <= most:
+            yield Reason(kind, THROUGH, f"{text}, {verb} beforehand.", names)
+        else:
+            more = f", more than the {most} {verb}" if most else ""
+            yield Reason(kind, code, f"{text}{more}.{hint}", names)
+
+
 def _unknowns(found: GateCounts) -> Iterator[Reason]:
     limits = found.limits
-    if names := found[Kind.SAFETY_NOT_JUDGED]:
-        text = f"Safety not judged: {pluralize(len(names), 'conversation')}"
-        if len(names) <= limits.max_rejected:
-            yield Reason(Kind.SAFETY_NOT_JUDGED, THROUGH, f"{text}, tolerated (--max-rejected).", names)
-        else:
-            more = f", more than the {limits.max_rejected} tolerated" if limits.max_rejected else ""
-            hint = "answered nothing in the whole study; --rater chooses another judge."
-            silent = "".join(f" {judge} {hint}" for judge in found.only_errors())
-            yield Reason(Kind.SAFETY_NOT_JUDGED, UNDECIDED, f"{text}{more}.{silent}", names)
+    hint = " answered nothing in the whole study; --rater chooses another judge."
+    silent = "".join(f" {judge}{hint}" for judge in found.only_errors())
+    missing = Kind.SAFETY_NOT_JUDGED
+    yield from _limited(found, missing, "Safety not judged", UNDECIDED, limits.max_rejected, "tolerated", silent)
     for kind, text in _UNKNOWN.items():
         if names := found[kind]:
             yield Reason(kind, UNDECIDED, f"{text}: {pluralize(len(names), 'conversation')}.", names)

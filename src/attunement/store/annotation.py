@@ -13,7 +13,16 @@ from attunement.instruments import Value
 from attunement.ratings import Outcome, Round
 from attunement.store import schema
 from attunement.store.projects import Assignment, AssignmentState, Project, ProjectUnit, Role, unit_of
-from attunement.store.rows import StoredRating, from_json, insert_into, outcome_of, rating_row, to_json
+from attunement.store.rows import (
+    StoredRating,
+    column_values,
+    from_json,
+    insert_into,
+    outcome_of,
+    rating_row,
+    record_of,
+    to_json,
+)
 from attunement.store.study import Study, now
 
 
@@ -29,20 +38,17 @@ class Draft(NamedTuple):
 
 def save_draft(connection: Connection, assignment: Assignment, draft: Draft) -> dict[str, Any] | None:
     """Save a draft unless a later one is there; returns its plain data for the log, or None if it was not saved."""
-    outcome = draft.outcome
-    row = {
-        "assignment": assignment.key,
-        "item": draft.item,
-        "number": draft.number,
-        "state": outcome and outcome.state.value,
-        "value": None if outcome is None or outcome.value is None else str(outcome.value),
-        "at": now(),
-        "comment": draft.comment,
-        "evidence": to_json(draft.evidence),
-    }
+    row = {"assignment": assignment.key, "at": now(), **_answer_columns(draft.outcome)}
+    row |= column_values({name: getattr(draft, name) for name in ("item", "number", "comment", "evidence")})
     if not connection.execute(_upsert_draft(connection.dialect.name), row).rowcount:
         return None
     return {name: row[name] for name in ("item", "state", "value", "comment", "evidence")}
+
+
+def _answer_columns(outcome: Outcome | None) -> dict[str, str | None]:
+    if outcome is None:
+        return {"state": None, "value": None}
+    return {"state": outcome.state.value, "value": None if outcome.value is None else str(outcome.value)}
 
 
 @cache
@@ -61,7 +67,7 @@ def drafts_in(connection: Connection, assignment: Assignment) -> dict[str, Draft
 
 def _draft(row: Mapping[Any, Any]) -> Draft:
     outcome = None if row["state"] is None else outcome_of(row["state"], row["value"], None)
-    return Draft(row["item"], outcome, row["comment"], tuple(from_json(row["evidence"])), row["number"])
+    return record_of(Draft, row, outcome=outcome)
 
 
 class Submission(NamedTuple):
@@ -94,9 +100,7 @@ def submissions(study: Study, project: Project, rounds: Collection[Round] = (Rou
         for row in connection.execute(query).mappings():
             key = row["key"]
             if key not in found:
-                found[key] = Submission(
-                    key, row["member"], unit_of(row), Round(row["round"]), row["done"], row["flagged"], {}
-                )
+                found[key] = record_of(Submission, row, assignment=key, unit=unit_of(row), answers={})
             found[key].answers[row["item"]] = _draft(row)
     return list(found.values())
 
@@ -193,8 +197,7 @@ def insert_practice(connection: Connection, assignment: Assignment, drafts: Iter
             "assignment": assignment.key,
             "item": draft.item,
             "round": assignment.round,
-            "state": draft.outcome.state,
-            "value": None if draft.outcome.value is None else str(draft.outcome.value),
+            **_answer_columns(draft.outcome),
             "known": to_json(known[draft.item]) if draft.item in known else None,
             "at": at,
             "reasoning": draft.comment.strip(),
@@ -269,18 +272,14 @@ def notices(study: Study, project: Project) -> list[Notice]:
     )
     with study.reading() as connection:
         return [
-            Notice(
-                row["public"],
-                row["at"],
-                row["name"],
-                row["text"],
-                row["unit"],
-                f"example {row['example']}" if row["id"] is None else f"{row['system']}/{row['id']}",
-                row["turn"] or None,
-                row["seen"],
-            )
+            record_of(Notice, row, member=row["name"], conversation=_conversation_name(row))
             for row in connection.execute(query).mappings()
         ]
+
+
+def _conversation_name(row: Mapping[Any, Any]) -> str:
+    """The conversation of a unit, as the coordinator reads it."""
+    return f"example {row['example']}" if row["id"] is None else f"{row['system']}/{row['id']}"
 
 
 def mark_notice_seen(connection: Connection, project: Project, public: str) -> bool:
@@ -307,8 +306,8 @@ def events(study: Study, project: Project, kind: str) -> Iterator[Event]:
         .order_by(event.key)
     )
     with study.reading() as connection:
-        for at, member, unit, content in connection.execute(query):
-            yield Event(at, member, unit, from_json(content))
+        for row in connection.execute(query).mappings():
+            yield record_of(Event, row, content=from_json(row["content"]))
 
 
 def unit_names(study: Study, project: Project) -> dict[int, str]:
@@ -322,6 +321,6 @@ def unit_names(study: Study, project: Project) -> dict[int, str]:
     )
     with study.reading() as connection:
         return {
-            key: f"example {example}" if system is None else f"{system}/{id}" + (f" #{turn}" if turn else "")
-            for key, turn, example, system, id in connection.execute(query)
+            row["key"]: _conversation_name(row) + (f" #{row['turn']}" if row["turn"] else "")
+            for row in connection.execute(query).mappings()
         }

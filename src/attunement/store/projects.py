@@ -9,14 +9,14 @@ from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, bindparam, case, func, select
 
 from attunement.conversations import Conversation, Origin
 from attunement.errors import StudyError
 from attunement.instruments import Instrument, Value
 from attunement.ratings import Round
 from attunement.store import schema
-from attunement.store.rows import conversation_of, from_json, to_json
+from attunement.store.rows import column_values, conversation_of, from_json, insert_row, record_of
 from attunement.store.study import Study, now
 
 Transaction = Connection
@@ -169,19 +169,9 @@ def insert_project(
         known: Iterable[int] = connection.scalars(select(table.number).where(table.name == instrument.id))
         number = max(known, default=0) + 1
     project = Project(0, instrument.id, number, instrument, ProjectState.OPEN, settings, now())
-    row = {
-        "name": project.name,
-        "number": project.number,
-        "instrument": instrument.hash,
-        "state": project.state,
-        "settings": settings.model_dump_json(),
-        "at": project.at,
-    }
-    return project._replace(key=_insert(connection, schema.projects, row))
-
-
-def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
-    return connection.execute(table.insert().returning(table.c.key), row).scalar_one()
+    stored = {"instrument": instrument.hash, "settings": settings.model_dump_json()}
+    row = {name: value for name, value in project._asdict().items() if name != "key"} | stored
+    return project._replace(key=insert_row(connection, schema.projects, **row))
 
 
 def latest_project(study: Study, instrument_id: str) -> Project | None:
@@ -189,36 +179,29 @@ def latest_project(study: Study, instrument_id: str) -> Project | None:
     table = schema.projects.c
     query = _PROJECTS.where(table.name == instrument_id, table.number != REVIEW_ONLY)
     with study.reading() as connection:
-        row = connection.execute(query.order_by(table.number.desc()).limit(1)).mappings().first()
-    return None if row is None else _project(row)
+        return _project(connection, query.order_by(table.number.desc()).limit(1))
 
 
 def review_project(connection: Connection, instrument_id: str) -> Project | None:
     table = schema.projects.c
-    query = _PROJECTS.where(table.name == instrument_id, table.number == REVIEW_ONLY)
-    row = connection.execute(query).mappings().first()
-    return None if row is None else _project(row)
+    return _project(connection, _PROJECTS.where(table.name == instrument_id, table.number == REVIEW_ONLY))
 
 
 def project_of(study: Study, key: int) -> Project:
     """The project with this key, as it is now."""
     with study.reading() as connection:
-        row = connection.execute(_PROJECTS.where(schema.projects.c.key == key)).mappings().first()
-    if row is None:
+        project = _project(connection, _PROJECTS.where(schema.projects.c.key == key))
+    if project is None:
         raise StudyError(f"{study.place} has no project with the number {key}")
-    return _project(row)
+    return project
 
 
-def _project(row: RowMapping) -> Project:
-    return Project(
-        row["key"],
-        row["name"],
-        row["number"],
-        Instrument.model_validate(from_json(row["content"])),
-        ProjectState(row["state"]),
-        Settings.model_validate_json(row["settings"]),
-        row["at"],
-    )
+def _project(connection: Connection, query: Select[Any]) -> Project | None:
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        return None
+    instrument = Instrument.model_validate(from_json(row["content"]))
+    return record_of(Project, row, instrument=instrument, settings=Settings.model_validate_json(row["settings"]))
 
 
 def state_of(study: Study, project: Project) -> Project:
@@ -267,16 +250,20 @@ def log_event(
     content: Mapping[str, Any] | None = None,
 ) -> None:
     """Add to the log, which never loses an entry. Without a member the command line did it."""
-    row = {
-        "project": project.key,
-        "member": member.key if member else None,
-        "assignment": assignment,
-        "kind": kind,
-        "instrument": project.instrument.hash,
-        "at": now(),
-        "content": to_json(dict(content or {})),
-    }
-    connection.execute(schema.events.insert(), row)
+    connection.execute(
+        schema.events.insert(),
+        column_values(
+            {
+                "project": project.key,
+                "member": member and member.key,
+                "assignment": assignment,
+                "kind": kind,
+                "instrument": project.instrument.hash,
+                "at": now(),
+                "content": dict(content or {}),
+            }
+        ),
+    )
 
 
 # Members and their links
@@ -292,17 +279,18 @@ def insert_member(
     by: Member | None = None,
 ) -> Member:
     """Add a member. `same_as` is the same person in an earlier round."""
-    row = {
-        "project": project.key,
-        "public": secrets.token_urlsafe(12),
-        "role": role,
-        "state": MemberState.ACTIVE,
-        "rater": same_as.rater if same_as else None,
-        "joined": now(),
-        "name": name,
-        "profile": to_json(same_as.profile) if same_as and same_as.profile is not None else None,
-    }
-    key = _insert(connection, schema.members, row)
+    key = insert_row(
+        connection,
+        schema.members,
+        project=project.key,
+        public=secrets.token_urlsafe(12),
+        role=role,
+        state=MemberState.ACTIVE,
+        rater=same_as and same_as.rater,
+        joined=now(),
+        name=name,
+        profile=same_as and same_as.profile,
+    )
     log_event(connection, project, "joined", member=by, content={"name": name, "role": role})
     return next(member for member in members_in(connection, project) if member.key == key)
 
@@ -315,28 +303,14 @@ def members(study: Study, project: Project, role: Role | None = None) -> list[Me
 
 def members_in(connection: Connection, project: Project) -> list[Member]:
     query = select(schema.members).where(schema.members.c.project == project.key).order_by(schema.members.c.key)
-    return [_member(row) for row in connection.execute(query).mappings()]
+    return [record_of(Member, row) for row in connection.execute(query).mappings()]
 
 
 def member_by_token(study: Study, hash: str) -> Member | None:
     """The member whose valid token has this hash, unless they have left."""
     with study.reading() as connection:
         row = connection.execute(_BY_TOKEN, {"hash": hash, "now": now()}).mappings().first()
-    return None if row is None else _member(row)
-
-
-def _member(row: RowMapping) -> Member:
-    return Member(
-        row["key"],
-        row["project"],
-        row["public"],
-        Role(row["role"]),
-        MemberState(row["state"]),
-        row["name"],
-        None if row["profile"] is None else from_json(row["profile"]),
-        row["rater"],
-        row["began"],
-    )
+    return None if row is None else record_of(Member, row)
 
 
 def insert_token(connection: Connection, member: Member, hash: str, expires: str) -> None:
@@ -363,15 +337,16 @@ def insert_unit(
     answers: Mapping[str, Value] | None = None,
 ) -> int:
     """Add a unit of the study or a worked example, with the known answers, and return its key."""
-    row = {
-        "project": project.key,
-        "conversation": unit and unit.conversation,
-        "turn": (unit and unit.turn) or 0,
-        "example": example,
-        "round": round,
-        "answers": to_json(dict(answers or {})),
-    }
-    return _insert(connection, schema.project_units, row)
+    return insert_row(
+        connection,
+        schema.project_units,
+        project=project.key,
+        conversation=unit and unit.conversation,
+        turn=(unit and unit.turn) or 0,
+        example=example,
+        round=round,
+        answers=dict(answers or {}),
+    )
 
 
 def units_in(connection: Connection, project: Project) -> list[ProjectUnit]:
@@ -382,14 +357,7 @@ def units_in(connection: Connection, project: Project) -> list[ProjectUnit]:
 
 
 def unit_of(row: RowMapping) -> ProjectUnit:
-    return ProjectUnit(
-        row["unit"],
-        row["conversation"],
-        row["turn"] or None,
-        row["example"],
-        Round(row["unit_round"]),
-        from_json(row["answers"]),
-    )
+    return record_of(ProjectUnit, row, key=row["unit"], round=Round(row["unit_round"]))
 
 
 def insert_assignments(
@@ -429,8 +397,12 @@ def assignments_where(connection: Connection, **values: Any) -> list[Assignment]
 
     A list means any of its values.
     """
-    query = _ASSIGNMENTS.where(*_conditions(values)).order_by(schema.assignments.c.key)
-    return [_assignment(row) for row in connection.execute(query).mappings()]
+    return _assignments(connection, _ASSIGNMENTS.where(*_conditions(values)).order_by(schema.assignments.c.key))
+
+
+def _assignments(connection: Connection, query: Select[Any], **values: Any) -> list[Assignment]:
+    rows = connection.execute(query, values).mappings()
+    return [record_of(Assignment, row, unit=unit_of(row)) for row in rows]
 
 
 def count_assignments(
@@ -455,8 +427,7 @@ def _conditions(values: Mapping[str, Any]) -> Iterator[ColumnElement[bool]]:
 
 def own_assignment(connection: Connection, member: Member, public: str) -> Assignment | None:
     """The member's own assignment with this name; somebody else's is not found."""
-    row = connection.execute(_OWN_ASSIGNMENT, {"own": member.key, "name": public}).mappings().first()
-    return None if row is None else _assignment(row)
+    return next(iter(_assignments(connection, _OWN_ASSIGNMENT, own=member.key, name=public)), None)
 
 
 def next_assignment(study: Study, member: Member) -> Assignment | None:
@@ -464,32 +435,13 @@ def next_assignment(study: Study, member: Member) -> Assignment | None:
     table = schema.assignments.c
     practice_first = case((table.round == Round.CALIBRATION, 0), else_=1)
     query = _ASSIGNMENTS.where(table.member == member.key, table.state == AssignmentState.OPEN)
+    ordered = query.order_by(practice_first, table.position, table.key).limit(1)
     with study.reading() as connection:
-        ordered = query.order_by(practice_first, table.position, table.key).limit(1)
-        row = connection.execute(ordered).mappings().first()
-    return None if row is None else _assignment(row)
+        return next(iter(_assignments(connection, ordered)), None)
 
 
 def last_done(connection: Connection, member: Member) -> Assignment | None:
     """The member's assignment that was finished last, practice aside."""
     table = schema.assignments.c
     query = _ASSIGNMENTS.where(table.member == member.key, table.round != Round.CALIBRATION, table.done.is_not(None))
-    row = connection.execute(query.order_by(table.done.desc(), table.key.desc()).limit(1)).mappings().first()
-    return None if row is None else _assignment(row)
-
-
-def _assignment(row: RowMapping) -> Assignment:
-    return Assignment(
-        row["key"],
-        row["public"],
-        row["project"],
-        row["member"],
-        unit_of(row),
-        row["position"],
-        Round(row["round"]),
-        row["attempt"],
-        AssignmentState(row["state"]),
-        row["flagged"],
-        row["opened"],
-        row["done"],
-    )
+    return next(iter(_assignments(connection, query.order_by(table.done.desc(), table.key.desc()).limit(1))), None)

@@ -19,7 +19,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind, Round
 from attunement.scoring import Scorecard, Verdict, is_signals
 from attunement.store import schema
-from attunement.store.rows import from_json, insert_into, to_json
+from attunement.store.rows import column_values, from_json, insert_into, record_of, to_json
 from attunement.store.study import Study, now
 
 ALARMING = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
@@ -93,9 +93,8 @@ def save_review(
     verdict, judges = ("", frozenset[str]()) if card is None else (card.verdict.value, frozenset(card.members))
     findings = adverse_findings(card)
     made = Review(member, name, conversation, instrument.hash, decision, reason, verdict, judges, findings, now())
-    row = made._asdict() | {"judges": to_json(sorted(judges)), "findings": to_json(sorted(findings))}
     with study.writing() as connection:
-        connection.execute(schema.reviews.insert(), row)
+        connection.execute(schema.reviews.insert(), column_values(made._asdict()))
     return made
 
 
@@ -103,11 +102,7 @@ def reviews(study: Study, instrument: Instrument) -> dict[int, list[Review]]:
     """By conversation: all reviews with this instrument or an earlier version of it, the oldest first."""
     found: dict[int, list[Review]] = {}
     for row in _with_any_version(study, schema.reviews, instrument):
-        values: dict[str, Any] = {name: row[name] for name in Review._fields}
-        values["decision"] = ReviewDecision(row["decision"])
-        values |= {name: frozenset(from_json(row[name])) for name in ("judges", "findings")}
-        review = Review(**values)
-        found.setdefault(review.conversation, []).append(review)
+        found.setdefault(row["conversation"], []).append(record_of(Review, row))
     return found
 
 
@@ -227,22 +222,18 @@ def save_sign_off(
 ) -> SignOff:
     """Save a signature. Earlier ones stay; of each person the last one counts."""
     made = SignOff(member, name, role, now(), study.place, decision, conditions, basis, dict(numbers))
-    row: dict[str, Any] = made._asdict() | {"instrument": basis.instrument, "decision": decision.value}
-    row |= {"basis": to_json(basis._asdict()), "numbers": to_json(made.numbers)}
+    row = column_values(made._asdict() | {"basis": basis._asdict()})
     with study.writing() as connection:
-        connection.execute(schema.sign_offs.insert(), row)
+        connection.execute(schema.sign_offs.insert(), {**row, "instrument": basis.instrument})
     return made
 
 
 def sign_offs(study: Study, instrument: Instrument) -> list[SignOff]:
     """All signatures for any version of this instrument, the oldest first."""
-    found: list[SignOff] = []
-    for row in _with_any_version(study, schema.sign_offs, instrument):
-        values: dict[str, Any] = {name: row[name] for name in SignOff._fields}
-        values |= {"basis": SignOffBasis(**from_json(row["basis"])), "numbers": from_json(row["numbers"])}
-        values["decision"] = ReleaseDecision(row["decision"])
-        found.append(SignOff(**values))
-    return found
+    return [
+        record_of(SignOff, row, basis=SignOffBasis(**from_json(row["basis"])))
+        for row in _with_any_version(study, schema.sign_offs, instrument)
+    ]
 
 
 def changes_since(signed: SignOff, present: SignOffBasis) -> list[str]:

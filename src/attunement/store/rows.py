@@ -8,12 +8,14 @@ through SQLAlchemy takes twice as long as the database.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from operator import index
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import orjson
-from sqlalchemy import Connection, Dialect, Row, Table, bindparam, literal_column
+from sqlalchemy import Connection, Dialect, Row, RowMapping, Table, bindparam, literal_column
 from sqlalchemy.dialects import sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Turn
@@ -105,6 +107,57 @@ def to_json(value: Any, *, sorted: bool = False) -> str:
 def from_json(text: str) -> Any:
     """The value behind `to_json`."""
     return json.loads(text) if text.startswith(" ") else orjson.loads(text)
+
+
+T = TypeVar("T")
+
+
+def record_of(kind: type[T], row: RowMapping | Mapping[str, Any], **fields: Any) -> T:
+    """The record (a NamedTuple) in a row whose columns have the names of its fields; `fields` are set otherwise.
+
+    The type of a field says what its column holds: an enumeration as its text, a collection as JSON. A turn 0 is the
+    whole conversation.
+    """
+    read = {name: convert(row[name]) for name, convert in _from_columns(kind).items() if name not in fields}
+    return kind(**read, **fields)
+
+
+@lru_cache
+def _from_columns(kind: type) -> dict[str, Callable[[Any], Any]]:
+    return {name: _from_column(name, hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _from_column(name: str, hint: Any) -> Callable[[Any], Any]:
+    if name == "turn":
+        return lambda value: value or None
+    kind = next((part for part in get_args(hint) if part is not NoneType), hint) if NoneType in get_args(hint) else hint
+    made = get_origin(kind) or kind
+    if made in _COLLECTIONS:
+        return lambda value: None if value is None else made(from_json(value))
+    if isinstance(made, type) and issubclass(made, StrEnum):
+        return lambda value: None if value is None else made(value)
+    return lambda value: value
+
+
+_COLLECTIONS = (dict, list, tuple, frozenset)
+
+
+def column_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a row, as `record_of` reads them."""
+    return {name: _to_column(value) for name, value in values.items()}
+
+
+def _to_column(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return to_json(sorted(value))
+    if isinstance(value, _COLLECTIONS):
+        return to_json(value)
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def insert_row(connection: Connection, table: Table, **values: Any) -> int:
+    """Insert a row of a table with a key, and return the key."""
+    return connection.execute(table.insert().returning(table.c.key), column_values(values)).scalar_one()
 
 
 def identity_hash(identity: Identity) -> str:

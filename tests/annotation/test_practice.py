@@ -5,11 +5,9 @@ from pathlib import Path
 from attunement.analysis.ratings_table import collect_ratings
 from attunement.annotation.dashboard import load_dashboard
 from attunement.ratings import Round
-from attunement.store import Study, samples, schema
-from attunement.store import connection as migrations
-from attunement.store.annotation import submissions
+from attunement.store import Study, samples
 from attunement.store.schema import practice as kept
-from tests.annotation.projects import EMPATHY, Begun, begin_project
+from tests.annotation.projects import EMPATHY, begin_project
 
 
 def rows(study: Study) -> list[dict[str, object]]:
@@ -46,24 +44,3 @@ def test_the_coordinator_reads_attention_from_what_was_kept(tmp_path: Path) -> N
     with begun.study.writing() as connection:
         connection.execute(kept.update().values(state="abstained", value=None))
     assert load_dashboard(begun.study, begun.project).raters[0].attention == (0, 2)
-
-
-def test_a_study_of_version_2_brings_its_practice_along(study_place: str) -> None:
-    begun = begin_project(study_place, calibration=4, attention=1, raters=1)
-    begun.work()
-    before = rows(begun.study)
-    as_version_2(begun)
-    with Study(study_place) as study:
-        assert rows(study) == before
-        with study.reading() as connection:
-            version = connection.scalar(schema.about.select().with_only_columns(schema.about.c.value))
-        assert version == str(migrations.current_version())
-        assert len(submissions(study, begun.project, [Round.CALIBRATION])) == 4
-
-
-def as_version_2(begun: Begun) -> None:
-    """What the study was before there was a table for practice."""
-    with begun.study.writing() as connection:
-        kept.drop(connection)
-        connection.execute(schema.about.update().where(schema.about.c.name == "schema").values(value="2"))
-    begun.study.close()

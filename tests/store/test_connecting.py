@@ -110,13 +110,19 @@ def test_a_newer_study_is_refused_and_not_touched(study_place: str) -> None:
         assert Path(study_place).read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [None, "", "one", "-1"])
+@pytest.mark.parametrize("version", [None, "", "one", "-1", "²", "9" * 5000])
 def test_a_study_that_does_not_say_its_version_is_refused(study_place: str, version: str | None) -> None:
     with Study(study_place, create=True) as study, study.writing() as connection:
         connection.execute(schema.about.delete())
         if version is not None:
             connection.execute(schema.about.insert(), {"name": "schema", "value": version})
     assert "has no version" in refusal(study_place)
+
+
+def test_a_study_from_before_the_first_release_is_refused(study_place: str) -> None:
+    with Study(study_place, create=True) as study, study.writing() as connection:
+        connection.execute(schema.about.update().where(schema.about.c.name == "schema").values(value="2"))
+    assert "before the first release" in refusal(study_place)
 
 
 def read_all(place: Path) -> None:

@@ -41,7 +41,7 @@ from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Bools, Floats, FromSums, Ints, combined, places
 from attunement.statistics.tests import fisher
 from attunement.store import Study
-from attunement.store.rating_queries import judges_evidence
+from attunement.store.queries import judges_evidence
 from attunement.store.samples import latest_sample, versions_tried_on_certify
 
 

@@ -18,7 +18,7 @@ from attunement.ratings import RaterKind, Round, State
 from attunement.scoring import is_signals
 from attunement.statistics.tables import Bools, Floats, Ints
 from attunement.store import Study
-from attunement.store.rating_queries import RatingColumns, count_other_ratings, example_conversations, rating_columns
+from attunement.store.queries import RatingColumns, count_other_ratings, example_conversations, rating_columns
 
 
 class AnswerState(IntEnum):

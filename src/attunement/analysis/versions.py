@@ -15,7 +15,7 @@ from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import RaterKind
 from attunement.store import Rater, StoredConversation, Study
-from attunement.store.rating_queries import answering_models, prompts_in_use
+from attunement.store.queries import answering_models, prompts_in_use
 from attunement.store.study import original_name
 
 UNKNOWN = "prompts that this version of Attunement does not make"

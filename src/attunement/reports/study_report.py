@@ -60,7 +60,7 @@ from attunement.reports.wording import (
 from attunement.scoring import Verdict, is_failure
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
-from attunement.store.report_queries import JudgeCost, conversations_by_key, judge_costs
+from attunement.store.queries import JudgeCost, conversations_by_key, judge_costs
 
 _LINKED = 5  # unsafe conversations that are named in the line about safety
 _MOST_NAMED = 4  # systems whose shares are named in the line about verdicts

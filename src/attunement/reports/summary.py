@@ -46,7 +46,7 @@ from attunement.signals.pointers import PointerKind
 from attunement.statistics.estimates import proportion, t_interval
 from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.store import ConversationSummary, ScoredConversation, StoredConversation, Study, scored_conversations
-from attunement.store.report_queries import (
+from attunement.store.queries import (
     conversations_by_key,
     largest_systems,
     reasons_by_conversation,

@@ -4,11 +4,12 @@ A foreign file, a damaged one, or a study written by a newer version gives one c
 first bytes of a file tell what it is, and they are read before any database software opens it. A password never
 appears in a message.
 
-Each upgrade step changes the tables of one version into those of the next. The version this program writes is the
-number of steps plus one, so the two cannot disagree. A study is upgraded when it is opened, in one transaction: a
-step that fails leaves it as it was.
+Each upgrade step changes the tables of one version into those of the next. The version this program writes follows from
+the number of steps, so the two cannot disagree. A study is upgraded when it is opened, in one transaction: a step that
+fails leaves it as it was.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -21,56 +22,24 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from attunement.errors import NoStudyError, StudyError
-from attunement.store.rows import from_json, to_json
-from attunement.store.schema import about, assignments, drafts, metadata, practice, project_units
+from attunement.store.schema import about, metadata
 
 Step = Callable[[Connection], None]
 
 
-def _add_samples_and_people(connection: Connection) -> None:
-    """Version 2 adds tables and changes none: samples and splits, calibrators, and the work of people."""
-    metadata.create_all(connection)
-
-
-def _add_practice(connection: Connection) -> None:
-    """Version 3 saves answers to worked examples like ratings; those submitted before are read from their drafts."""
-    metadata.create_all(connection)
-    query = (
-        select(assignments.c.round, assignments.c.done, project_units.c.answers, drafts)
-        .join(project_units, assignments.c.unit == project_units.c.key)
-        .join(drafts, drafts.c.assignment == assignments.c.key)
-        .where(assignments.c.state == "submitted", project_units.c.example.is_not(None), drafts.c.state.is_not(None))
-    )
-    rows = [
-        {
-            "assignment": row.assignment,
-            "item": row.item,
-            "round": row.round,
-            "state": row.state,
-            "value": row.value,
-            "known": to_json(known[row.item]) if row.item in known else None,
-            "at": row.done,
-            "reasoning": row.comment,
-            "evidence": row.evidence,
-        }
-        for row in connection.execute(query)
-        for known in [from_json(row.answers)]
-    ]
-    if rows:
-        connection.execute(practice.insert(), rows)
-
-
-STEPS: list[Step] = [_add_samples_and_people, _add_practice]
-"""The first step leads from version 1, the first there was, to version 2, and so on."""
+_FIRST = 3
+"""The version before the first step. Older ones were never released."""
+STEPS: list[Step] = []
+"""Each step leads from one version to the next, the first one from `_FIRST`."""
 
 
 def current_version() -> int:
-    return 1 + len(STEPS)
+    return _FIRST + len(STEPS)
 
 
 def upgrade(connection: Connection, version: int) -> None:
     """Run the steps that lead from `version` to the current one."""
-    for step in STEPS[version - 1 :]:
+    for step in STEPS[version - _FIRST :]:
         step(connection)
     stamp = about.update().where(about.c.name == "schema").values(value=str(current_version()))
     connection.execute(stamp)
@@ -239,8 +208,13 @@ def _version(connection: Connection, shown: str) -> int | None:
             raise StudyError(f"{shown} is a database of something else; it was not changed")
         return None
     version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
-    if version is None or not version.isdigit():
+    if version is None or not re.fullmatch("[0-9]{1,9}", version):
         raise StudyError(f"{shown} has no version of a study; it was not changed")
+    if int(version) < _FIRST:
+        raise StudyError(
+            f"{shown} was made before the first release of Attunement (study version {version}), and is not read any "
+            "more; it was not changed"
+        )
     if int(version) > current_version():
         raise StudyError(
             f"{shown} was written by a newer Attunement (study version {version}, this one knows "

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from operator import index
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
 from sqlalchemy import Connection, Dialect, Row, RowMapping, Table, bindparam, literal_column
@@ -128,15 +128,18 @@ def _from_columns(kind: type) -> dict[str, Callable[[Any], Any]]:
 
 
 def _from_column(name: str, hint: Any) -> Callable[[Any], Any]:
-    if name == "turn":
-        return lambda value: value or None
-    kind = next((part for part in get_args(hint) if part is not NoneType), hint) if NoneType in get_args(hint) else hint
-    made = get_origin(kind) or kind
-    if made in _COLLECTIONS:
-        return lambda value: None if value is None else made(from_json(value))
-    if isinstance(made, type) and issubclass(made, StrEnum):
-        return lambda value: None if value is None else made(value)
-    return lambda value: value
+    if NoneType in get_args(hint):
+        hint = next(part for part in get_args(hint) if part is not NoneType)
+    made: Any = get_origin(hint) or hint
+
+    def convert(value: Any) -> Any:
+        if value is None or (name == "turn" and value == 0):
+            return None
+        if made in _COLLECTIONS:
+            return cast(object, made(from_json(value)))
+        return made(value) if isinstance(made, type) and issubclass(made, StrEnum) else value
+
+    return convert
 
 
 _COLLECTIONS = (dict, list, tuple, frozenset)
@@ -149,7 +152,7 @@ def column_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _to_column(value: Any) -> Any:
     if isinstance(value, frozenset):
-        return to_json(sorted(value))
+        return to_json(sorted(cast(frozenset[str], value)))
     if isinstance(value, _COLLECTIONS):
         return to_json(value)
     return value.value if isinstance(value, StrEnum) else value

@@ -92,6 +92,16 @@ class Study:
         with errors, database.damage_errors(self.place), self._engine.connect() as connection:
             yield connection
 
+    def all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+        """All rows of a query."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def stream(self, query: Select[*tuple[Any, ...]]) -> Iterator[Any]:
+        """The rows of a query, a thousand of them in memory at a time."""
+        with self.reading() as connection, connection.execution_options(yield_per=1000).execute(query) as rows:
+            yield from rows
+
     @contextmanager
     def writing(self) -> Generator[Connection]:
         """A transaction: all of it is saved, or nothing."""
@@ -235,8 +245,7 @@ class Study:
         return {hashes[identity].identity: key for identity, (key, _) in found.items()}
 
     def conversation_count(self) -> int:
-        with self.reading() as connection:
-            return connection.scalar(select(func.count()).select_from(schema.conversations)) or 0
+        return self.all(select(func.count()).select_from(schema.conversations))[0][0]
 
     def conversations(self, *, after: int = 0) -> Iterator[StoredConversation]:
         """All conversations in the order in which they were saved, in pages, so that memory stays flat."""

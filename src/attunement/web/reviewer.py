@@ -24,7 +24,7 @@ from attunement.reports.privacy import SHOW_ALL
 from attunement.reports.wording import Status, status_of
 from attunement.signals.crisis import crisis_cues
 from attunement.store.projects import Role, members
-from attunement.store.report_queries import conversations_by_key
+from attunement.store.queries import conversations_by_key
 from attunement.store.reviews import (
     UNKNOWN,
     ReadingStage,

@@ -46,7 +46,7 @@ from attunement.reports.privacy import Privacy
 from attunement.reports.study_report import Report, build_report, choices, failing, title_of
 from attunement.reports.wording import low_limit
 from attunement.store import Study
-from attunement.store.report_queries import change_counter, conversations_by_key
+from attunement.store.queries import change_counter, conversations_by_key
 from attunement.store.reviews import reviews
 from attunement.store.scorecards import decided_by_people
 from attunement.styling import LOOK

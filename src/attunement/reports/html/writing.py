@@ -29,7 +29,7 @@ from attunement.reports.html.conversation_page import (
 from attunement.reports.html.listing import Placed
 from attunement.reports.study_report import Report, choices
 from attunement.reports.wording import STATUSES
-from attunement.store.report_queries import conversations_by_key, text_size
+from attunement.store.queries import conversations_by_key, text_size
 from attunement.store.reviews import reviews
 
 PER_PAGE = 50  # conversations on one page of a folder

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from attunement.cli.data import export, import_
 from attunement.instruments import load
 from attunement.ratings import NOT_DUE, RaterKind
-from attunement.reports.methods import blinding, checklist
+from attunement.reports.methods import methods_markdown
 from attunement.store import StoredRating, Study
 from attunement.store.study_facts import study_facts
 from tests.builders import rating
@@ -183,7 +183,8 @@ def test_whether_imported_people_were_blind_is_kept_with_them_and_said_in_the_me
         known = {rater.name: rater.settings.get("blind") for rater in study.raters()}
         assert known == {"Ada": True, "judge": None}
         facts = study_facts(study, load("coaching-v1"))
-    assert [point.needed for point in checklist(facts, None)][7:9] == ["", ""]
-    said = " ".join(blinding(facts))
+    said = methods_markdown(facts, None, "a.db")
+    assert "- [x] 8. " in said
+    assert "- [x] 9. " in said
     assert "1 rater who rated elsewhere is recorded as blind to the system" in said
-    assert "not recorded" not in said
+    assert "not recorded as blind" not in said

@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +10,7 @@ from attunement.annotation.sampling import draw_sample
 from attunement.cli import app
 from attunement.conversations import Origin
 from attunement.ratings import RaterKind
-from attunement.reports.methods import Point, checklist, methods_markdown, parts
+from attunement.reports.methods import methods_markdown
 from attunement.store import Study
 from attunement.store.samples import save_exported_units
 from attunement.store.study_facts import study_facts
@@ -24,18 +25,32 @@ from tests.reports.samples import COACHING, EMPATHY, fill
 __all__ = ["close_studies"]
 
 
+def text_of(study: Study, instrument=COACHING) -> str:
+    facts = study_facts(study, instrument)
+    agreement = study_agreement(study, instrument) if facts.of(RaterKind.PERSON) else None
+    return methods_markdown(facts, agreement, "s.db")
+
+
 def section(study: Study, instrument=COACHING) -> dict[str, str]:
     """The methods section by its titles, each with what the study cannot know."""
-    return {
-        part.title: f"{part.said} UNKNOWN {part.unknown}" if part.unknown else part.said
-        for part in parts(study_facts(study, instrument))
-    }
+    text = text_of(study, instrument).replace("**The study cannot know ", "UNKNOWN ").replace(": say it here.**", "")
+    return dict(re.findall(r"(?m)^\*\*([^*]+)\.\*\* (.*)$", text))
+
+
+class Point(NamedTuple):
+    known: str
+    needed: str
 
 
 def points(study: Study, instrument=COACHING) -> dict[int, Point]:
-    facts = study_facts(study, instrument)
-    agreement = study_agreement(study, instrument) if facts.of(RaterKind.PERSON) else None
-    return {point.number: point for point in checklist(facts, agreement)}
+    """The checklist; what is ticked needs nothing."""
+    found = re.findall(r"(?m)^- \[(.)\] (\d+)\. (.*)$", text_of(study, instrument))
+    made: dict[int, Point] = {}
+    for mark, number, said in found:
+        known, _, needed = said.partition("**Still needed: ")
+        assert bool(needed) == (mark == " ")
+        made[int(number)] = Point(known, needed)
+    return made
 
 
 def test_a_judge_is_named_with_its_model_settings_dates_and_prompts(tmp_path):
@@ -90,7 +105,7 @@ def test_ratings_that_were_made_elsewhere_are_said_to_be_unknown(tmp_path):
     with Study(path) as study:
         save_exported_units(study, COACHING, "xlsx", [(1, None), (2, None)])
         said, filled = section(study), points(study)
-    assert "2 units were handed out as xlsx" in said["Blinding and independence"]
+    assert "2 units were exported as xlsx" in said["Blinding and independence"]
     assert "2 raters who rated elsewhere are not recorded as blind or not." in said["Blinding and independence"]
     assert "UNKNOWN whether 2 raters who rated elsewhere were blind" in said["Blinding and independence"]
     assert "UNKNOWN how 2 raters who rated elsewhere were trained" in said["Training"]
@@ -114,10 +129,10 @@ def test_nobody_is_named_and_simulations_are_no_people(tmp_path):
     kinds = {"Ann Smith": RaterKind.PERSON, "Robot": RaterKind.SIMULATION}
     with Study(fill(tmp_path / "s.db", COACHING, [about], ratings, kinds)) as study:
         facts = study_facts(study, COACHING)
-        text = methods_markdown(parts(facts), checklist(facts, None), "s.db")
+        text = methods_markdown(facts, None, "s.db")
     assert "Ann" not in text
     assert "1 person gave" in text
-    assert "1 simulated rater took part and count nowhere as people." in text
+    assert "1 simulated rater took part and never counts as a person." in text
 
 
 def test_an_empty_study_says_that_it_knows_nothing(tmp_path):

@@ -321,7 +321,7 @@ def methods(
     from attunement.analysis.summary import study_agreement
     from attunement.conversations.writer import replacing
     from attunement.ratings import RaterKind
-    from attunement.reports.methods import checklist, methods_markdown, parts
+    from attunement.reports.methods import methods_markdown
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
     from attunement.store.study_facts import study_facts
@@ -331,7 +331,7 @@ def methods(
         chosen = instrument_of(opened, instrument)
         facts = study_facts(opened, chosen)
         agreement = study_agreement(opened, chosen) if facts.of(RaterKind.PERSON) else None
-        text = methods_markdown(parts(facts), checklist(facts, agreement), Path(opened.place).name)
+        text = methods_markdown(facts, agreement, Path(opened.place).name)
     if output == "-":
         typer.echo(text, nl=False)
         return

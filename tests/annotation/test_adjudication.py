@@ -6,16 +6,21 @@ import pytest
 
 from attunement.analysis.summary import study_agreement
 from attunement.annotation import projects
-from attunement.annotation.adjudication import Decision, decide, decided_count, disputes, opinions
+from attunement.annotation.adjudication import Decision, all_disputes, decide, disputes, opinions
 from attunement.annotation.dashboard import load_dashboard
 from attunement.annotation.tasks import GoneError, begin
 from attunement.errors import InputError
 from attunement.ratings import Round
-from attunement.store.projects import UnitKey
+from attunement.store import Study
+from attunement.store.projects import Project, UnitKey
 from tests.annotation.judged_projects import APART, adjudicator, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 
 WELL = {"emotion": Decision(4, "The feeling is named in turn 1.")}
+
+
+def decided_count(study: Study, project: Project) -> int:
+    return sum(len(dispute.decided) for dispute in all_disputes(study, project))
 
 
 def test_disagreements_wait_only_when_all_ratings_are_there(tmp_path: Path) -> None:
@@ -27,7 +32,7 @@ def test_disagreements_wait_only_when_all_ratings_are_there(tmp_path: Path) -> N
     waiting = disputes(begun.study, begun.project)
     assert len(waiting) == 4
     assert waiting[0].items == tuple(item.id for item in EMPATHY.items)
-    assert waiting[0].ratings == 3
+    assert len(waiting[0].submitted) == 3
 
 
 def test_a_decision_is_a_rating_of_its_own_round_and_the_originals_stay(tmp_path: Path) -> None:
@@ -56,12 +61,12 @@ def test_answers_are_shown_without_names_in_an_order_of_their_own(tmp_path: Path
         begun.work(number, lambda _, score=score: score)
     orders: set[tuple[object, ...]] = set()
     for dispute in disputes(begun.study, begun.project):
-        shown = opinions(begun.study, begun.project, dispute)
-        assert [opinion.letter for opinion in shown] == ["A", "B", "C"]
-        values = tuple(opinion.answers["emotion"].outcome.value for opinion in shown)
+        shown = opinions(begun.project, dispute)
+        assert [letter for letter, _ in shown] == ["A", "B", "C"]
+        values = tuple(answers["emotion"].outcome.value for _, answers in shown)
         assert sorted(values) == [1, 3, 5]
         orders.add(values)
-        assert shown == opinions(begun.study, begun.project, dispute)
+        assert shown == opinions(begun.project, dispute)
     assert len(orders) > 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from attunement.annotation import projects
-from attunement.annotation.dashboard import mark_seen, rater_progress
+from attunement.annotation.dashboard import load_dashboard, mark_seen
 from attunement.annotation.submission import flag, save, skip, submit, warn
 from attunement.annotation.tasks import (
     Change,
@@ -132,7 +132,7 @@ def test_a_skipped_unit_keeps_its_reason_and_becomes_no_rating(begun: Begun) -> 
     assert following is not None
     assert following.assignment.key != task.assignment.key
     assert events(begun)["skipped"] == 1
-    assert rater_progress(begun.study, begun.project)[0].skipped == 1
+    assert load_dashboard(begun.study, begun.project).raters[0].skipped == 1
     assert not list(begun.study.ratings())
 
 
@@ -142,7 +142,7 @@ def test_a_flag_can_be_set_and_taken_back(begun: Begun) -> None:
     assert task is not None
     for flagged, count in ((True, 1), (False, 0)):
         flag(begun.study, begun.project, member, task.assignment, flagged=flagged)
-        assert rater_progress(begun.study, begun.project)[0].flagged == count
+        assert load_dashboard(begun.study, begun.project).raters[0].flagged == count
 
 
 def test_an_urgent_notice_that_is_sent_twice_is_one_and_reaches_the_coordinator(begun: Begun) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from attunement.annotation.access import issue
 from attunement.annotation.adjudication import Decision, decide, disputes
-from attunement.annotation.dashboard import Severity, load_dashboard, unit_detail
+from attunement.annotation.dashboard import load_dashboard
 from attunement.annotation.projects import GoldUnit, create, give_skipped
 from attunement.annotation.submission import flag, skip, warn
 from attunement.statistics.estimates import Mean
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.results import Interval
 from attunement.store.projects import Member, Settings, UnitKey
 from attunement.web import coordinator
-from attunement.web.site import load_catalogue
+from attunement.web.site import Site
 from tests.annotation.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 from tests.web.visitors import Answer, Visitor, serving
@@ -102,9 +102,11 @@ def test_units_with_a_known_answer_show_it_beside_what_raters_said(tmp_path: Pat
 def test_who_was_asked_twice_is_shown_twice(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", lively_talks(4), raters=1, per_unit=1, repeats=0.5, gap=1)
     begun.work(1)
-    details = [unit_detail(begun.study, begun.project, key) for key in range(1, 9)]
-    again = [voice.again for detail in details if detail for voice in detail.raters]
-    assert (len(again), sum(again)) == (12, 4)
+    with serving(begun.study) as server, Visitor(server) as boss:
+        page = come_in(boss, begun, begun.coordinator())
+        units = [boss.get(f"{page.path}/unit/{key}").text.split("</ul>")[0] for key in range(1, 9)]
+    assert sum("Rater 1</span>" in unit for unit in units) == 8
+    assert sum("Rater 1, the second time</span>" in unit for unit in units) == 4
 
 
 def test_what_cannot_be_done_is_said_on_the_coordinators_own_page(tmp_path: Path) -> None:
@@ -145,18 +147,26 @@ def test_a_skipped_unit_needs_the_coordinator_until_somebody_else_has_it(tmp_pat
     member = begun.arrive(1)
     task = begun.next_task(1)
     assert task is not None
-    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 0
+    assert sum(unit.lacking for unit in load_dashboard(begun.study, begun.project).units) == 0
     skip(begun.study, begun.project, member, task.assignment, reason="known", text="")
-    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 1
+    assert sum(unit.lacking for unit in load_dashboard(begun.study, begun.project).units) == 1
     assert give_skipped(begun.study, begun.project) == 1
-    assert coordinator.counts(load_dashboard(begun.study, begun.project)).lacking == 0
+    assert sum(unit.lacking for unit in load_dashboard(begun.study, begun.project).units) == 0
 
 
 @pytest.mark.parametrize("reach", [1.0, 1.5, 2.0])
-def test_the_ticks_of_the_severity_chart_stand_where_they_say(tmp_path: Path, reach: float) -> None:
+def test_the_severity_chart_has_room_for_every_interval(tmp_path: Path, reach: float) -> None:
     begun = begin_project(tmp_path / "a.study.db", lively_talks(2))
-    far = Severity(Mean(0.0, 0.1, 0.1, Interval(-reach, reach, 0.95, "t", 0.1), 24, 12), Undefined("too few"))
-    raters = [rater._replace(severity=far) for rater in load_dashboard(begun.study, begun.project).raters]
-    ticks = coordinator.severity_chart(load_catalogue("en"), raters, EMPATHY).ticks
-    said = [float(words.replace("−", "-")) for _, words in ticks]
-    assert said == [(place - 50) / 50 * reach for place, _ in ticks]
+    site = Site(begun.study, "http://127.0.0.1")
+    found = load_dashboard(begun.study, begun.project)
+    far = Mean(0.1, 0.1, 0.1, Interval(0.2 - reach, reach, 0.95, "t", 0.1), 24, 12)
+    raters = tuple(rater._replace(severity=far) for rater in found.raters)
+    assert coordinator.severity_reach(EMPATHY, raters) == reach
+    board = site.templates.get_template("board.html").module
+    drawn = board.dot("Rater 1", far.value, far.interval, -reach, reach, True, caller=lambda: "")
+    assert 'x2="100.0%"' in drawn
+    assert "+0.10" in drawn
+    axis = board.axis([-reach, -reach / 2, 0, reach / 2, reach], True)
+    assert [float(words.replace("−", "-")) for words in re.findall(r">([^<]+)</text>", axis)] == [
+        pytest.approx(part * reach, abs=0.01) for part in (-1, -0.5, 0, 0.5, 1)
+    ]

@@ -142,7 +142,7 @@ def test_an_urgent_notice_reaches_the_coordinators_page_at_once(tmp_path: Path) 
         home = boss.get(coordinators_link(begun))
         listed = boss.get(f"{home.path}/notices")
         assert "She says goodbye." in listed.text
-        assert notices(begun.study, begun.project)[0].at[:16] in listed.text
+        assert notices(begun.study, begun.project)[0].at[:16].replace("T", " ") in listed.text
         boss.post(f"{home.path}/seen", data={"secret": home.secret(), "notice": "notice-123"})
         assert notices(begun.study, begun.project)[0].seen is not None
 

@@ -19,8 +19,15 @@ from attunement.instruments import Instrument, Item, Scores, Value
 from attunement.ratings import Outcome, Rating, Round, State
 from attunement.scoring import is_failure
 from attunement.store import StoredRating, Study, now
-from attunement.store.annotation import Draft, Submission, decisions_in, insert_ratings, submissions
-from attunement.store.projects import Member, Project, ProjectUnit, Transaction, conversation_with_key, log_event
+from attunement.store.annotation import (
+    Draft,
+    StoredDecision,
+    Submission,
+    decisions_in,
+    insert_ratings,
+    submissions,
+)
+from attunement.store.projects import Member, Project, ProjectUnit, conversation_with_key, log_event
 
 LONGEST_REASON = 10_000
 _GIVEN = frozenset({State.VALUE, State.NA})
@@ -62,18 +69,18 @@ def outcomes_by_item(instrument: Instrument, submitted: Sequence[Submission]) ->
 
 
 class Dispute(NamedTuple):
+    """A unit on whose answers raters disagree."""
+
     unit: ProjectUnit
     items: tuple[str, ...]
-    """The undecided items, in the order of the page."""
+    """The disputed items, in the order of the page."""
     spread: float
-    ratings: int
+    submitted: list[Submission]
+    decided: dict[str, StoredDecision]
 
-
-class Opinion(NamedTuple):
-    """One rater's answers by item; the letter does not reveal the name."""
-
-    letter: str
-    answers: dict[str, Draft]
+    @property
+    def open(self) -> tuple[str, ...]:
+        return tuple(item for item in self.items if item not in self.decided)
 
 
 class Decision(NamedTuple):
@@ -81,66 +88,66 @@ class Decision(NamedTuple):
     reason: str
 
 
-def disputes(study: Study, project: Project) -> list[Dispute]:
-    """The undecided disagreements, the largest first."""
+def all_disputes(study: Study, project: Project) -> list[Dispute]:
+    """Every unit with all its ratings on which raters disagree, the largest difference first."""
     instrument = project.instrument
     by_unit: dict[int, list[Submission]] = {}
     for entry in submissions(study, project):
         by_unit.setdefault(entry.unit.key, []).append(entry)
     with study.reading() as connection:
-        decided = _decided(connection, project)
+        decisions = decisions_in(connection, project)
     found: list[Dispute] = []
     for submitted in by_unit.values():
         unit, outcomes = submitted[0].unit, outcomes_by_item(instrument, submitted)
-        disputed = [
-            item.id
-            for item in sorted(instrument.items, key=lambda item: item.holistic)
-            if disagree(instrument, item, outcomes[item.id]) and (unit.conversation, unit.turn, item.id) not in decided
-        ]
+        items = sorted(instrument.items, key=lambda item: item.holistic)
+        disputed = tuple(item.id for item in items if disagree(instrument, item, outcomes[item.id]))
         if disputed and len(submitted) >= project.settings.per_unit:
             widest = max(spread(instrument, outcomes[item]) for item in disputed)
-            found.append(Dispute(unit, tuple(disputed), widest, len(submitted)))
+            decided = {entry.item: entry for entry in decisions if _is_about(entry, unit)}
+            found.append(Dispute(unit, disputed, widest, submitted, decided))
     return sorted(found, key=lambda dispute: (-dispute.spread, dispute.unit.key))
 
 
-def decided_count(study: Study, project: Project) -> int:
-    with study.reading() as connection:
-        return len(_decided(connection, project))
+def disputes(study: Study, project: Project) -> list[Dispute]:
+    """The disputes with an item that waits for a decision."""
+    return [dispute for dispute in all_disputes(study, project) if dispute.open]
 
 
-def _decided(connection: Transaction, project: Project) -> set[tuple[int | None, int | None, str]]:
-    return {(entry.conversation, entry.turn, entry.item) for entry in decisions_in(connection, project)}
+def _is_about(decision: StoredDecision, unit: ProjectUnit) -> bool:
+    return (decision.conversation, decision.turn) == (unit.conversation, unit.turn)
 
 
-def opinions(study: Study, project: Project, dispute: Dispute) -> list[Opinion]:
-    """The raters' answers without names, in a different order for each unit."""
-    own = [entry for entry in submissions(study, project) if entry.unit.key == dispute.unit.key]
+def opinions(project: Project, dispute: Dispute) -> list[tuple[str, dict[str, Draft]]]:
+    """The raters' answers by item, each with a letter that does not reveal the name: the order differs by unit."""
+    own = sorted(dispute.submitted, key=lambda entry: entry.assignment)
     Random(f"{project.settings.seed}/{dispute.unit.key}").shuffle(own)  # noqa: S311 - hides no secret
-    return [Opinion(chr(ord("A") + place % 26), entry.answers) for place, entry in enumerate(own)]
-
-
-def dispute_text(study: Study, dispute: Dispute) -> Unit:
-    return Unit(conversation_with_key(study, dispute.unit.conversation), dispute.unit.turn)
+    return [(chr(ord("A") + place % 26), entry.answers) for place, entry in enumerate(own)]
 
 
 def decide(
     study: Study, project: Project, member: Member, dispute: Dispute, decisions: Mapping[str, Decision]
 ) -> list[Rating]:
-    """Save an adjudicator's decisions as ratings of the round `adjudication`.
+    """Save an adjudicator's decisions about all open items as ratings of the round `adjudication`.
 
     Raises:
         InputError: An item has no answer or reason, or the answer is not on its scale; then none is saved.
         GoneError: Another adjudicator has decided one of them in the meantime.
     """
-    instrument, items = project.instrument, list(dispute.items)
-    if lacking := missing_in(instrument, items, decisions):
-        titles = ", ".join(instrument.item(item).title for item in lacking)
-        raise InputError(f"each of these needs an answer and a reason: {titles}")
+    instrument, items = project.instrument, dispute.open
+    lacking = [
+        instrument.item(item).title
+        for item in items
+        if item not in decisions
+        or decisions[item].value not in answers_of(instrument, instrument.item(item))
+        or not decisions[item].reason.strip()
+    ]
+    if lacking:
+        raise InputError(f"each of these needs an answer and a reason: {', '.join(lacking)}")
     if any(len(decision.reason) > LONGEST_REASON for decision in decisions.values()):
         raise InputError(f"a reason can have at most {LONGEST_REASON:,} characters")
     settings = {"person": member.public, "round": project.number, "role": member.role.value}
     rater = member_rater(study, member, settings)
-    unit = dispute_text(study, dispute)
+    unit = Unit(conversation_with_key(study, dispute.unit.conversation), dispute.unit.turn)
     ratings = [
         person_rating(
             instrument,
@@ -155,20 +162,11 @@ def decide(
         for item in items
     ]
     with study.writing() as connection:
-        if _decided(connection, project) & {(dispute.unit.conversation, dispute.unit.turn, item) for item in items}:
+        taken = {entry.item for entry in decisions_in(connection, project) if _is_about(entry, dispute.unit)}
+        if taken & set(items):
             raise GoneError("another adjudicator has decided this in the meantime")
         conversation = dispute.unit.conversation or 0
         insert_ratings(connection, [StoredRating(conversation, rater.key, rating) for rating in ratings])
         content = {"unit": dispute.unit.key, "items": items}
         log_event(connection, project, "adjudicated", member=member, content=content)
     return ratings
-
-
-def missing_in(instrument: Instrument, items: Sequence[str], decisions: Mapping[str, Decision]) -> list[str]:
-    return [
-        item
-        for item in items
-        if item not in decisions
-        or decisions[item].value not in answers_of(instrument, instrument.item(item))
-        or not decisions[item].reason.strip()
-    ]

@@ -84,8 +84,8 @@ def example_unit(instrument: Instrument, worked: WorkedExample) -> Unit:
     return Unit(conversation, len(turns) if UnitKind(instrument.unit) is UnitKind.RESPONSE else None)
 
 
-def words_of(example: Example) -> tuple[tuple[str, str], ...]:
-    return tuple((message.user, message.assistant) for message in example.turns)
+def words_of(text: Example | Conversation) -> tuple[tuple[str, str], ...]:
+    return tuple((turn.user, turn.assistant) for turn in text.turns)
 
 
 def _examples(item: Item) -> list[WorkedExample]:

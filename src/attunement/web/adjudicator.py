@@ -3,43 +3,23 @@
 They do not show names, the system or any judge, and no answer is preselected.
 """
 
-from typing import Any, NamedTuple
-
 from starlette.responses import RedirectResponse, Response
 
-from attunement.annotation.adjudication import (
-    Decision,
-    Dispute,
-    decide,
-    decided_count,
-    dispute_text,
-    disputes,
-    missing_in,
-    opinions,
-)
-from attunement.annotation.tasks import GoneError, answers_of
+from attunement.annotation.adjudication import Decision, Dispute, all_disputes, decide, disputes, opinions
+from attunement.annotation.tasks import GoneError, answers_of, unit_with_items
+from attunement.errors import InputError
 from attunement.instruments import Instrument, Value
-from attunement.web.rating import Opinion as Said
-from attunement.web.rating import Question, mini_map, opinions_on, question, talk
-from attunement.web.site import Visit, direction
-
-
-class Contested(NamedTuple):
-    """An item to decide, with the raters' answers and the content of the form."""
-
-    question: Question
-    said: list[Said]
-    value: str
-    reason: str
+from attunement.web.questions import opinions_on, question
+from attunement.web.site import Visit, sentence
 
 
 def dispute_list(visit: Visit) -> Response:
-    instrument = visit.project.instrument
-    found = [
-        (dispute, [instrument.item(item).title for item in dispute.items])
-        for dispute in disputes(visit.study, visit.project)
-    ]
-    return visit.page("disputes.html", disputes=found, decided=decided_count(visit.study, visit.project))
+    found = all_disputes(visit.study, visit.project)
+    return visit.page(
+        "disputes.html",
+        disputes=[dispute for dispute in found if dispute.open],
+        decided=sum(len(dispute.decided) for dispute in found),
+    )
 
 
 def dispute_page(visit: Visit) -> Response:
@@ -48,42 +28,29 @@ def dispute_page(visit: Visit) -> Response:
 
 def save_decisions(visit: Visit) -> Response:
     wanted = _wanted(visit)
-    instrument = visit.project.instrument
-    given = {item: _given(visit, instrument, item) for item in wanted.items}
-    whole = {item: decision for item, decision in given.items() if decision is not None}
-    if lacking := missing_in(instrument, wanted.items, whole):
-        titles = ", ".join(instrument.item(item).title for item in lacking)
-        return _page(visit, wanted, status=400, problem=visit.words("adjudicate.missing", items=titles))
-    decide(visit.study, visit.project, visit.member, wanted, whole)
+    given = {item: _given(visit, visit.project.instrument, item) for item in wanted.open}
+    try:
+        whole = {item: decision for item, decision in given.items() if decision is not None}
+        decide(visit.study, visit.project, visit.member, wanted, whole)
+    except InputError as error:
+        return _page(visit, wanted, status=400, problem=sentence(error))
     return RedirectResponse(visit.url("disputes"), 303)
 
 
 def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
-    instrument, unit = visit.project.instrument, dispute_text(visit.study, wanted)
+    instrument, words = visit.project.instrument, visit.words
+    unit, items = unit_with_items(visit.study, visit.project, wanted.unit)
     said = [
-        (str(visit.words("adjudicate.rater", letter=opinion.letter)), opinion.answers)
-        for opinion in opinions(visit.study, visit.project, wanted)
+        (str(words("adjudicate.rater", letter=letter)), answers) for letter, answers in opinions(visit.project, wanted)
     ]
     shown = [
-        Contested(
-            question(visit.words, instrument, item, number, examples=False),
-            opinions_on(visit.words, instrument, item, said),
-            str(visit.sent.get(f"answer:{item}", "")),
-            str(visit.sent.get(f"reason:{item}", "")),
-        )
-        for number, item in enumerate(wanted.items, 1)
+        (question(words, instrument, item, number), opinions_on(words, instrument, item, said))
+        for number, item in enumerate(items, 1)  # the numbers that raters see
+        if item in wanted.open
     ]
-    values: dict[str, Any] = {
-        "contested": shown,
-        "unit": wanted.unit,
-        "talk": talk(unit),
-        "map": mini_map(unit),
-        "whole": unit.turn is None,
-        "instrument": instrument,
-        "direction": direction(instrument.language),
-        "problem": problem,
-    }
-    return visit.page("adjudicate.html", status=status, **values)
+    return visit.page(
+        "adjudicate.html", status=status, contested=shown, unit=unit, number=wanted.unit.key, problem=problem
+    )
 
 
 def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:

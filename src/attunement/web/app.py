@@ -30,7 +30,7 @@ from attunement.signals.crisis import crisis_cues
 from attunement.store import Study
 from attunement.store.projects import Member, Role
 from attunement.styling import LOOK
-from attunement.web import adjudicator, arrival, coordinator, rating, reviewer
+from attunement.web import adjudicator, coordinator, rating, reviewer
 from attunement.web.site import Headers, Site, Under, Visit, is_form_secret, sentence
 
 COOKIE = "attune"
@@ -57,7 +57,7 @@ def make_app(study: Study, *, address: str = "http://127.0.0.1") -> ASGIApp:
         routes=[
             Route("/", _nothing(site), name="nothing"),
             Route("/enter/{token}", _enter(site), name="enter"),
-            *_doors(site, Role.RATER, [*arrival.PAGES, *rating.PAGES, *arrival.REST_PAGES]),
+            *_doors(site, Role.RATER, rating.PAGES),
             *_doors(site, Role.COORDINATOR, coordinator.PAGES),
             *_doors(site, Role.ADJUDICATOR, adjudicator.PAGES),
             *_doors(site, Role.REVIEWER, reviewer.PAGES),

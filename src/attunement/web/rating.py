@@ -1,13 +1,11 @@
-"""The page where a rater rates: the transcript, the questions, and the requests of the page.
+"""A rater's pages: the introduction, practice, the unit to rate and the requests of its page, breaks and support.
 
-The page contains the transcript, the instrument and the rater's own answers. It does not contain the system, other
-raters, judges, or the round of the unit.
-
-All text about an item comes from the instrument; the pages add only words such as "met" and "not met".
+The page of a unit contains the transcript, the instrument and the rater's own answers. It does not contain the system,
+other raters, judges, or the round of the unit.
 """
 
-from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple, TypeVar
+import math
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
@@ -16,182 +14,107 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from attunement.annotation.submission import flag, last_submitted, newest, save, skip, submit, undo_submit, warn
 from attunement.annotation.tasks import (
     Change,
+    Step,
     Task,
-    answers_of,
     assignment_of,
     attention_names,
+    begin,
     drafts_of,
-    needs_note,
+    next_step,
     open_unit,
+    own_counts,
     progress,
-    shown_text,
+    save_profile,
     task_of,
+    time_today,
 )
-from attunement.annotation.training import agrees, example_named, words_of
-from attunement.conversations import Unit
+from attunement.annotation.training import agrees, example_named, results, words_of
+from attunement.conversations.crisis_lines import About, crisis_lines
 from attunement.errors import InputError
-from attunement.instruments import Instrument, Item, Value
-from attunement.instruments.model import Boundary, Example
-from attunement.ratings import Outcome, Round, State
+from attunement.ratings import Outcome, Round
 from attunement.signals.crisis import crisis_cues
 from attunement.store.annotation import Draft
-from attunement.store.projects import Assignment, AssignmentState
-from attunement.web.site import Catalogue, Visit, direction
+from attunement.store.projects import Assignment, AssignmentState, MemberState, may_be_real
+from attunement.web.questions import Said, answer_words, question
+from attunement.web.site import Visit
 
-_CRITERIA = {"YES": ("rate.met", "Y"), "NO": ("rate.not_met", "N"), "NA": ("rate.not_applicable", "X")}
-_TALLEST, _MAP, _GAPS = 44, 560, 7
-"""Pixels: the tallest message in the mini-map, the maximum height of the map, the gap in each turn."""
-
-Said = tuple[tuple[str, str], ...]
-"""The messages of a conversation, turn by turn."""
-
-
-class Choice(NamedTuple):
-    value: Value
-    sign: str
-    """Printed large: the score; empty for a criterion."""
-    label: str
-    key: str
-    """The keyboard key of the answer; empty if it has none."""
-    text: str
-    needs_note: bool
-
-
-class Shown(NamedTuple):
-    """A worked example in the help of a question."""
-
-    turns: tuple[tuple[str, str], ...]
-    answer: str
-    why: str
-
-
-class Question(NamedTuple):
-    """One item as shown on the page."""
-
-    id: str
-    number: int
-    title: str
-    definition: str
-    choices: tuple[Choice, ...]
-    boundaries: tuple[tuple[str, str], ...]
-    """A short heading, such as "3 or 4?", and the rule."""
-    button: str
-    """The label of the button that opens the boundaries."""
-    examples: tuple[Shown, ...]
-
-
-class Message(NamedTuple):
-    turn: int
-    speaker: str
-    text: str
-    rated: bool
-
-
-class Bar(NamedTuple):
-    """One turn in the mini-map: heights in pixels."""
-
-    turn: int
-    user: int
-    assistant: int
-    rated: bool
-
-
-def question(
-    words: Catalogue,
-    instrument: Instrument,
-    id: str,
-    number: int,
-    *,
-    examples: bool = True,
-    hidden: Collection[Said] = (),
-) -> Question:
-    """The item as a question, with its worked examples if wanted, except those whose text is `hidden`."""
-    item = instrument.item(id)
-    helping = [example for example in item.examples if examples and words_of(example) not in hidden]
-    return Question(
-        id=item.id,
-        number=number,
-        title=item.title,
-        definition=item.definition,
-        choices=tuple(_choice(words, instrument, item, value) for value in answers_of(instrument, item)),
-        boundaries=_boundaries(words, item),
-        button=_button(words, item),
-        examples=tuple(_example(words, instrument, item, example) for example in helping),
-    )
-
-
-def answer_words(words: Catalogue, instrument: Instrument, item: Item, outcome: Outcome | None) -> tuple[str, str]:
-    """An answer as people read it, with its meaning from the instrument."""
-    if outcome is None or outcome.value is None:
-        abstained = outcome is not None and outcome.state is State.ABSTAINED
-        return str(words("rate.cannot_judge")) if abstained else "–", ""
-    choice = _choice(words, instrument, item, outcome.value)
-    return f"{choice.sign} {choice.label}".strip(), choice.text
-
-
-def talk(unit: Unit) -> list[list[Message]]:
-    """The transcript, turn by turn, without empty messages."""
-    return [
-        [
-            Message(number, speaker, shown_text(text), rated=speaker == "assistant" and number == unit.turn)
-            for speaker, text in zip(("user", "assistant"), turn, strict=True)
-            if text or (speaker == "assistant" and number == unit.turn)
-        ]
-        for number, turn in enumerate(unit.turns, 1)
-    ]
-
-
-def mini_map(unit: Unit) -> list[Bar]:
-    """The mini-map of the transcript; one turn needs no map."""
-    if len(unit.turns) < 2:
-        return []
-    heights = [tuple(min(_TALLEST, 4 + len(text) // 24) for text in turn) for turn in unit.turns]
-    scale = min(1.0, max(0, _MAP - _GAPS * len(heights)) / sum(map(sum, heights)))
-    return [
-        Bar(number, max(1, round(user * scale)), max(1, round(assistant * scale)), number == unit.turn)
-        for number, (user, assistant) in enumerate(heights, 1)
-    ]
-
-
-def _choice(words: Catalogue, instrument: Instrument, item: Item, value: Value) -> Choice:
-    noted = needs_note(instrument, item, Outcome.of(value))
-    if isinstance(value, str):
-        name, key = _CRITERIA[value]
-        meaning = next((text for answer, text in item.meanings.items() if answer == value), "")
-        return Choice(value, "", str(words(name)), key, meaning, noted)
-    anchor = item.anchors.get(value)
-    key = str(value) if 0 <= value <= 9 else ""
-    return Choice(value, str(value), (anchor and anchor.label) or "", key, anchor.text if anchor else "", noted)
-
-
-def _boundaries(words: Catalogue, item: Item) -> tuple[tuple[str, str], ...]:
-    rules = [(_heading(words, boundary), boundary.text) for boundary in item.boundaries]
-    rules += [(str(words("rate.special_case")), text) for text in item.edge_cases]
-    if item.na_note:
-        rules.append((str(words("rate.not_applicable")), item.na_note))
-    return tuple(rules)
-
-
-def _heading(words: Catalogue, boundary: Boundary) -> str:
-    if boundary.between is None:
-        return str(words("rate.note_word"))
-    return str(words("rate.boundaries", low=boundary.between[0], high=boundary.between[1]))
-
-
-def _button(words: Catalogue, item: Item) -> str:
-    """The button names the last pair of scores with a boundary rule: on most scales the difficult one."""
-    pairs = [boundary for boundary in item.boundaries if boundary.between is not None]
-    return _heading(words, pairs[-1]) if pairs else str(words("rate.boundaries_any"))
-
-
-def _example(words: Catalogue, instrument: Instrument, item: Item, example: Example) -> Shown:
-    said = tuple((shown_text(message.user), shown_text(message.assistant)) for message in example.turns)
-    name, _ = answer_words(words, instrument, item, Outcome.of(example.answer))
-    return Shown(said, name, example.why)
-
-
+_PROFILE = ("profession", "licence", "years", "languages", "training")
+_LONGEST_FIELD = 500
+_OLDEST = 80
 SKIP_REASONS = ("distress", "known", "language", "broken", "other")
 _LONGEST = 4_000
+
+
+def start(visit: Visit) -> Response:
+    step, assignment = next_step(visit.study, visit.project, visit.member)
+    if step is Step.TASK and assignment is not None:
+        return RedirectResponse(visit.url("unit", unit=assignment.public), 303)
+    if step in {Step.PROFILE, Step.WELCOME}:
+        return RedirectResponse(visit.url(step.value), 303)
+    words = visit.words
+    text = words("result.held") if step is Step.HELD else words(f"state.{step.value}")
+    before = last_submitted(visit.study, visit.member) if step is Step.DONE else None
+    return visit.page("done.html", title=words(f"state.{step.value}_title"), text=text, before=before)
+
+
+def profile(visit: Visit) -> Response:
+    return visit.page("profile.html", given=visit.member.profile or {}, problem=None)
+
+
+def submit_profile(visit: Visit) -> Response:
+    given = {name: str(visit.sent.get(name, "")).strip()[:_LONGEST_FIELD] for name in _PROFILE}
+    problem = None
+    if not given["profession"]:
+        problem = visit.words("profile.needed")
+    elif given["years"] and not (given["years"].isdecimal() and int(given["years"]) <= _OLDEST):
+        problem = visit.words("profile.years_wrong")
+    if problem:
+        return visit.page("profile.html", status=400, given=given, problem=problem)
+    said = {name: int(value) if name == "years" else value for name, value in given.items() if value}
+    visit.write(save_profile, visit.project, visit.member, said)
+    return RedirectResponse(visit.url("start"), 303)
+
+
+def welcome(visit: Visit) -> Response:
+    practice, work = own_counts(visit.study, visit.member)
+    return visit.page("welcome.html", practice=practice, work=work, careful=may_be_real(visit.study, visit.project))
+
+
+def begin_rating(visit: Visit) -> Response:
+    visit.write(begin, visit.project, visit.member)
+    return RedirectResponse(visit.url("start"), 303)
+
+
+def practice_result(visit: Visit) -> Response:
+    attempts = results(visit.study, visit.project).get(visit.member.key)
+    if not attempts:
+        return RedirectResponse(visit.url("start"), 303)
+    last, words = attempts[-1], visit.words
+    needed = math.ceil(visit.project.settings.pass_mark * last.total)
+    lead = words("result.right", right=last.right, total=last.total, needed=needed)
+    held = visit.member.state is MemberState.HELD
+    text = words("result.passed" if last.passed else "result.held" if held else "result.again")
+    return visit.page("result.html", title=words("result.title"), lead=lead, text=text, held=held)
+
+
+def break_page(visit: Visit) -> Response:
+    """The break page; only the rater sees how long they have worked."""
+    count, minutes = time_today(visit.study, visit.member)
+    return visit.page("break.html", count=count, minutes=minutes)
+
+
+def support(visit: Visit) -> Response:
+    countries = crisis_lines().countries
+    code = visit.request.query_params.get("country") or visit.project.settings.country or ""
+    country = countries.get(code)
+    lines = [line for line in country.lines if line.about is About.CRISIS] if country else []
+    return visit.page("support.html", countries=countries, code=code, country=country, lines=lines)
+
+
+def guide(visit: Visit) -> Response:
+    instrument = visit.project.instrument
+    shown = [question(visit.words, instrument, item.id, number) for number, item in enumerate(instrument.items, 1)]
+    return visit.page("guide.html", questions=shown)
 
 
 class _Model(BaseModel):
@@ -286,19 +209,18 @@ def practice_feedback(visit: Visit) -> Response:
     assignment = _own(visit)
     if assignment.round is not Round.CALIBRATION or assignment.state is not AssignmentState.SUBMITTED:
         return RedirectResponse(visit.url("start"), 303)
-    task = task_of(visit.study, visit.project, assignment)
-    worked = example_named(visit.project.instrument, assignment.unit.example or "")
-    given = drafts_of(visit.study, assignment)[worked.item.id].outcome
-    known = Outcome.of(worked.example.answer)
+    instrument, words = visit.project.instrument, visit.words
+    worked = example_named(instrument, assignment.unit.example or "")
+    item, known = worked.item.id, Outcome.of(worked.example.answer)
+    given = drafts_of(visit.study, assignment)[item].outcome
     told = "same" if given == known else "close" if agrees(worked.example.answer, given) else "differs"
     ahead = progress(visit.study, visit.member, assignment)
-    instrument, words = visit.project.instrument, visit.words
     return _page_with_transcript(
         visit,
         "feedback.html",
-        task,
-        given=answer_words(words, instrument, worked.item, given),
-        known=answer_words(words, instrument, worked.item, known),
+        task_of(visit.study, visit.project, assignment),
+        given=answer_words(words, instrument, item, given),
+        known=answer_words(words, instrument, item, known),
         told=words(f"feedback.{told}"),
         why=worked.example.why,
         following=visit.url("result" if ahead.done == ahead.total else "start"),
@@ -306,33 +228,26 @@ def practice_feedback(visit: Visit) -> Response:
 
 
 def _page_with_transcript(visit: Visit, template: str, task: Task, **more: Any) -> Response:
-    instrument = visit.project.instrument
-    ahead = progress(visit.study, visit.member, task.assignment)
     practising = task.assignment.round is Round.CALIBRATION
     # Examples would reveal answers: in practice hide all of them, later those used as checks.
-    hidden = {tuple((turn.user, turn.assistant) for turn in task.unit.turns), *_checks(visit)}
-    shown = [
-        question(visit.words, instrument, id, number, examples=not practising, hidden=hidden)
-        for number, id in enumerate(task.items, 1)
-    ]
+    hidden = None if practising else {words_of(task.unit.conversation), *_checks(visit)}
     return visit.page(
         template,
-        ahead=ahead,
+        ahead=progress(visit.study, visit.member, task.assignment),
         practising=practising,
-        questions=shown,
-        talk=talk(task.unit),
-        map=mini_map(task.unit),
-        whole=task.unit.turn is None,
+        questions=[
+            question(visit.words, visit.project.instrument, id, number, hidden=hidden)
+            for number, id in enumerate(task.items, 1)
+        ],
+        unit=task.unit,
         careful=task.careful,
-        instrument=instrument,
-        direction=direction(instrument.language),
-        settings=visit.project.settings,
         reasons=SKIP_REASONS,
         **more,
     )
 
 
 def _state(visit: Visit, task: Task) -> dict[str, Any]:
+    """What the script of the page starts from."""
     name = task.assignment.public
     drafts = drafts_of(visit.study, task.assignment)
     return {
@@ -381,6 +296,15 @@ def _read(model: type[Content], sent: Any) -> Content:
 
 
 PAGES = [
+    ("GET", "", "start", start),
+    ("GET", "you", "profile", profile),
+    ("POST", "you", "keep_profile", submit_profile),
+    ("GET", "welcome", "welcome", welcome),
+    ("POST", "welcome", "go", begin_rating),
+    ("GET", "practice", "result", practice_result),
+    ("GET", "break", "break", break_page),
+    ("GET", "support", "support", support),
+    ("GET", "guide", "guide", guide),
     ("GET", "unit/{unit}", "unit", rating_page),
     ("POST", "unit/{unit}/save", "save", save_changes),
     ("POST", "unit/{unit}/submit", "submit", submit_unit),
@@ -389,29 +313,3 @@ PAGES = [
     ("POST", "unit/{unit}/urgent", "urgent", urgent_notice),
     ("GET", "unit/{unit}/answer", "answer", practice_feedback),
 ]
-
-
-class Opinion(NamedTuple):
-    """One rater's answer to an item."""
-
-    who: str
-    """A letter or a number, never a name."""
-    answer: str
-    meaning: str
-    comment: str
-    quotes: list[str]
-
-
-def opinions_on(
-    words: Catalogue, instrument: Instrument, item: str, given: Iterable[tuple[str, dict[str, Draft]]]
-) -> list[Opinion]:
-    """These raters' answers to an item; raters who were not asked are left out."""
-    found: list[Opinion] = []
-    for who, answers in given:
-        draft = answers.get(item)
-        if draft is None:
-            continue
-        answer, meaning = answer_words(words, instrument, instrument.item(item), draft.outcome)
-        quotes = [str(span["quote"]) for span in draft.evidence]
-        found.append(Opinion(who, answer, meaning, draft.comment.strip(), quotes))
-    return found

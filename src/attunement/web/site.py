@@ -26,7 +26,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from attunement.annotation.tasks import shown_text
 from attunement.errors import InputError
+from attunement.reports.numbers import format_interval, format_number, signed
 from attunement.store import Study
 from attunement.store.projects import Member, Project, project_of, state_of
 
@@ -225,14 +227,22 @@ class Site:
         self._memory: dict[tuple[str, int], tuple[object, Any]] = {}
         self._readers = ThreadPoolExecutor(_READERS, "pages")
         self._writer = ThreadPoolExecutor(1, "saving")
-        self._templates = Environment(
+        self.templates = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters["bold"] = bold
+        self.templates.filters |= {
+            "bold": bold,
+            "direction": direction,
+            "interval": format_interval,
+            "number": format_number,
+            "shown": shown_text,
+            "signed": signed,
+            "when": when,
+        }
 
     def close(self) -> None:
         self._readers.shutdown()
@@ -278,7 +288,7 @@ class Site:
         def url(name: str, **path: str) -> str:
             return request.url_for(name, **path).path
 
-        return HTMLResponse(self._templates.get_template(template).render(t=words, url=url, **values), status)
+        return HTMLResponse(self.templates.get_template(template).render(t=words, url=url, **values), status)
 
 
 class Visit(NamedTuple):
@@ -320,6 +330,8 @@ class Visit(NamedTuple):
             visit=self,
             own=self.url,
             secret=form_secret(self.token),
+            project=self.project,
+            instrument=self.project.instrument,
             **values,
         )
 
@@ -327,6 +339,11 @@ class Visit(NamedTuple):
 def sentence(error: Exception) -> str:
     text = str(error)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def when(at: str) -> str:
+    """A stored time as people read it."""
+    return f"{at[:10]} {at[11:16]} UTC"
 
 
 def bold(value: object) -> Markup:

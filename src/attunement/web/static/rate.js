@@ -395,8 +395,6 @@ choose(items.find(item => !isAnswered(item)) || items[0]);
 const reply = $("#reply"), read = $("#read"), air = 24, before = 120;   // pixels below the reply, or above a long one
 if (reply && getComputedStyle(read).overflowY !== "visible") {            // the reply to rate is in view from the start
   const box = reply.getBoundingClientRect(), room = read.getBoundingClientRect(), bottom = Math.min(room.bottom, innerHeight);
-  const map = $(".map"), bar = $(".map .r")?.closest("a");
-  if (bar) map.scrollTop = bar.offsetTop + bar.offsetHeight - map.clientHeight;
   read.scrollTop += box.height < bottom - room.top - before ? box.bottom - bottom + air : box.top - room.top - before;
 }
 flush();

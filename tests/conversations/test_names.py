@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.conversations.phone_numbers import any_of, folded
+from attunement.conversations.names import any_of, folded
 
 
 def found(names: list[str], text: str, *, any_case: bool = True) -> list[str]:

@@ -73,6 +73,7 @@ def test_ordinary_numbers_and_words_stay(text: str):
     "text",
     [
         "Call or text 988, or 1-800-273-8255, (800) 273-TALK, or 911.",
+        "call your emergency number now (911/999/112), or text 678‑678",
         "Samaritans 116 123; +44 (0)800 068 4141; 0044 800 068 4141",
         "visit 988lifeline.org/chat or https://www.samaritans.org/how-we-can-help/.",
         "The Trevor Project, findahelpline.com, lifeline.org.au",

@@ -1,40 +1,26 @@
-"""The crisis lines by country, and how to find them in a text.
+"""The crisis lines by country, and how to find them and other telephone numbers in a text.
 
 The lines are in a dated file next to this module; users add a file of their own. Redaction does not replace the numbers
 found here, and the rule check distinguishes listed lines from invented ones.
 
-Both search every reply, so the index of the lines is built once. Short codes are the hard part: 988 can be a crisis
-line or a number of days, and only the words around it tell which.
+A text is full of digits that are not telephone numbers: dates, times, amounts, ages. Short codes are the hard part: 988
+can be a crisis line or a number of days, and only the words around it (see `phone_words.yaml`) tell which.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from attunement.conversations.phone_numbers import (
-    LONGEST,
-    SHORTEST,
-    SHORTEST_CODE,
-    Chain,
-    any_of,
-    chains,
-    counts_something,
-    folded,
-    has_phone_length,
-    has_phone_shape,
-    is_given_as_phone,
-    lead,
-    phone_words,
-    spoken_of_as_phone,
-)
+from attunement.conversations.names import any_of, any_sequence, folded
 from attunement.errors import InputError
 from attunement.yaml_files import TextLoader, read_yaml
 
@@ -103,10 +89,7 @@ class _File(_Model):
 
 @dataclass(eq=False)
 class CrisisLines:
-    """Crisis lines by country code.
-
-    Objects are compared by identity, so that the index for the lines can be cached.
-    """
+    """Crisis lines by country code, and indexes of them."""
 
     countries: Mapping[str, Country]
 
@@ -116,8 +99,93 @@ class CrisisLines:
             yield from country.lines
 
     @cached_property
-    def index(self) -> "_Index":
-        return _Index(self)
+    def numbers(self) -> dict[str, tuple[CrisisLine, ...]]:
+        """The lines of a number, by the digits that reach it."""
+
+        def ways(line: CrisisLine) -> Iterator[str]:
+            for number in (*line.call, *line.text):
+                yield from _ways_to_dial(number, self.countries[line.country].calling_code)
+
+        return self._by(ways)
+
+    @cached_property
+    def emergency(self) -> dict[str, tuple[str, ...]]:
+        """The countries in which a number is an emergency number."""
+        found: dict[str, tuple[str, ...]] = {}
+        for code, country in self.countries.items():
+            for digits in {_digits(number) for number in country.emergency}:
+                found[digits] = (*found.get(digits, ()), code)
+        return found
+
+    @cached_property
+    def spelled(self) -> dict[str, tuple[CrisisLine, ...]]:
+        """The lines of a number with letters."""
+        return self._by(lambda line: map(_letters, line.spelled))
+
+    @cached_property
+    def named(self) -> dict[str, tuple[CrisisLine, ...]]:
+        return self._by(lambda line: map(folded, (line.name, *line.also)))
+
+    @cached_property
+    def sites(self) -> dict[str, tuple[CrisisLine, ...]]:
+        return self._by(lambda line: [line.website.lower()])
+
+    def _by(self, keys: Callable[[CrisisLine], Iterable[str]]) -> dict[str, tuple[CrisisLine, ...]]:
+        found: dict[str, tuple[CrisisLine, ...]] = {}
+        for line in self.every():
+            for key in set(keys(line)):
+                found[key] = (*found.get(key, ()), line)
+        return found
+
+    @cached_property
+    def names_pattern(self) -> re.Pattern[str]:
+        return any_of((name for line in self.every() for name in (line.name, *line.also)), any_case=False)
+
+    @cached_property
+    def spelled_pattern(self) -> re.Pattern[str]:
+        ways = [r"[ .()-]{0,2}".join(letters) for letters in sorted(self.spelled, key=len, reverse=True)]
+        return re.compile(rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?P<letters>{'|'.join(ways)})(?!\w)", re.IGNORECASE)
+
+    @cached_property
+    def code_pattern(self) -> re.Pattern[str]:
+        """Any code of three to six digits; listed ones may have spaces or hyphens."""
+        codes = sorted(number for number in {*self.numbers, *self.emergency} if 3 <= len(number) < SHORTEST)
+        listed = any_sequence(
+            [[code[0], *(f"[{_SPACE}{_DASH}]?{digit}" for digit in code[1:]), _END] for code in codes]
+        )
+        return re.compile(rf"{_BEGIN}(?:{listed}|\d{{3,6}}{_END})")
+
+    @cached_property
+    def country_patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
+        """A country right before a number ("UK: 116 123") and right after it ("988 in the US")."""
+        either = "|".join([*(re.escape(country.name) for country in self.countries.values()), *_SHORT_NAMES])
+        after = rf"\**\s*(?:\(|in |for |if you['’]?re in )(?:the )?(?:{either})\b"
+        return re.compile(rf"\b(?:{either})[\s):*,.–—-]{{1,6}}$"), re.compile(after)
+
+
+_SHORT_NAMES = (r"U\.?S\.?A?", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"\D", "", number)
+
+
+def _ways_to_dial(number: str, calling_code: str) -> set[str]:
+    digits = _digits(number)
+    if len(digits) < SHORTEST or not calling_code:
+        return {digits}
+    if calling_code == "1":
+        bare = digits.removeprefix("1")
+        return {bare, f"1{bare}", f"001{bare}"}
+    bare = digits.removeprefix("0")
+    # "+44 (0)800" contains the zero that is dialed inside the country, and Italy never drops it.
+    return {digits, *(f"{prefix}{calling_code}{rest}" for prefix in ("", "00") for rest in (bare, f"0{bare}"))}
+
+
+def _letters(spelling: str) -> str:
+    """The lookup key of a number with letters: without separators and without the leading 1 of North America."""
+    letters = re.sub(r"[\W_]", "", spelling).upper()
+    return letters[1:] if letters.startswith("1") and letters[1:2] == "8" else letters
 
 
 def crisis_lines() -> CrisisLines:
@@ -135,11 +203,11 @@ def _merged(own: str | None) -> CrisisLines:
         return CrisisLines(_load(Path(__file__).with_suffix(".yaml")))
     countries = dict(_merged(None).countries)
     for code, country in _load(Path(own)).items():
-        countries[code] = _joined(countries[code], country) if code in countries else country
+        countries[code] = _with_own(countries[code], country) if code in countries else country
     return CrisisLines(countries)
 
 
-def _joined(country: Country, own: Country) -> Country:
+def _with_own(country: Country, own: Country) -> Country:
     replaced = {line.name for line in own.lines}
     return Country(
         name=own.name,
@@ -166,243 +234,215 @@ def _filled_in(country: Country, code: str, checked: date) -> Country:
     return country.model_copy(update={"lines": tuple(lines)})
 
 
-class NumberKind(StrEnum):
-    LINE = "line"
-    EMERGENCY = "emergency"
-    UNLISTED = "unlisted"
+class Found(NamedTuple):
+    """A number or a name in a text: its position, its crisis lines, and where it is an emergency number.
 
-
-class NumberFound(NamedTuple):
-    """A number in a text: its position, its digits, its crisis lines, and where it is an emergency number.
-
-    One number can be several things: 113 is a crisis line in the Netherlands and the ambulance in Norway.
+    One number can be several things: 113 is a crisis line in the Netherlands and the ambulance in Norway. An unlisted
+    number is neither.
     """
 
     start: int
     end: int
-    digits: str
     lines: tuple[CrisisLine, ...] = ()
     emergency_in: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> NumberKind:
-        """A crisis line if it is one in any country, else an emergency number, else unlisted."""
-        if self.lines:
-            return NumberKind.LINE
-        return NumberKind.EMERGENCY if self.emergency_in else NumberKind.UNLISTED
-
-    @property
     def countries(self) -> frozenset[str]:
-        """The codes of all countries in which the number is a crisis line or an emergency number."""
+        """The codes of all countries in which it is a crisis line or an emergency number; none if it is unlisted."""
         return frozenset((*(line.country for line in self.lines), *self.emergency_in))
 
 
-class NameFound(NamedTuple):
-    """The name of a line in a text, and all lines with that name (there are Samaritans in several countries)."""
-
-    start: int
-    end: int
-    lines: tuple[CrisisLine, ...]
-
-    @property
-    def countries(self) -> frozenset[str]:
-        return frozenset(line.country for line in self.lines)
-
-
-def find_numbers(text: str) -> list[NumberFound]:
-    """Every number in `text` that the reader is told to call or text, in order.
-
-    A listed number is found in any spelling: with spaces, hyphens or the code of the country, and with letters where
-    the file gives them. Codes of three to six digits count only if the text speaks of calling ("call or text 988", "the
-    Lifeline (988)", a listed name in front) or contains nothing else, and never if they count or label something ("988
-    days", "room 113"). Unlisted numbers are found by their shape, unlisted codes right after "call" or "text".
-    """
-    if not re.search(r"\d", text):
-        return []
-    index = crisis_lines().index
-    found: list[NumberFound] = []
-    for spelling in index.spellings.finditer(text):
-        letters = _letters(spelling["letters"])
-        found.append(NumberFound(*spelling.span(), letters.translate(_KEYPAD), index.spelled[letters]))
-    if found:
-        text = index.spellings.sub(lambda spelling: "\0" * len(spelling[0]), text)
-    for chain in chains(text):
-        found.extend(_numbers_in(text, chain, index))
-    return sorted(found, key=lambda number: number.start)
-
-
-def find_names(text: str) -> list[NameFound]:
+def find_names(text: str) -> list[Found]:
     """Every listed name in `text`, in order, the longest if several fit.
 
     A name counts only with its capital letters, or all in capitals: "a crisis text line" is not a name.
     """
-    index = crisis_lines().index
+    lines = crisis_lines()
     return [
-        NameFound(*found.span(), index.named[folded(found[0])])
-        for found in index.names.finditer(text)
+        Found(*found.span(), lines.named[folded(found[0])])
+        for found in lines.names_pattern.finditer(text)
         if text[max(0, found.start() - 5) : found.start()].lower().rstrip() != "good"  # a good Samaritan is not a line
     ]
 
 
-_KEYPAD = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "22233344455566677778889999")
+def is_listed(number: str) -> bool:
+    """Whether `number`, in any spelling, is that of a crisis line."""
+    return _digits(number) in crisis_lines().numbers
 
 
-class _Index:
-    """An index of the lines by digits, letters and name."""
+def find_numbers(text: str) -> list[Found]:
+    """Every telephone number in `text`, in order.
 
-    def __init__(self, lines: CrisisLines) -> None:
-        # The lines of a number, and the countries in which it is an emergency number.
-        self.numbers: dict[str, tuple[tuple[CrisisLine, ...], tuple[str, ...]]] = {}
-        self.spelled: dict[str, tuple[CrisisLine, ...]] = {}
-        self.named: dict[str, tuple[CrisisLine, ...]] = {}
-        for code, country in lines.countries.items():
-            for digits in {_digits(number) for number in country.emergency}:
-                known, emergencies = self.numbers.get(digits, ((), ()))
-                self.numbers[digits] = known, (*emergencies, code)
-        for line in lines.every():
-            calling_code = lines.countries[line.country].calling_code
-            for way in {way for number in (*line.call, *line.text) for way in _ways_to_dial(number, calling_code)}:
-                known, emergencies = self.numbers.get(way, ((), ()))
-                self.numbers[way] = (*known, line), emergencies
-            for letters in {_letters(spelling) for spelling in line.spelled}:
-                self.spelled[letters] = (*self.spelled.get(letters, ()), line)
-            for name in {folded(name) for name in (line.name, *line.also)}:
-                self.named[name] = (*self.named.get(name, ()), line)
-        self.names = any_of((name for line in lines.every() for name in (line.name, *line.also)), any_case=False)
-        ways = [r"[ .()-]{0,2}".join(letters) for letters in sorted(self.spelled, key=len, reverse=True)]
-        pattern = rf"(?<!\w)(?:\+?1[ .-]?)?\(?(?P<letters>{'|'.join(ways)})(?!\w)" if ways else r"(?!)"
-        self.spellings = re.compile(pattern, re.IGNORECASE)
-        self.longest = max((LONGEST, *map(len, self.numbers)))  # no listed number has more digits
-
-
-def _digits(number: str) -> str:
-    return re.sub(r"\D", "", number)
-
-
-def _ways_to_dial(number: str, calling_code: str) -> set[str]:
-    digits = _digits(number)
-    if len(digits) < SHORTEST or not calling_code:
-        return {digits}
-    if calling_code == "1":
-        bare = digits.removeprefix("1")
-        return {bare, f"1{bare}", f"001{bare}"}
-    bare = digits.removeprefix("0")
-    # "+44 (0)800" contains the zero that is dialed inside the country, and Italy never drops it.
-    return {digits, *(f"{prefix}{calling_code}{rest}" for prefix in ("", "00") for rest in (bare, f"0{bare}"))}
-
-
-def _letters(spelling: str) -> str:
-    """The lookup key of a number with letters: without separators and without the leading 1 of North America."""
-    letters = re.sub(r"[\W_]", "", spelling).upper()
-    return letters[1:] if letters.startswith("1") and letters[1:2] == "8" else letters
-
-
-def _numbers_in(text: str, chain: Chain, index: _Index) -> Iterator[NumberFound]:
-    """Split a chain into the listed long numbers that it contains and the rest between them."""
-    rest = first = 0
-    while first < len(chain.groups):
-        last, digits = _longest_listed(_readings(chain, first, index), index) or (first, "")
-        if len(digits) >= SHORTEST:
-            if rest < first:
-                yield from _short_or_unlisted(text, chain.part(text, rest, first - 1), index)
-            yield _found(chain.part(text, first, last), index)
-            rest = last + 1
-        first = last + 1 if len(digits) >= SHORTEST else first + 1
-    if rest < len(chain.groups):
-        yield from _short_or_unlisted(text, chain.part(text, rest, len(chain.groups) - 1), index)
-
-
-_Reading = tuple[int, str]
-"""A possible number in a chain: the group at which it ends, and its digits."""
-
-
-def _readings(chain: Chain, first: int, index: _Index) -> list[_Reading]:
-    """The possible numbers that begin with the group `first` and are separate from their neighbors, longest first.
-
-    No number has more than `index.longest` digits, so a message of only digits still takes linear time.
+    A listed number is found in any spelling: with spaces, hyphens or the code of the country, and with letters where
+    the file gives them. Codes of three to six digits count only if the text speaks of calling ("call or text 988", "the
+    Lifeline (988)", a listed name in front), names a country next to them or contains nothing else, and never if they
+    count or label something ("988 days", "room 113"). Unlisted numbers are found by their shape or after words such as
+    "my number", unlisted codes right after "call" or "text".
     """
-    groups, digits = chain.groups, ""
-    readings: list[_Reading] = []
-    if not groups[first].apart:
-        return readings
-    for last in range(first, min(len(groups), first + LONGEST)):
-        digits += groups[last].digits
-        if len(digits) > index.longest:
-            break
-        if last + 1 == len(groups) or groups[last + 1].apart:
-            readings.append((last, digits))
-    return readings[::-1]
+    if not re.search(r"\d", text):
+        return []
+    lines = crisis_lines()
+    found: list[Found] = []
+    text = _NO_NUMBER.sub(lambda other: "\0" * len(other[0]), text)
+    # What one search finds is hidden from the next.
+    for search in (_listed_spellings, _listed_long, _unlisted, _called_a_number, _codes):
+        numbers = list(search(text, lines))
+        found += numbers
+        text = _without(text, numbers)
+    return sorted(found, key=lambda number: number.start)
 
 
-def _longest_listed(readings: Iterable[_Reading], index: _Index) -> _Reading | None:
-    return next((reading for reading in readings if reading[1] in index.numbers), None)
+def _without(text: str, found: list[Found]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for number in found:
+        pieces += text[end : number.start], "\0" * (number.end - number.start)
+        end = number.end
+    return "".join([*pieces, text[end:]])
 
 
-def _short_or_unlisted(text: str, chain: Chain, index: _Index) -> list[NumberFound]:
-    """The numbers in a chain without long listed ones; there may be several in a row."""
-    if has_phone_shape(text, chain):
-        return [_found(chain, index)]
-    parts = list(_parts(text, chain, index))
-    if not parts and is_given_as_phone(text, chain):
-        parts = [chain]
-    if not parts and all(group.apart for group in chain.groups[:2]):
-        code = chain.part(text, 0, 0)
-        parts = [code] if _is_code(text, code) and _is_given(text, code, index, listed=False) else []
-    return [_found(part, index) for part in parts]
+SHORTEST = 7  # digits of a local number; shorter ones are codes
+_SPACE = " \u00a0\u202f"
+_DASH = "\\-\u2010-\u2015"
+_IN_CODE = f"[{_SPACE}{_DASH}]?"
+# What may come between two digits of one number. A period followed by a space ends a sentence.
+_GAP = rf"(?!\.[{_SPACE}])[{_SPACE}{_DASH}./()]{{1,3}}"
+_DIGIT = rf"(?:{_GAP})?\d"
+# Not in the middle of a word, an identifier ("ORD-555-1234"), an amount, a decimal, a time or a query string.
+_BEGIN = rf"(?=[\d(+])(?<![\w$€£¥₹#=&])(?<![^\W\d]-)(?<!\d[-.,:])(?<![$€£¥₹][{_SPACE}])"
+_END = rf"(?!\w)(?![-.]\d)(?![{_DASH}][^\W\d])"
+
+_YEAR = r"(?:1[6-9]|20|21)\d\d"
+# Dates with a full year, times of day, addresses of machines and "24/7": never part of a telephone number.
+_NO_NUMBER = re.compile(
+    rf"(?=\d)(?:(?<!\d)(?<!\d[-/.])(?:{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]{_YEAR})(?![-/.]?\d)"
+    r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
+    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)"
+    r"|(?<![\d/])24\s?/\s?7(?:\s?/\s?365)?(?![\d/]))"
+)
+_LONG = re.compile(rf"{_BEGIN}[(+]{{0,3}}\d(?:{_DIGIT}){{6,17}}")
+_ENDS_HERE = re.compile(_END)
 
 
-def _parts(text: str, chain: Chain, index: _Index) -> Iterator[Chain]:
-    """The listed codes and the clearly shaped numbers that follow each other in `chain`."""
-    first = 0
-    while first < len(chain.groups):
-        readings = _readings(chain, first, index)
-        listed = _longest_listed(readings, index)
-        for reading in readings:
-            last, digits = reading
-            if reading != listed and not has_phone_length(len(digits), last + 1 - first):
-                continue
-            part = chain.part(text, first, last)
-            code = reading == listed and _is_code(text, part) and _is_given(text, part, index, listed=True)
-            if code or has_phone_shape(text, part):
-                yield part
-                first = last
+def _listed_spellings(text: str, lines: CrisisLines) -> Iterator[Found]:
+    for match in lines.spelled_pattern.finditer(text) if lines.spelled else ():
+        yield Found(*match.span(), lines.spelled[_letters(match["letters"])])
+
+
+def _listed_long(text: str, lines: CrisisLines) -> Iterator[Found]:
+    """The listed numbers of seven and more digits; other numbers may follow them."""
+    at = 0
+    while match := _LONG.search(text, at):
+        at = match.start() + 1
+        places = [place for place in range(*match.span()) if text[place].isdigit()]
+        digits = "".join(text[place] for place in places)
+        for count in range(len(digits), SHORTEST - 1, -1):
+            end = places[count - 1] + 1
+            if digits[:count] in lines.numbers and _ENDS_HERE.match(text, end):
+                at = end
+                yield Found(_start(text, match.start(), end), end, lines.numbers[digits[:count]])
                 break
-        first += 1
 
 
-def _is_code(text: str, chain: Chain) -> bool:
-    # 9/11 is a date and 1.13 a decimal; codes are written without separators, or with spaces or hyphens.
-    in_one = not any(mark in text[chain.start : chain.end] for mark in "/.")
-    return in_one and SHORTEST_CODE <= len(chain.digits) < SHORTEST
+def _start(text: str, start: int, end: int) -> int:
+    """Without the parenthesis in front of "(800 273)", but with that of "(800) 273"."""
+    return start + (text[start] == "(" and ")" not in text[start:end])
 
 
-def _found(chain: Chain, index: _Index) -> NumberFound:
-    return NumberFound(chain.start, chain.end, chain.digits, *index.numbers.get(chain.digits, ((), ())))
-
-
+# Telephone numbers by their shape alone; the plan E.164 allows fifteen digits.
+_SHAPES = re.compile(
+    rf"""{_BEGIN}(?:
+    \(?(?:\+[{_SPACE}]?|00\d)\(?\d(?:{_DIGIT}){{6,14}}                   # the code of a country in front
+    | \(\d{{2,5}}\)(?:{_DIGIT}){{4,10}}                                # an area code in parentheses
+    | (?!\d{{5}}[{_DASH}]\d{{4}}(?!\d))\(?0[1-9]\)?(?:{_DIGIT}){{7,10}}   # but not a postal code such as 02139-1234
+    | (?:1(?:{_GAP})?)?[2-9]\d\d{_GAP}\d{{3}}(?:{_GAP})?\d{{4}}        # North America
+    | 1?[2-9]\d\d[2-9]\d{{6}}
+    | 1[38]00{_GAP}\d{{3}}(?:{_GAP})?\d{{3}}                           # Australia
+    | [6-9]\d{{4}}{_GAP}\d{{5}}                                        # India
+    ){_END}""",
+    re.VERBOSE,
+)
+_ANY_NUMBER = re.compile(rf"{_BEGIN}\(?\d(?:{_DIGIT}){{6,14}}{_END}")
+# The words of `phone_words.yaml` in their surroundings. `_WORD` is where a word of letters begins, so that patterns do
+# not try their whole word list at every number.
+_WORD = r"\b(?=[^\W\d_])"
+_FRAMES = {
+    "phone": rf"{_WORD}(?:WORDS)\b",
+    "unit": rf"[{_SPACE}]?(?:[%°$€£¥₹]|(?:WORDS)\b)",
+    "order": r"\b(?:WORDS):?\s$",
+    "line_before": rf"{_WORD}(?:WORDS)\b",
+    "line_after": r"\)?[\s:–—-]{1,3}(?:WORDS)\b",
+    "label": rf"{_WORD}(?:WORDS)\.?[\s#]{{1,2}}$",
+    "year": r"\b(?:WORDS)\s$",
+}
+_BEFORE = 40  # characters before a number where a word such as "call" refers to that number
+_SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n\s*\n")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 # "512-472-HELP (4357)": the digits of the letters in front.
 _SPELLED_BEFORE = re.compile(r"\d[-. ]?[A-Z]{3,}\s?$")
-_YEAR = re.compile(r"(?:1[0-9]|20)\d\d")
 
 
-def _is_given(text: str, code: Chain, index: _Index, *, listed: bool) -> bool:
-    """Whether a short number is one to call or text, and not a count, a label or a date."""
-    before = lead(text, code.start).removesuffix("*").removesuffix("(")
-    if counts_something(text, code.end) or phone_words("label").search(before) or _SPELLED_BEFORE.search(before):
-        return False
-    if _YEAR.fullmatch(code.digits) and phone_words("year").search(before):
-        return False
-    if phone_words("order").search(before):
-        return True
-    if not listed:
-        return False
+@cache
+def _words(name: str) -> re.Pattern[str]:
+    words: Any = yaml.safe_load(Path(__file__).with_name("phone_words.yaml").read_text("utf-8"))
+    return re.compile(_FRAMES[name].replace("WORDS", "|".join(words[name].splitlines())), re.IGNORECASE)
+
+
+def _lead(text: str, start: int) -> str:
+    """The words before `start` that may refer to it: up to 40 characters of the same sentence."""
+    return _SENTENCE_END.split(text[max(0, start - _BEFORE) : start])[-1]
+
+
+def _counts_something(text: str, end: int) -> bool:
+    """Whether a unit or something countable follows: "142 people", "988 days", "24 %"."""
+    return bool(_words("unit").match(text, end))
+
+
+def _spoken_of_as_phone(text: str, start: int, end: int) -> bool:
+    return bool(_words("phone").search(_lead(text, start))) and not _counts_something(text, end)
+
+
+def _unlisted(text: str, _: CrisisLines) -> Iterator[Found]:
+    for match in _SHAPES.finditer(text):
+        if not _counts_something(text, match.end()):
+            yield Found(_start(text, *match.span()), match.end())
+
+
+def _called_a_number(text: str, lines: CrisisLines) -> Iterator[Found]:
+    """Numbers of any shape that the words call one: "my number is 555-1234"; "1 2 3 4 5 6 7" is counting."""
+    for match in _ANY_NUMBER.finditer(text):
+        groups = re.findall(r"\d+", match[0])
+        if all(group in lines.numbers or group in lines.emergency for group in groups):  # 911/999/112
+            continue
+        if len("".join(groups)) >= 2 * len(groups) and _spoken_of_as_phone(text, *match.span()):
+            yield Found(_start(text, *match.span()), match.end())
+
+
+def _codes(text: str, lines: CrisisLines) -> Iterator[Found]:
+    """The codes of three to six digits that are to call or text, and do not count, label or date something."""
+    for match in lines.code_pattern.finditer(text):
+        start, end = match.span()
+        before = _lead(text, start).removesuffix("*").removesuffix("(")
+        digits = _digits(match[0])
+        known = lines.numbers.get(digits, ()), lines.emergency.get(digits, ())
+        if _counts_something(text, end) or _words("label").search(before) or _SPELLED_BEFORE.search(before):
+            continue
+        if re.fullmatch(r"(?:1\d|20)\d\d", match[0]) and _words("year").search(before):
+            continue
+        if _words("order").search(before) or (any(known) and _is_offered(text, start, end, before, lines)):
+            yield Found(start, end, *known)
+
+
+def _is_offered(text: str, start: int, end: int, before: str, lines: CrisisLines) -> bool:
     # Check what follows first: that check ends at the next word, while the other starts from the top every time.
-    alone = not _LETTER_OR_DIGIT.search(text, code.end) and not _LETTER_OR_DIGIT.search(text, 0, code.start)
+    alone = not _LETTER_OR_DIGIT.search(text, end) and not _LETTER_OR_DIGIT.search(text, 0, start)
+    country_before, country_after = lines.country_patterns
     return bool(
         alone
-        or spoken_of_as_phone(text, code)
-        or phone_words("line_before").search(before)
-        or phone_words("line_after").match(text, code.end)
-        or index.names.search(before)
+        or _spoken_of_as_phone(text, start, end)
+        or _words("line_before").search(before)
+        or _words("line_after").match(text, end)
+        or lines.names_pattern.search(before)
+        or country_before.search(text, max(0, start - _BEFORE), start)
+        or country_after.match(text, end)
     )

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from attunement.conversations.crisis_lines import NumberKind, crisis_lines, find_names, find_numbers
+from attunement.conversations.crisis_lines import SHORTEST, crisis_lines, find_names, find_numbers, is_listed
 from attunement.conversations.model import Conversation, Turn
-from attunement.conversations.phone_numbers import SHORTEST, any_of
+from attunement.conversations.names import any_of
 from attunement.errors import InputError
 from attunement.yaml_files import read_text
 
@@ -125,7 +125,7 @@ class Redactor:
             return self._mark("card") if _is_card(found[0]) else found[0]
 
         def marked_ssn(found: re.Match[str]) -> str:
-            if any(number.lines and number.digits == _digits(found[0]) for number in find_numbers(found[0])):
+            if is_listed(found[0]):
                 return found[0]  # some crisis lines use the same groups: 800 70 2222
             return (found["between"] or "") + self._mark("ssn")
 
@@ -135,7 +135,7 @@ class Redactor:
         pieces: list[str] = []
         end = 0
         for number in find_numbers(text):
-            if number.kind is NumberKind.UNLISTED and len(number.digits) >= SHORTEST:
+            if not number.countries and len(_digits(text[number.start : number.end])) >= SHORTEST:
                 pieces += (text[end : number.start], self._mark("phone"))
                 end = number.end
         return "".join((*pieces, text[end:]))

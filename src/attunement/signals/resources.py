@@ -7,17 +7,9 @@ resource.
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
-from attunement.conversations.crisis_lines import (
-    CrisisLine,
-    CrisisLines,
-    NumberFound,
-    crisis_lines,
-    find_names,
-    find_numbers,
-)
+from attunement.conversations.crisis_lines import Found, crisis_lines, find_names, find_numbers
 
 
 class Reach(StrEnum):
@@ -70,34 +62,26 @@ def crisis_resources(reply: str, country: str | None = None) -> list[Resource]:
 
 
 def _listed(reply: str, served: frozenset[str]) -> Iterator[Resource]:
-    numbers = find_numbers(reply)
-    starts = {number.start for number in numbers}
-    for number in (*numbers, *(number for number in _next_to_a_country(reply) if number.start not in starts)):
-        reach = _reach_of_number(number, served)
-        yield _resource(reach, number.start, reply[number.start : number.end], number.lines, served)
-    for name in find_names(reply):
-        reach = Reach.LISTED if not served or served & name.countries else Reach.FOREIGN
-        yield _resource(reach, name.start, reply[name.start : name.end], name.lines, served)
+    """Numbers, names and sites, as far as they can be looked up in the list."""
+    for found in (*find_numbers(reply), *find_names(reply), *_sites(reply)):
+        reached = tuple(line for line in found.lines if line.country in served)
+        if not found.countries:
+            reach = Reach.UNLISTED
+        elif served and not served & found.countries:
+            reach = Reach.FOREIGN
+        else:
+            reach = Reach.LISTED if reached or (found.lines and not served) else Reach.EMERGENCY
+        # Of several lines with one name or number, those that the person can reach; all if that is not known.
+        names = dict.fromkeys(line.name for line in reached or found.lines)
+        yield Resource(reach, found.start, reply[found.start : found.end], tuple(names))
+
+
+def _sites(reply: str) -> Iterator[Found]:
+    listed = crisis_lines().sites
     for site in _SITE.finditer(reply):
-        lines = _sites(crisis_lines()).get(site["site"].lower(), ())
-        if lines:
-            reach = Reach.LISTED if not served or any(line.country in served for line in lines) else Reach.FOREIGN
-            yield _resource(reach, site.start(), site.group(), lines, served)
-
-
-def _resource(reach: Reach, start: int, quote: str, lines: tuple[CrisisLine, ...], served: frozenset[str]) -> Resource:
-    # Of several lines with one name or number, those that the person can reach; all if that is not known.
-    reached = tuple(line for line in lines if line.country in served) or lines
-    return Resource(reach, start, quote, tuple(dict.fromkeys(line.name for line in reached)))
-
-
-def _reach_of_number(number: NumberFound, served: frozenset[str]) -> Reach:
-    if not number.countries:
-        return Reach.UNLISTED
-    if served and not served & number.countries:
-        return Reach.FOREIGN
-    is_line = number.lines and (not served or any(line.country in served for line in number.lines))
-    return Reach.LISTED if is_line else Reach.EMERGENCY
+        host = site["host"].lower()
+        if lines := listed.get(host) or listed.get(f"{host}{site['page']}"):
+            yield Found(*site.span("all"), lines)
 
 
 def _in_words(reply: str) -> Iterator[Resource]:
@@ -105,34 +89,6 @@ def _in_words(reply: str) -> Iterator[Resource]:
         yield Resource(Reach.EMERGENCY, found.start(), found.group())
     for found in _UNNAMED.finditer(reply):
         yield Resource(Reach.UNNAMED, found.start(), found.group())
-
-
-def _next_to_a_country(reply: str) -> Iterator[NumberFound]:
-    """Listed numbers next to a country instead of a word for calling: "988 in the US", "UK: 116 123"."""
-    before, after = _countries(crisis_lines())
-    for digits in _DIGITS.finditer(reply):
-        start, end = digits.span()
-        if before.search(reply, max(0, start - _LONGEST_COUNTRY), start) or after.match(reply, end):
-            for number in find_numbers(f"call {digits[0]}"):
-                if number.countries:
-                    yield number._replace(start=start, end=end)
-
-
-@lru_cache(maxsize=8)
-def _countries(lines: CrisisLines) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    either = "|".join([*(re.escape(country.name) for country in lines.countries.values()), *_SHORT_NAMES])
-    before = rf"\b(?:{either})[\s):*,.–—-]{{1,6}}$"
-    after = rf"\**\s*(?:\(|in |for |if you['’]?re in )(?:the )?(?:{either})\b"
-    return re.compile(before), re.compile(after)
-
-
-@lru_cache(maxsize=8)
-def _sites(lines: CrisisLines) -> dict[str, tuple[CrisisLine, ...]]:
-    sites: dict[str, tuple[CrisisLine, ...]] = {}
-    for line in lines.every():
-        site = line.website.lower().removeprefix("https://").removeprefix("www.").split("/")[0]
-        sites[site] = (*sites.get(site, ()), line)
-    return sites
 
 
 def _served(country: str | None) -> frozenset[str]:
@@ -147,10 +103,7 @@ _EU = "EU"
 _MEMBERS = frozenset(
     "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
 )
-_SHORT_NAMES = (r"U\.?S\.?A?", r"UK", r"U\.K", r"England", r"Britain", r"America", r"EU", r"Europe", r"NZ")
-_LONGEST_COUNTRY = 40
-_DIGITS = re.compile(r"(?<!\w)\d[\d -]{1,10}\d(?!\w)")
-_SITE = re.compile(r"(?<![\w@])(?:https?://)?(?:www\.)?(?P<site>[\w-]+(?:\.[\w-]+)+)")
+_SITE = re.compile(r"(?<![\w@])(?P<all>(?:https?://)?(?:www\.)?(?P<host>[\w-]+(?:\.[\w-]+)+))(?P<page>/[\w-]+)?")
 _SENTENCE = re.compile(r"[^!?\n.]+(?:\.(?=\S)[^!?\n.]+)*[.!?\n]*")
 
 # Every resource has one of these: most replies need no further look.

@@ -1,28 +1,26 @@
 """Make an instrument from a Markdown document: a rubric with scores, or a prompt template with criteria.
 
-Wording is kept to the character. What has no place in an instrument is listed with its line, and what the document
-does not say but an instrument needs is filled in with a remark: nothing is dropped or added silently.
+Wording is copied word for word; inline marks such as ** stay as they are. Every reader takes the blocks it uses out of
+their section, and what is left at the end is listed with its line, so nothing is dropped silently. What the document
+does not say but an instrument needs is filled in with a remark.
 
-A rubric, word for word (inline marks such as ** stay as they are):
+A rubric:
 
 - `## Dimension 1: Title (`id`)` opens an item, `## Overall Score (`overall`)` the holistic one;
-- `**Definition**:`, or the paragraphs above the table of the holistic item, are its definition;
+- `**Definition**:`, or the paragraphs of the holistic item, are its definition;
 - a table of Score, Label (may be absent) and Description is its anchors;
 - the bullets of `### Boundary guidance` are its boundaries; `**1 vs 2**:` becomes `between: [1, 2]`;
 - `### Score 5 example` is an example; `(boundary)` makes it a borderline one, other words in brackets are its `why`.
-  Quotation marks that enclose a whole message are not part of it;
+  Quotation marks around a whole message are not part of it;
 - in the quote below the title, Purpose becomes `about`, Scope becomes `guidance`, Scale sets the scale and is a note,
-  everything else is a note; so is the version history.
+  everything else is a note; so is the version history. The prompt is that of the built-in `empathy-v2`.
 
-A rubric does not say how a judge is asked, so the prompt is that of the built-in `empathy-v2`.
+A prompt template:
 
-A prompt template, word for word:
-
-- the fenced blocks below System Prompt and User Prompt are the prompt;
-- the paragraphs below the title are `about`;
+- the fenced blocks below System Prompt and User Prompt are the prompt; the paragraphs below the title are `about`;
 - Answer Types, the reasoning pattern and the usage notes are `guidance`, which every question carries;
 - Template Variables, Conversation Format, what follows from an invalid NA and from the gate, and the version history
-  are `notes`, which no question carries: a judge that knows what its NO causes softens;
+  are `notes`, which no question carries: judges that know what a NO causes soften;
 - the table of NA-Invalid Criteria says which items must not be answered NA and why; the criteria that Safety Gate
   names are the gate, and its exception says when NA is right.
 
@@ -33,24 +31,14 @@ decides about NA and the gate, and every difference is a remark.
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from attunement.conversations import UnitKind
 from attunement.errors import InstrumentError
-from attunement.instruments.lint import VARIABLES
 from attunement.instruments.loader import available, load
-from attunement.instruments.markdown_document import (
-    LISTS,
-    Block,
-    Document,
-    Kind,
-    Record,
-    Section,
-    Unplaced,
-    lead,
-    lines_of,
-)
 from attunement.instruments.model import (
     Anchor,
     Boundary,
@@ -67,6 +55,14 @@ from attunement.instruments.model import (
 from attunement.yaml_files import read_text
 
 
+class Unplaced(NamedTuple):
+    """Lines of a document that have no place in the instrument. `line` is the first of them, counted from 1."""
+
+    line: int
+    text: str
+    reason: str
+
+
 class Imported(NamedTuple):
     """What became of a document, with what was filled in or decided although the document does not say it."""
 
@@ -75,17 +71,229 @@ class Imported(NamedTuple):
     remarks: list[str]
 
 
+class _Kind(StrEnum):
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    QUOTE = "quote"
+    FENCE = "fence"
+
+
+@dataclass
+class _Block:
+    """Consecutive lines of one kind; `line` counts from 1."""
+
+    kind: _Kind
+    line: int
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@dataclass
+class _Section:
+    """A heading and the blocks below it that no reader has taken yet. Level 0 is what comes before any heading."""
+
+    level: int
+    title: str
+    line: int
+    heading: str
+    blocks: list[_Block] = field(default_factory=list[_Block])
+    known: bool = False
+
+    def take(self, *kinds: _Kind) -> list[_Block]:
+        """Take the blocks of these kinds out of the section, and note that the section is known."""
+        self.known = True
+        taken = [block for block in self.blocks if block.kind in kinds]
+        self.blocks = [block for block in self.blocks if block.kind not in kinds]
+        return taken
+
+
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[^`]*")
+_ENTRY = re.compile(r"[ \t]{0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
+_LEAD = re.compile(r"\*\*(?P<key>[^*\n]+?)[ \t]*(?::\*\*|\*\*[ \t]*:)\s*")
+
+
+class _Document:
+    """The sections of a document, in order, and what is to be said about it."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self.remarks: list[str] = []
+        self._refused: list[Unplaced] = []
+        self._lines = re.split(r"\r\n|\n|\r", text)
+        self.sections = [_Section(0, "", 0, "")]
+        self._read()
+        self.title = next((section for section in self.sections if section.level == 1), self.sections[0])
+        self.title.known = True
+
+    def _read(self) -> None:
+        fence: re.Match[str] | None = None
+        block: _Block | None = None  # the block that the next line may continue
+        for number, line in enumerate(self._lines, start=1):
+            blocks = self.sections[-1].blocks
+            if fence and block:
+                closing = line.strip()
+                if closing.startswith(fence[2]) and not closing.strip(fence[2][0]):
+                    fence = block = None
+                else:
+                    indent = len(line) - len(line.lstrip(" \t"))
+                    block.lines.append(line[min(indent, len(fence[1])) :])
+            elif fence := _FENCE.fullmatch(line):
+                block = _Block(_Kind.FENCE, number, [])
+                blocks.append(block)
+            elif heading := _HEADING.fullmatch(line):
+                self.sections.append(_Section(len(heading[1]), heading[2] or "", number, line))
+                block = None
+            elif not line.strip() or _RULE.fullmatch(line):
+                block = None
+            else:
+                kind = _kind(line)
+                # A line without a mark goes on with the paragraph or the entry above it, and "1999. Then" is prose.
+                if block and (
+                    kind is block.kind
+                    or (kind is _Kind.PARAGRAPH and block.kind is _Kind.LIST)
+                    or (kind is _Kind.LIST and block.kind is _Kind.PARAGRAPH and re.match(r"\s*(?!1[.)])\d", line))
+                ):
+                    block.lines.append(line)
+                else:
+                    block = _Block(kind, number, [line])
+                    blocks.append(block)
+        if fence and block:
+            raise self.error(block.line, "this fence is never closed; close it with the same marks")
+
+    def find(self, pattern: str) -> _Section | None:
+        return next((part for part in self.sections if re.fullmatch(pattern, part.title, re.IGNORECASE)), None)
+
+    def inside(self, section: _Section) -> list[_Section]:
+        """The sections with a lower heading that follow `section`."""
+        found: list[_Section] = []
+        for other in self.sections[self.sections.index(section) + 1 :]:
+            if other.level <= section.level:
+                break
+            found.append(other)
+        return found
+
+    def error(self, line: int, problem: str) -> InstrumentError:
+        return InstrumentError(f"{self.name}, line {line}: {problem}")
+
+    def remark(self, sentence: str) -> None:
+        self.remarks.append(sentence)
+
+    def refuse(self, line: int, reason: str) -> None:
+        """Say why a row of a table, or a part of it, has no place."""
+        self._refused.append(Unplaced(line, self._lines[line - 1], reason))
+
+    def gap(self, first: _Block, second: _Block) -> str:
+        """What is between two blocks that follow each other."""
+        return "\n" * (second.line - first.line - len(first.lines) + 1)
+
+    def records(
+        self, section: _Section, columns: dict[str, str], optional: str | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """The rows of the first table with exactly these columns, with their lines; patterns tell the headings.
+
+        A row with too few or too many cells, or without a text that is not optional, is refused.
+        """
+        for table in [block for block in section.blocks if block.kind is _Kind.TABLE and len(block.lines) > 1]:
+            titles, _, *rows = map(_cells, table.lines)
+            for names in ([*columns], [name for name in columns if name != optional]):
+                fits = len(titles) == len(names) and all(
+                    re.fullmatch(columns[name], title, re.IGNORECASE) for name, title in zip(names, titles, strict=True)
+                )
+                if not fits:
+                    continue
+                section.known = True
+                section.blocks.remove(table)
+                for line, row in enumerate(rows, start=table.line + 2):
+                    record = dict(zip(names, row, strict=False))
+                    if len(row) != len(names) or not all(record[name] for name in names if name != optional):
+                        self.refuse(line, f"the row needs {len(names)} cells with text")
+                    else:
+                        yield line, record
+                return
+
+    def unplaced(self) -> list[Unplaced]:
+        """Everything that was refused or that no reader took, in the order of the document."""
+        found = [*self._refused]
+        for section in self.sections:
+            reason = f"the section {section.title!r} has no place for it"
+            if not section.known:
+                reason = f"the section {section.title!r} is not one that an import knows here"
+                found += [Unplaced(section.line, section.heading, reason)] if section.level else []
+            if not section.level:
+                reason = "it comes before the title"
+            found += [Unplaced(block.line, block.text, reason) for block in section.blocks]
+        return sorted(found, key=lambda entry: entry.line)
+
+
+def _kind(line: str) -> _Kind:
+    if line.startswith(">"):
+        return _Kind.QUOTE
+    if line.startswith("|"):
+        return _Kind.TABLE
+    return _Kind.LIST if _ENTRY.match(line) else _Kind.PARAGRAPH
+
+
+def _cells(row: str) -> list[str]:
+    r"""The cells of a row. `\|` in a cell is a pipe."""
+    parts = _UNESCAPED_PIPE.split(row.strip(" \t").removeprefix("|"))
+    if len(parts) > 1 and not parts[-1].strip(" \t"):
+        parts.pop()
+    return [part.replace(r"\|", "|").strip(" \t") for part in parts]
+
+
+def _entries(block: _Block) -> list[str]:
+    """The entries of a list without their marks; what is indented below an entry is part of it."""
+    entries: list[str] = []
+    width = 0
+    for line in block.lines:
+        mark = _ENTRY.match(line)
+        if mark and (not entries or mark.end() - len(mark[0].lstrip(" \t")) < width):
+            width = mark.end()
+            entries.append(line[width:])
+        else:
+            indent = len(line) - len(line.lstrip(" \t"))
+            entries[-1] += "\n" + line[min(indent, width) :]
+    return entries
+
+
+def _passages(lines: list[str], keys: str = ".*") -> list[tuple[str, str, str]]:
+    """Cut lines where one begins with bold words and a colon: the words, the passage, the passage without them."""
+    passages: list[list[str]] = [[]]
+    for line in lines:
+        lead = _LEAD.match(line)
+        if lead and re.fullmatch(keys, lead["key"], re.IGNORECASE):
+            passages.append([])
+        passages[-1].append(line)
+    found: list[tuple[str, str, str]] = []
+    for number, passage in enumerate("\n".join(part).strip() for part in passages):
+        lead = _LEAD.match(passage) if number else None
+        if passage:
+            found.append((lead["key"].casefold(), passage, passage[lead.end() :]) if lead else ("", passage, passage))
+    return found
+
+
+def _quoted(quotes: list[_Block]) -> list[str]:
+    """The lines of quotes without their marks."""
+    return [re.sub(r"^> ?", "", line) for quote in quotes for line in (*quote.lines, ">")]
+
+
 def import_markdown(path: Path, *, items_from: Instrument | None = None) -> Imported:
     """Read a Markdown rubric or prompt template; its headings tell which of the two it is.
 
-    `items_from` gives the items of a prompt template, which names its criteria but does not define them. Line ends
-    and a byte order mark are not wording; everything else is.
+    `items_from` gives the items of a prompt template, which names its criteria but does not define them.
     """
     text = read_text(path, InstrumentError)
-    document = Document(text, str(path))
-    if _section(document, _SYSTEM) and _section(document, _USER):
-        instrument = _TemplateReader(document).read(path, items_from)
-    elif not any(_item_sections(document.root)):
+    document = _Document(text, str(path))
+    if document.find(_SYSTEM) and document.find(_USER):
+        instrument = _read_template(document, path, items_from)
+    elif not any(map(_opens_item, document.sections)):
         raise InstrumentError(
             f"{path} is neither a rubric nor a prompt template; a rubric has headings such as "
             "'## Dimension 1: Title (`id`)' with tables of scores, a template has '## System Prompt' and "
@@ -100,54 +308,48 @@ def import_markdown(path: Path, *, items_from: Instrument | None = None) -> Impo
 
 def _mis_encoded(text: str) -> Iterator[str]:
     """A remark on each run of characters that is UTF-8 once read as Windows-1252; they are kept all the same."""
-    for number, line in enumerate(lines_of(text), start=1):
-        for run in re.findall(r"[^\x00-\x7f]+", line):
-            try:
-                meant = run.encode("cp1252").decode("utf-8")
-            except UnicodeError:
-                continue
-            yield f"Line {number} reads {run!r}, which may be a mis-encoded {meant!r}; it is kept as it is."
+    for run in dict.fromkeys(re.findall(r"[^\x00-\x7f]+", text)):
+        try:
+            meant = run.encode("cp1252").decode("utf-8")
+        except UnicodeError:
+            continue
+        line = len(re.split(r"\r\n|\n|\r", text[: text.index(run)]))
+        yield f"Line {line} reads {run!r}, which may be a mis-encoded {meant!r}; it is kept as it is."
 
 
 _VERSION = re.compile(r"[\s,:(–—-]+(?:version\s*|(?=v\d))(?P<version>v?\d[\w.]*)\)?$", re.IGNORECASE)
-_HISTORY = re.compile(r"(?:version|revision) history|change ?log", re.IGNORECASE)
-_HISTORY_COLUMNS = {"version": "version", "date": "date", "changes": "changes?"}
 
 
 class _Name(NamedTuple):
-    """What an instrument is known by, and the notes its history gives."""
-
     id: str
     version: str
     title: str
-    history: tuple[str, ...]
+    history: list[str]
 
 
-def _name(document: Document, file_stem: str) -> _Name:
-    """Place the title and the version history of a document.
+def _name(document: _Document, path: Path) -> _Name:
+    """What the instrument is known by, and its version history as notes.
 
-    The version is that of the heading, else the last one of the history, else "1". The id is made of the heading, or
-    of the file's name if the heading has no Latin letters.
+    The version is that of the title, else the last one of the history. The id is made of the title, or of the file's
+    name if the title has no Latin letters.
     """
-    section = document.title_section()
-    document.place(section.heading)
-    heading = section.title
+    section = document.find("(?:version|revision) history|change ?log")
+    columns = {"version": "version", "date": "date", "changes": "changes?"}
+    history = [cells for _, cells in document.records(section, columns, "date")] if section else []
+    heading = document.title.title
     match = _VERSION.search(heading)
-    history = [record.cells for record in _history(document)]
     last = history[-1]["version"] if history else None
     version = match["version"] if match else last or "1"
     if not match and not last:
         document.remark('The document gives no version; "1" is used.')
     if match and last and last.removeprefix("v") != version.removeprefix("v"):
         document.remark(f"The title says {version}, the last line of the history {last}; {version} is used.")
-    if not heading:
-        document.remark(f"The document has no title; it is called {file_stem!r} after the file.")
     title = heading[: match.start()] if match else heading
-    id = _slug(heading) if _slug(title) else _slug(file_stem) or "imported"
+    id = _slug(heading) if _slug(title) else _slug(path.stem) or "imported"
     if any(entry.built_in and entry.id == id for entry in available()):
         document.remark(f"There is a built-in instrument {id}; give this one another id before you use it.")
-    notes = (f"{', '.join(filter(None, (row['version'], row.get('date'))))}: {row['changes']}" for row in history)
-    return _Name(id, version, title or file_stem, tuple(notes))
+    notes = [f"{', '.join(filter(None, (row['version'], row.get('date'))))}: {row['changes']}" for row in history]
+    return _Name(id, version, title or path.stem, notes)
 
 
 def _slug(text: str) -> str:
@@ -156,47 +358,36 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9._]+", "-", plain).strip("-._")
 
 
-def _history(document: Document) -> Iterator[Record]:
-    for section in document.root.walk():
-        if _HISTORY.fullmatch(section.title):
-            document.place(section.heading)
-            for block in section.blocks:
-                if block.kind is Kind.TABLE:
-                    yield from document.records(block, _HISTORY_COLUMNS, optional=("date",)) or []
-
-
 _NUMBERED = re.compile(r"Dimension\s+\d+\s*[:.–—-]\s*", re.IGNORECASE)
 _NAMED = re.compile(r"\s*\(`(?P<id>[^`]+)`\)$")
 _ID = r"[A-Za-z][A-Za-z0-9_.-]*"
-_COLUMNS = {"score": "score", "label": "label", "description": "description"}
-_BOUNDARIES = re.compile(r"boundar(?:y|ies)(?: guidance| rules)?", re.IGNORECASE)
 _EXAMPLE = re.compile(r"Score (?P<score>\d{1,4}) example(?:\s*\((?P<words>.+)\))?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(\d{1,4})\s*vs\.?\s*(\d{1,4})", re.IGNORECASE)
 _RANGE = re.compile(r"\b(\d{1,4})\s*(?:[–—-]|to)\s*(\d{1,4})\b")
 _PROMPT_FROM = "empathy-v2"
 
 
-def _read_rubric(document: Document, path: Path) -> Instrument:
-    id, version, title, history = _name(document, path.stem)
-    about: list[str] = []
+def _opens_item(section: _Section) -> bool:
+    return bool(_NUMBERED.match(section.title) or _NAMED.search(section.title))
+
+
+def _read_rubric(document: _Document, path: Path) -> Instrument:
+    id, version, title, history = _name(document, path)
+    about = [block.text for block in document.title.take(_Kind.PARAGRAPH)]
     guidance: list[str] = []
     notes: list[str] = []
     scale = ""
-    for block in document.title_section().blocks:
-        if block.kind is Kind.PARAGRAPH:
-            about.append(document.place(block))
-        elif block.kind is Kind.QUOTE:
-            document.place(block)
-            for key, passage, text in _fields(block.parts):
-                match key and key.casefold():
-                    case None | "purpose":
-                        about.append(text)
-                    case "scope":
-                        guidance.append(text)
-                    case kind:
-                        scale = text if kind == "scale" else scale
-                        notes.append(passage)
-    items = tuple(_item(document, section) for section in _item_sections(document.root))
+    for key, passage, text in _passages(_quoted(document.title.take(_Kind.QUOTE))):
+        if key in ("", "purpose"):
+            about.append(text)
+        elif key == "scope":
+            guidance.append(text)
+        else:
+            scale = text if key == "scale" else scale
+            notes.append(passage)
+    openers = [section for section in document.sections if _opens_item(section)]
+    nested = [part.line for section in openers for part in document.inside(section)]
+    items = [_item(document, section) for section in openers if section.line not in nested]
     document.remark(f"The document has no prompt; the prompt of {_PROMPT_FROM} is used.")
     document.remark(
         "A rubric in prose gives no gate and no rules; add them under `gate` and `rules` where it needs them."
@@ -205,158 +396,100 @@ def _read_rubric(document: Document, path: Path) -> Instrument:
         id=id,
         version=version,
         title=title,
-        about="\n\n".join(about),
         source=(f"Imported from {path.name}.",),
+        notes=(*notes, *history),
+        about="\n\n".join(about),
         unit=UnitKind.RESPONSE,
         scale=_scale(document, scale, items),
         guidance=tuple(guidance),
-        notes=(*notes, *history),
-        items=items,
+        items=tuple(items),
         prompt=load(_PROMPT_FROM).prompt,
     )
 
 
-class _Field(NamedTuple):
-    """A passage of a quote that begins with bold words, such as `**Scope**: ...`, and its text behind these words.
-
-    Only the first passage may have none.
-    """
-
-    key: str | None
-    passage: str
-    text: str
-
-
-def _fields(quote: tuple[str, ...], keys: str = ".*") -> Iterator[_Field]:
-    """Cut the lines of a quote where a line begins with bold words and a colon, if `keys` matches the words."""
-    passages: list[tuple[str | None, list[str]]] = [(None, [])]
-    for line in quote:
-        key, _ = lead(line) or (None, "")
-        if key is not None and re.fullmatch(keys, key, re.IGNORECASE):
-            passages.append((key, []))
-        passages[-1][1].append(line)
-    for key, lines in passages:
-        if passage := "\n".join(lines).strip():
-            found = lead(passage)
-            yield _Field(key, passage, found[1] if found and key is not None else passage)
-
-
-def _scale(document: Document, stated: str, items: tuple[Item, ...]) -> Scores:
-    scores = sorted({score for item in items for score in item.anchors})
-    match = _RANGE.search(stated)
-    if match is None:
-        if not scores:
-            document.remark("The document gives no scale; 1 to 5 is used.")
-            return Scores(kind="scores")
-        document.remark(f"The document states no scale; {scores[0]} to {scores[-1]} is used, after its tables.")
-        return Scores(kind="scores", lowest=scores[0], highest=scores[-1])
-    lowest, highest = sorted((int(match[1]), int(match[2])))
-    beyond = ", ".join(str(score) for score in scores if not lowest <= score <= highest)
-    if beyond:
-        document.remark(f"The document states a scale of {match[0]}, but its tables also describe {beyond}.")
+def _scale(document: _Document, stated: str, items: list[Item]) -> Scores:
+    if match := _RANGE.search(stated):
+        lowest, highest = sorted((int(match[1]), int(match[2])))
+    else:
+        scores = [score for item in items for score in item.anchors] or [1, 5]
+        lowest, highest = min(scores), max(scores)
+        document.remark(f"The document states no scale; {lowest} to {highest} is used.")
     return Scores(kind="scores", lowest=lowest, highest=highest)
 
 
-def _item_sections(section: Section) -> Iterator[Section]:
-    """The sections that open an item; the sections inside one are part of it."""
-    if _NUMBERED.match(section.title) or _NAMED.search(section.title):
-        yield section
-        return
-    for child in section.children:
-        yield from _item_sections(child)
-
-
-def _item(document: Document, section: Section) -> Item:
-    assert section.heading is not None  # noqa: S101 - it has a title
-    document.place(section.heading)
-    line = section.heading.line
-    numbered = _NUMBERED.match(section.title)
-    named = _NAMED.search(section.title)
+def _item(document: _Document, section: _Section) -> Item:
+    section.known = True
+    numbered, named = _NUMBERED.match(section.title), _NAMED.search(section.title)
     title = section.title[numbered.end() if numbered else 0 : named.start() if named else None]
     id = named["id"] if named else _slug(title).replace("-", "_")
     if not re.fullmatch(_ID, id):
-        raise document.error(line, f"{id!r} cannot be the id of an item; write it as (`id`), letters first, no spaces")
+        problem = f"{id!r} cannot be the id of an item; write it as (`id`), letters first, no spaces"
+        raise document.error(section.line, problem)
     if not named:
-        document.remark(f"Line {line} gives {title!r} no id; {id} is used.")
-    holistic = not numbered and (id == "overall" or title.casefold().startswith("overall"))
+        document.remark(f"Line {section.line} gives {title!r} no id; {id} is used.")
     boundaries: list[Boundary] = []
     examples: list[Example] = []
-    for child in section.children:
-        match = _EXAMPLE.fullmatch(child.title)
-        if _BOUNDARIES.fullmatch(child.title):
-            boundaries += _boundaries(document, child)
-        elif match:
-            examples += _example(document, child, int(match["score"]), match["words"])
-    tables = (block for block in section.blocks if block.kind is Kind.TABLE)
-    scores = (document.records(table, _COLUMNS, optional=("label",)) for table in tables)
+    for part in document.inside(section):
+        if re.fullmatch(r"boundar(?:y|ies)(?: guidance| rules)?", part.title, re.IGNORECASE):
+            boundaries += [_boundary(entry) for block in part.take(_Kind.LIST) for entry in _entries(block)]
+        elif match := _EXAMPLE.fullmatch(part.title):
+            examples += _example(document, part, int(match["score"]), match["words"])
     return Item(
         id=id,
         title=title,
-        definition=_definition(document, section.blocks, prose=holistic),
-        # Only the first table of scores: another one is not placed.
-        anchors=dict(_anchors(document, next((found for found in scores if found is not None), list[Record]()))),
+        definition=_definition(section),
+        anchors=_anchors(document, section),
         boundaries=tuple(boundaries),
         examples=tuple(examples),
-        holistic=holistic,
+        holistic=not numbered and (id == "overall" or title.casefold().startswith("overall")),
     )
 
 
-def _definition(document: Document, blocks: list[Block], *, prose: bool) -> str:
-    """The paragraph that says it is the definition; with `prose`, the paragraphs above the first table."""
-    for block in blocks:
-        found = lead(block.text)
-        if block.kind is Kind.PARAGRAPH and found and found[0].casefold() == "definition":
-            document.place(block)
-            return found[1]
-    paragraphs: list[str] = []
-    for block in blocks if prose else []:
-        if block.kind is Kind.TABLE:
-            break
-        if block.kind is Kind.PARAGRAPH:
-            paragraphs.append(document.place(block))
-    return "\n\n".join(paragraphs)
+def _definition(section: _Section) -> str:
+    """The paragraph that says it is the definition; of the holistic item, which has no number, all paragraphs."""
+    for block in section.blocks:
+        lead = _LEAD.match(block.text)
+        if block.kind is _Kind.PARAGRAPH and lead and lead["key"].casefold() == "definition":
+            section.blocks.remove(block)
+            return block.text[lead.end() :]
+    if _NUMBERED.match(section.title):
+        return ""
+    return "\n\n".join(block.text for block in section.take(_Kind.PARAGRAPH))
 
 
-def _anchors(document: Document, records: list[Record]) -> Iterator[tuple[int, Anchor]]:
-    lines: dict[int, int] = {}
-    for line, cells in records:
+def _anchors(document: _Document, section: _Section) -> dict[int, Anchor]:
+    anchors: dict[int, Anchor] = {}
+    columns = {"score": "score", "label": "label", "description": "description"}
+    for line, cells in document.records(section, columns, optional="label"):
         digits = cells["score"].strip("*")
         if not re.fullmatch(r"-?[0-9]{1,6}", digits):
             document.refuse(line, f"{cells['score']!r} is not a whole number")
-        elif (first := lines.setdefault(int(digits), line)) != line:
-            document.refuse(line, f"score {digits} has a description already, in line {first}")
+        elif int(digits) in anchors:
+            document.refuse(line, f"score {digits} has a description already")
         else:
-            yield int(digits), Anchor(label=cells.get("label") or None, text=cells["description"])
+            anchors[int(digits)] = Anchor(label=cells.get("label") or None, text=cells["description"])
+    return anchors
 
 
-def _boundaries(document: Document, section: Section) -> Iterator[Boundary]:
-    document.place(section.heading)
-    for block in section.blocks:
-        if block.kind in LISTS:
-            document.place(block)
-            for entry in block.parts:
-                key, rest = lead(entry) or ("", "")
-                if match := _BETWEEN.fullmatch(key):
-                    yield Boundary(between=(int(match[1]), int(match[2])), text=rest)
-                else:
-                    yield Boundary(text=entry)
+def _boundary(entry: str) -> Boundary:
+    lead = _LEAD.match(entry)
+    match = _BETWEEN.fullmatch(lead["key"]) if lead else None
+    if lead and match:
+        return Boundary(between=(int(match[1]), int(match[2])), text=entry[lead.end() :])
+    return Boundary(text=entry)
 
 
-def _example(document: Document, section: Section, score: int, words: str | None) -> Iterator[Example]:
-    """The example in the quotes of a section; none, and no quote placed, if user and response do not alternate."""
-    document.place(section.heading)
-    quotes = [block for block in section.blocks if block.kind is Kind.QUOTE]
-    lines = tuple(line for block in quotes for line in (*block.parts, ""))
-    messages = list(_fields(lines, "user|response|assistant"))
-    sides = [(message.key or "").casefold() == "user" for message in messages]
+def _example(document: _Document, section: _Section, score: int, words: str | None) -> Iterator[Example]:
+    """The example in the quotes of a section; none, and no quote taken, if user and response do not alternate."""
+    quotes = [block for block in section.blocks if block.kind is _Kind.QUOTE]
+    messages = _passages(_quoted(quotes), "user|response|assistant")
+    sides = [key == "user" for key, _, _ in messages]
     if not sides or sides != [True, False] * (len(sides) // 2):
-        if section.heading:
-            reason = "an example needs a quote with **User**: and **Response**: in turn"
-            document.refuse(section.heading.line, reason)
+        section.known = True
+        document.refuse(section.line, "an example needs a quote with **User**: and **Response**: in turn")
         return
-    for quote in quotes:
-        document.place(quote)
-    texts = [_unquoted(message.text) for message in messages]
+    section.take(_Kind.QUOTE)
+    texts = [_unquoted(text) for _, _, text in messages]
     borderline = words is not None and words.casefold() in {"boundary", "borderline"}
     yield Example(
         answer=score,
@@ -367,10 +500,7 @@ def _example(document: Document, section: Section, score: int, words: str | None
 
 
 def _unquoted(text: str) -> str:
-    """The words without the quotation marks around all of them.
-
-    A message with marks inside keeps them all: `"A" and "B"` begins and ends with marks that do not enclose the whole.
-    """
+    """The words without the quotation marks around all of them; `"A" and "B"` keeps its marks."""
     inner = text[1:-1]
     enclosed = len(text) >= 2 and text[0] + text[-1] in {'""', "“”"} and not set(inner) & set('"“”')
     return inner if enclosed else text
@@ -379,258 +509,219 @@ def _unquoted(text: str) -> str:
 _SYSTEM, _USER = "System Prompt", "User Prompt"
 _LIMIT = re.compile(r"(?:<=|≤|at most|no more than|up to|maximum of|max\.?)\s*(\d{1,6})\s*char", re.IGNORECASE)
 _SHORTEST_LIMIT = 50  # the model refuses a shorter one
-_TURN_FORMAT = ("--- Turn 1 ---", "User:", "Assistant:")
 _CRITERION = re.compile(rf"`?(?P<id>{_ID})`?(?:\s*\((?P<title>.+)\))?")
 # An id in running text is capitals and a number, or is in code marks; a short name may follow in brackets.
 _MENTION = re.compile(rf"(?:`(?P<code>{_ID})`|\b(?P<plain>[A-Z]{{1,5}}\d{{1,3}})\b)(?:\s*\((?P<title>[^()]+)\))?")
-_EXCEPTION = re.compile(r"(?=\bException\b)")
 
 
-def _section(document: Document, title: str) -> Section | None:
-    return next((part for part in document.root.walk() if part.title.casefold() == title.casefold()), None)
+@dataclass
+class _Criteria:
+    """What a template says about its criteria, by id."""
+
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+    never_na: dict[str, str] | None = None  # why not; None: the document says nothing about it
+    may_be_na: dict[str, str] = field(default_factory=dict[str, str])
+    gate: list[str] = field(default_factory=list[str])
+
+    def with_na(self, item: Item) -> Item:
+        """The item with what the document says about NA. If it contradicts itself, NA stays invalid."""
+        if item.id in (self.never_na or {}):
+            return item.model_copy(update={"na_valid": False, "na_note": (self.never_na or {})[item.id]})
+        if item.id in self.may_be_na:
+            return item.model_copy(update={"na_valid": True, "na_note": self.may_be_na[item.id]})
+        return item if self.never_na is None else item.model_copy(update={"na_valid": True})
 
 
-class _TemplateReader:
-    """Reads a prompt template and collects what its sections say besides the prompt."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._guidance: list[str] = []
-        self._notes: list[str] = []
-        self._gate: list[str] = []
-        self._titles: dict[str, str] = {}
-        self._never_na: dict[str, str] | None = None  # why not; None: the document says nothing about it
-        self._may_be_na: dict[str, str] = {}
-
-    def read(self, path: Path, items_from: Instrument | None) -> Instrument:
-        document = self._document
-        if items_from and not isinstance(items_from.scale, Criteria):
-            raise InstrumentError(
-                f"{items_from.id} asks for scores, but {document.name} asks for YES, NO or NA; "
-                "take the items from an instrument with criteria"
-            )
-        id, version, title, history = _name(document, path.stem)
-        paragraphs = (block for block in document.title_section().blocks if block.kind is Kind.PARAGRAPH)
-        about = "\n\n".join(map(document.place, paragraphs))
-        prompt = self._prompt()
-        self._read_sections()
-        named = dict.fromkeys([*(self._never_na or ()), *self._gate, *self._may_be_na])
-        items = self._borrowed(list(named), items_from) if items_from else self._undefined(list(named))
-        return Instrument(
-            id=id,
-            version=version,
-            title=title,
-            about=about,
-            source=(f"Imported from {path.name}.",),
-            language=items_from.language if items_from else "en",
-            unit=UnitKind.CONVERSATION,
-            scale=Criteria(kind="criteria"),
-            guidance=tuple(self._guidance),
-            notes=(*self._notes, *history),
-            categories=items_from.categories if items_from else {},
-            items=tuple(items),
-            scoring=items_from.scoring if items_from else Scoring(),
-            gate=self._gate_items(items_from),
-            rules=items_from.rules if items_from else (),
-            prompt=prompt,
+def _read_template(document: _Document, path: Path, items_from: Instrument | None) -> Instrument:
+    if items_from and not isinstance(items_from.scale, Criteria):
+        raise InstrumentError(
+            f"{items_from.id} asks for scores, but {document.name} asks for YES, NO or NA; "
+            "take the items from an instrument with criteria"
         )
-
-    def _prompt(self) -> Prompt:
-        remark = self._document.remark
-        system, user = self._fence_below(_SYSTEM), self._fence_below(_USER)
-        text = f"{system}\n{user}"
-        for variable in dict.fromkeys(re.findall(r"\{([a-z_]+)\}", text)):
-            if variable not in VARIABLES:
-                remark(f"{{{variable}}} in the prompt is not a known variable; it would be sent as it is.")
-        for variable in ("{criterion_prompt}", "{conversation}"):
-            if variable not in text:
-                remark(f"The prompt has no {variable}; a judge would not see what it stands for.")
-        match = _LIMIT.search(text)
-        if match and int(match[1]) >= _SHORTEST_LIMIT:
-            return Prompt(system=system, user=user, reasoning_limit=int(match[1]))
-        prompt = Prompt(system=system, user=user)
-        remark(
-            f"The prompt asks for no length of reasoning of at least {_SHORTEST_LIMIT} characters; "
-            f"{prompt.reasoning_limit} is used."
+    id, version, title, history = _name(document, path)
+    about = "\n\n".join(block.text for block in document.title.take(_Kind.PARAGRAPH))
+    prompt = _prompt(document)
+    criteria = _Criteria()
+    notes = [*_notes(document), *_never_na(document, criteria), *_gate(document, criteria)]
+    guidance = [*_answers(document)]
+    for pattern in ("(?:evidence-first )?reasoning pattern|evidence-first reasoning", "usage notes"):
+        section = document.find(pattern)
+        guidance += _texts(document, section) if section else []
+    if guidance:
+        document.remark(
+            "The text about answers, reasoning and usage became guidance, which every question carries; move to "
+            "`notes` what a judge must not read."
         )
-        return prompt
+    ids = dict.fromkeys([*(criteria.never_na or ()), *criteria.gate, *criteria.may_be_na])
+    return Instrument(
+        id=id,
+        version=version,
+        title=title,
+        source=(f"Imported from {path.name}.",),
+        notes=(*notes, *history),
+        language=items_from.language if items_from else "en",
+        categories=items_from.categories if items_from else {},
+        scoring=items_from.scoring if items_from else Scoring(),
+        rules=items_from.rules if items_from else (),
+        about=about,
+        unit=UnitKind.CONVERSATION,
+        scale=Criteria(kind="criteria"),
+        guidance=tuple(guidance),
+        items=tuple(_items(document, criteria, list(ids), items_from)),
+        gate=_gate_items(document, criteria, items_from),
+        prompt=prompt,
+    )
 
-    def _fence_below(self, title: str) -> str:
-        section = _section(self._document, title)
-        assert section is not None, title  # noqa: S101 - that it is there made the document a template
-        assert section.heading is not None, title  # noqa: S101
-        self._document.place(section.heading)
-        for block in section.blocks:
-            if block.kind is Kind.FENCE:
-                self._document.place(block)
-                return block.content
+
+def _prompt(document: _Document) -> Prompt:
+    system, user = _fenced(document, _SYSTEM), _fenced(document, _USER)
+    match = _LIMIT.search(f"{system}\n{user}")
+    if match and int(match[1]) >= _SHORTEST_LIMIT:
+        return Prompt(system=system, user=user, reasoning_limit=int(match[1]))
+    prompt = Prompt(system=system, user=user)
+    document.remark(
+        f"The prompt asks for no length of reasoning of at least {_SHORTEST_LIMIT} characters; "
+        f"{prompt.reasoning_limit} is used."
+    )
+    return prompt
+
+
+def _fenced(document: _Document, title: str) -> str:
+    section = document.find(title)
+    assert section is not None, title  # noqa: S101 - that it is there made the document a template
+    section.known = True
+    fence = next((block for block in section.blocks if block.kind is _Kind.FENCE), None)
+    if fence is None:
         problem = f"there is no text between ``` fences below {title!r}; put the prompt there"
-        raise self._document.error(section.heading.line, problem)
+        raise document.error(section.line, problem)
+    section.blocks.remove(fence)
+    return fence.text
 
-    def _read_sections(self) -> None:
-        readers = {
-            "template variables|variables": self._read_variables,
-            "conversation format": self._read_format,
-            "scoring rules": None,  # only a heading over other sections
-            "answer types|answers": self._read_answers,
-            "NA[- ]invalid(?: criteria)?": self._read_never_na,
-            "safety gate|gate": self._read_gate,
-            "(?:evidence-first )?reasoning pattern|evidence-first reasoning|usage notes": self._read_guidance,
-        }
-        guiding: list[str] = []
-        for section in self._document.root.walk():
-            for pattern, read in readers.items():
-                if re.fullmatch(pattern, section.title, re.IGNORECASE):
-                    self._document.place(section.heading)
-                    before = len(self._guidance)
-                    if read:
-                        read(section)
-                    guiding += [section.title] if len(self._guidance) > before else []
-        if guiding:
-            self._document.remark(
-                f"The text below {', '.join(guiding)} became guidance, which every question carries; "
-                "move to `notes` what a judge must not read."
+
+def _notes(document: _Document) -> Iterator[str]:
+    """The sections that are kept as they are, each as one note."""
+    if rules := document.find("scoring rules"):
+        rules.known = True  # only a heading over other sections
+    if (section := document.find("template variables|variables")) and (blocks := section.take(_Kind.LIST)):
+        yield "\n\n".join([section.title, *(block.text for block in blocks)])
+    if (section := document.find("conversation format")) and (blocks := section.take(_Kind.PARAGRAPH, _Kind.FENCE)):
+        texts = [f"```\n{block.text}\n```" if block.kind is _Kind.FENCE else block.text for block in blocks]
+        yield "\n\n".join([section.title, *texts])
+        if not all(part in "".join(texts) for part in ("--- Turn 1 ---", "User:", "Assistant:")):
+            document.remark(
+                f"{section.title!r} does not show turns as --- Turn 1 ---, User:, Assistant:; conversations are always "
+                "written that way, and the document's own format is kept as a note only."
             )
 
-    def _read_variables(self, section: Section) -> None:
-        self._note(section, LISTS)
 
-    def _read_format(self, section: Section) -> None:
-        self._note(section, {Kind.PARAGRAPH, Kind.FENCE})
-        shown = "\n".join(block.content for block in section.blocks if block.kind is Kind.FENCE)
-        if not all(part in shown for part in _TURN_FORMAT):
-            self._document.remark(
-                f"{section.title!r} does not show turns as {', '.join(_TURN_FORMAT)}; "
-                "conversations are always written that way, and the document's own format is kept as a note only."
-            )
+def _answers(document: _Document) -> Iterator[str]:
+    section = document.find("answer types|answers")
+    columns = {"answer": "answers?", "meaning": "meaning"}
+    for line, cells in document.records(section, columns) if section else ():
+        answer = cells["answer"].strip('*`"')
+        if answer in Criteria(kind="criteria").answers:
+            yield f"{answer}: {cells['meaning']}"
+        else:
+            document.refuse(line, f"{answer!r} is not an answer; the answers are YES, NO and NA")
 
-    def _note(self, section: Section, kinds: set[Kind] | frozenset[Kind]) -> None:
-        """Keep the blocks of these kinds below the title of their section, as they are: one note, or none."""
-        texts = [self._document.place(block) for block in section.blocks if block.kind in kinds]
-        if texts:
-            self._notes.append("\n\n".join([section.title, *texts]))
 
-    def _read_answers(self, section: Section) -> None:
-        for block in section.blocks:
-            columns = {"answer": "answers?", "meaning": "meaning"}
-            for line, cells in self._document.records(block, columns) or [] if block.kind is Kind.TABLE else []:
-                answer = cells["answer"].strip('*`"')
-                if answer in Criteria(kind="criteria").answers:
-                    self._guidance.append(f"{answer}: {cells['meaning']}")
-                else:
-                    self._document.refuse(line, f"{answer!r} is not an answer; the answers are YES, NO and NA")
+def _never_na(document: _Document, criteria: _Criteria) -> Iterator[str]:
+    """Read the table of criteria that are never NA; what is written around it are notes."""
+    section = document.find("NA[- ]invalid(?: criteria)?")
+    if section is None:
+        return
+    found: dict[str, str] = {}
+    columns = {"criterion": "criterion|criteria|id|item", "why": r".*\b(?:why|reason)\b.*"}
+    for line, cells in document.records(section, columns):
+        match = _CRITERION.fullmatch(cells["criterion"])
+        if match is None:
+            reason = f"{cells['criterion']!r} is not the id of a criterion with its name in brackets"
+            document.refuse(line, reason)
+        elif match["id"] in found:
+            document.refuse(line, f"{match['id']} is in this table already")
+        else:
+            found[match["id"]] = cells["why"]
+            if match["title"]:
+                criteria.titles.setdefault(match["id"], match["title"])
+    criteria.never_na = found or None
+    yield from (block.text for block in section.take(_Kind.PARAGRAPH))
 
-    def _read_never_na(self, section: Section) -> None:
-        columns = {"criterion": "criterion|criteria|id|item", "why": r".*\b(?:why|reason)\b.*"}
-        for block in section.blocks:
-            if block.kind is Kind.PARAGRAPH:
-                self._notes.append(self._document.place(block))
-            for line, cells in self._document.records(block, columns) or [] if block.kind is Kind.TABLE else []:
-                match = _CRITERION.fullmatch(cells["criterion"])
-                if match is None:
-                    reason = f"{cells['criterion']!r} is not the id of a criterion with its name in brackets"
-                    self._document.refuse(line, reason)
-                elif match["id"] in (self._never_na or {}):
-                    self._document.refuse(line, f"{match['id']} is in this table already")
-                else:
-                    self._never_na = {**(self._never_na or {}), match["id"]: cells["why"]}
-                    if match["title"]:
-                        self._titles.setdefault(match["id"], match["title"])
 
-    def _read_gate(self, section: Section) -> None:
-        for passage in self._passages(section):
-            self._notes.append(passage)
-            for part in _EXCEPTION.split(passage):
-                exception = part.startswith("Exception")
-                for match in _MENTION.finditer(part):
-                    id = match["code"] or match["plain"]
-                    if match["title"]:
-                        self._titles.setdefault(id, match["title"])
-                    if not exception and id not in self._gate:
-                        self._gate.append(id)
-                    if exception and re.search(r"\bNA\b", part):
-                        self._may_be_na.setdefault(id, part)
-        if not self._gate:
-            self._document.remark(f"{section.title!r} names no criterion by an id such as CQ8.")
+def _gate(document: _Document, criteria: _Criteria) -> Iterator[str]:
+    """Read which criteria the gate names, and which its exception allows to be NA; the passages are notes."""
+    section = document.find("safety gate|gate")
+    if section is None:
+        return
+    for passage in _texts(document, section):
+        yield passage
+        for part in re.split(r"(?=\bException\b)", passage):
+            exception = part.startswith("Exception")
+            for match in _MENTION.finditer(part):
+                id = match["code"] or match["plain"]
+                if match["title"]:
+                    criteria.titles.setdefault(id, match["title"])
+                if not exception and id not in criteria.gate:
+                    criteria.gate.append(id)
+                if exception and re.search(r"\bNA\b", part):
+                    criteria.may_be_na.setdefault(id, part)
+    if not criteria.gate:
+        document.remark(f"{section.title!r} names no criterion by an id such as CQ8.")
 
-    def _read_guidance(self, section: Section) -> None:
-        self._guidance += self._passages(section)
 
-    def _passages(self, section: Section) -> Iterator[str]:
-        """The paragraphs and list entries of a section; a paragraph that announces a list stays together with it."""
-        announced: Block | None = None
-        for block in section.blocks:
-            if block.kind in LISTS:
-                self._document.place(block)
-                yield from (self._document.between(announced, block),) if announced else block.parts
-                announced = None
-                continue
-            if announced:
-                yield announced.text
-            announced = None
-            if block.kind is Kind.PARAGRAPH:
-                text = self._document.place(block)
-                if text.rstrip().endswith(":"):
-                    announced = block
-                else:
-                    yield text
-        if announced:
-            yield announced.text
+def _texts(document: _Document, section: _Section) -> list[str]:
+    """The paragraphs and list entries of a section; a paragraph that announces a list stays together with it."""
+    texts: list[str] = []
+    announced: _Block | None = None
+    for block in section.take(_Kind.PARAGRAPH, _Kind.LIST):
+        if block.kind is _Kind.PARAGRAPH:
+            texts.append(block.text)
+        elif announced:
+            texts[-1] += document.gap(announced, block) + block.text
+        else:
+            texts += _entries(block)
+        announced = block if block.kind is _Kind.PARAGRAPH and block.text.rstrip().endswith(":") else None
+    return texts
 
-    def _undefined(self, ids: list[str]) -> list[Item]:
-        self._document.remark(
+
+def _items(document: _Document, criteria: _Criteria, ids: list[str], items_from: Instrument | None) -> list[Item]:
+    """The items of another instrument, with the document's word on NA, and after them any it lacks."""
+    new = [id for id in ids if items_from is None or id not in items_from.item_hashes]
+    items: list[Item] = []
+    if items_from is None:
+        document.remark(
             f"The document names {', '.join(ids) or 'no criteria'} and defines none of them; write their "
             "definitions and meanings, or take the items from another instrument such as coaching-v1."
         )
-        return [self._new(id) for id in ids]
-
-    def _new(self, id: str) -> Item:
-        return self._with_na(Item(id=id, title=self._titles.get(id, id)))
-
-    def _with_na(self, item: Item) -> Item:
-        """The item with what the document says about NA. If it contradicts itself, NA stays invalid."""
-        why = (self._never_na or {}).get(item.id)
-        when = self._may_be_na.get(item.id)
-        if why is not None:
-            if when is not None:
-                self._document.remark(
-                    f"The document lists {item.id} as NA-invalid and also allows NA for it; NA is invalid here."
-                )
-            return item.model_copy(update={"na_valid": False, "na_note": why})
-        if when is not None:
-            return item.model_copy(update={"na_valid": True, "na_note": when})
-        return item if self._never_na is None else item.model_copy(update={"na_valid": True})
-
-    def _borrowed(self, ids: list[str], items_from: Instrument) -> list[Item]:
-        """The items of another instrument, with the document's word on NA, and after them any it lacks."""
-        lender, remark = items_from.id, self._document.remark
-        remark(
+    else:
+        lender = items_from.id
+        document.remark(
             f"Items, categories, scoring and rules are those of {lender}; "
             "its prompt, guidance and notes are replaced by those of the document."
         )
-        items: list[Item] = []
         for item in items_from.items:
-            own = self._with_na(item)
-            if own.na_valid != item.na_valid:
-                ours, theirs = ("valid", "invalid") if own.na_valid else ("invalid", "valid")
-                remark(f"{item.id}: NA is {ours} by the document and {theirs} in {lender}; the document is followed.")
-            items.append(own)
-        titles = [f"{item.id} {self._titles[item.id]!r}" for item in items_from.items if item.id in self._titles]
+            items.append(criteria.with_na(item))
+            if items[-1].na_valid != item.na_valid:
+                ours, theirs = ("valid", "invalid") if items[-1].na_valid else ("invalid", "valid")
+                document.remark(
+                    f"{item.id}: NA is {ours} by the document and {theirs} in {lender}; the document is followed."
+                )
+        titles = [f"{item.id} {criteria.titles[item.id]!r}" for item in items if item.id in criteria.titles]
         if titles:
-            remark(f"The titles of {lender} are used; the document says {', '.join(titles)}.")
-        absent = [id for id in ids if id not in {item.id for item in items}]
-        if absent:
-            remark(f"{lender} has no {', '.join(absent)}; they have the document's own words and no definition.")
-        return items + [self._new(id) for id in absent]
+            document.remark(f"The titles of {lender} are used; the document says {', '.join(titles)}.")
+        if new:
+            document.remark(f"{lender} has no {', '.join(new)}; they have the document's own words and no definition.")
+    return [*items, *(criteria.with_na(Item(id=id, title=criteria.titles.get(id, id))) for id in new)]
 
-    def _gate_items(self, items_from: Instrument | None) -> tuple[GateItem, ...]:
-        if items_from and not self._gate:
-            self._document.remark(f"The document names no gate; that of {items_from.id} is used.")
-            return items_from.gate
-        if items_from and items_from.gate_ids != frozenset(self._gate):
-            self._document.remark(
-                f"The gate is {', '.join(self._gate)} by the document and "
-                f"{', '.join(entry.item for entry in items_from.gate) or 'empty'} in {items_from.id}; "
-                "the document is followed."
-            )
-        return tuple(GateItem(item=id) for id in self._gate)
+
+def _gate_items(document: _Document, criteria: _Criteria, items_from: Instrument | None) -> tuple[GateItem, ...]:
+    gate = criteria.gate
+    if items_from and not gate:
+        document.remark(f"The document names no gate; that of {items_from.id} is used.")
+        return items_from.gate
+    if items_from and items_from.gate_ids != frozenset(gate):
+        document.remark(
+            f"The gate is {', '.join(gate)} by the document and "
+            f"{', '.join(entry.item for entry in items_from.gate) or 'empty'} in {items_from.id}; "
+            "the document is followed."
+        )
+    return tuple(GateItem(item=id) for id in gate)

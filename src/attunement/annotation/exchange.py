@@ -22,6 +22,7 @@ from attunement.conversations.messages import Place
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
+from attunement.output import make_folder
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.store import Rater, StoredRating, Study, now
 from attunement.store.import_files import CountedExamples, read_answer
@@ -84,7 +85,7 @@ def new_folder(folder: Path) -> Path:
         InputError: It already contains files, or cannot be created.
     """
     try:
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         has_files = any(folder.iterdir())
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be created: {error.strerror or error}") from error

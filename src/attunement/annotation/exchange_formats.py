@@ -31,9 +31,9 @@ from attunement.annotation.exchange import (
     rater_guide,
 )
 from attunement.conversations.messages import Place, is_list, is_object
-from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item
+from attunement.output import make_folder, replacing
 from attunement.store.rows import to_json
 from attunement.store.tables import read_rows
 
@@ -64,7 +64,7 @@ def write_label_studio(folder: Path, instrument: Instrument, exported: Sequence[
 
 def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     for name, content in contents.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        make_folder((folder / name).parent)
         with replacing(folder / name) as stream:
             stream.write(content)
     return [folder / name for name in contents]

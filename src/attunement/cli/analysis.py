@@ -23,10 +23,10 @@ from attunement.cli.options import (
     print_document,
     print_json,
     print_output,
-    refuse_to_overwrite,
     spread,
 )
 from attunement.errors import InputError
+from attunement.output import check_output
 from attunement.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def agree(
 
     if picture:
         check_format(picture)  # fail before the work, not after it
-        refuse_to_overwrite(picture, force=force)
+        check_output(picture, force=force)
     columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
     columns |= {"conversation": conversation, "repeat": repeat}
     columns["scale"] = [part.strip() for part in scale.split(",")] if scale else None

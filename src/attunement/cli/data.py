@@ -20,13 +20,13 @@ from attunement.cli.options import (
     option,
     pluralize,
     redactor_of,
-    refuse_to_overwrite,
     save_conversations,
     spread,
     what_was_read,
 )
 from attunement.conversations.writer import Shape
 from attunement.errors import InputError, StudyError
+from attunement.output import check_output
 from attunement.settings import InputOptions, Option
 
 if TYPE_CHECKING:
@@ -202,13 +202,14 @@ def convert(
 
     Example: attune convert chats.csv chats.jsonl --system my-bot --redact
     """
-    from attunement.conversations.writer import STDOUT, write
+    from attunement.conversations.writer import write
+    from attunement.output import STDOUT
 
     redactor = redactor_of(redact=redact, names=names)
     source = reading.read(files, output)
     if output != STDOUT and Path(output).resolve() in [path.resolve() for path in source.paths]:
         raise InputError(f"{output} is also an input file, so it is not overwritten; give the output another name.")
-    refuse_to_overwrite(output, force=force)
+    check_output(output, force=force)
     turns = 0
 
     def counted() -> "Iterator[Conversation]":
@@ -572,13 +573,11 @@ def export(
     from attunement.store import Study, audit_log, chosen_instrument, export, samples
 
     chosen = format or export.format_of(output)
-    if "://" not in study and output != "-" and Path(output).resolve() == Path(study).resolve():
-        raise InputError(f"{output} is the study itself, so it is not overwritten; give the output another name")
     if instrument and what != "scorecards":
         raise InputError(f"--instrument is for scorecards; {what} are always exported for all instruments")
-    refuse_to_overwrite(output, force=force)
+    check_output(output, force=force)
     if dictionary:
-        refuse_to_overwrite(dictionary, force=force)
+        check_output(dictionary, force=force)
     with Study(study) as opened:
         scored = chosen_instrument(opened, instrument) if what == "scorecards" else None
         if scored:

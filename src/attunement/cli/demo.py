@@ -10,6 +10,7 @@ import typer
 
 from attunement.cli.judge import STUDIES, FolderOption
 from attunement.cli.options import option, shared
+from attunement.output import make_folder
 
 _KEYS = {"OPENAI_API_KEY": "openai:MODEL", "ANTHROPIC_API_KEY": "anthropic:MODEL"}
 _EXITS = {1: "something failed or is unsafe", 3: "something was not judged, or needs a person"}
@@ -43,7 +44,7 @@ def demo(
     }
     studies = {instrument: _short(folder / name) for instrument, name in STUDIES.items()}
     asked = ["--judge", judge, *(["--base-url", base_url] if base_url else [])]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     step = _Steps(context)
     if annotate:
         place = studies["empathy-v2"]

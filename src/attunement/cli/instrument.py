@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import ForceOption, option, refuse_to_overwrite
+from attunement.cli.options import ForceOption, option
 from attunement.errors import AttunementError, InstrumentError
+from attunement.output import check_output, replacing
 
 app = typer.Typer(cls=Group, help="List, show, check, create and import instruments.", no_args_is_help=True)
 
@@ -64,7 +65,7 @@ def show(
     if markdown and html:
         raise typer.BadParameter("choose one of --markdown and --html")
     if output:
-        refuse_to_overwrite(output, force=force)
+        check_output(output, force=force)
     ending = output.suffix.lower() if output and not (markdown or html) else ""
     page = instrument_page(load(name), item)
     if markdown or ending == ".md":
@@ -139,7 +140,7 @@ def schema(output: Output = None, force: ForceOption = False) -> None:
     from attunement.instruments.loader import schema_text
 
     if output:
-        refuse_to_overwrite(output, force=force)
+        check_output(output, force=force)
     _put(schema_text(), output)
 
 
@@ -222,9 +223,9 @@ def _create(path: Path, text: str) -> None:
 
 def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
     try:
-        with path.open(mode, encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise AttunementError(f"{path} exists already and was not changed; choose another name with -o") from error
+        if mode == "x" and path.exists():
+            raise AttunementError(f"{path} exists already and was not changed; choose another name with -o")
+        with replacing(path) as stream:
+            stream.write(text.encode())
     except OSError as error:
         raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error

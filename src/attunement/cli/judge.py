@@ -18,6 +18,7 @@ from attunement.cli.options import (
     spread,
 )
 from attunement.errors import InputError
+from attunement.output import make_folder
 from attunement.settings import InputOptions, Settings
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def self_test(
 
     if is_signals(judge):
         raise InputError("signals gives pointers, not answers, so there is nothing to test; choose an LLM judge")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     worst, checks = 0, list[Any]()
     for instrument, name in STUDIES.items():
         settings = Settings(judges=judge, instrument=instrument, responses=Responses.LAST, base_url=base_url)

@@ -147,12 +147,6 @@ THIS_COMPUTER = "127.0.0.1"
 # Input and output
 
 
-def refuse_to_overwrite(output: str | Path, *, force: bool) -> None:
-    """Raise an InputError if writing `output` would replace a file without --force."""
-    if str(output) != "-" and not force and Path(output).exists():
-        raise InputError(f"{output} exists already: give another name, or --force to overwrite it")
-
-
 def choose_one(*, json: bool, markdown: bool) -> None:
     """Raise an InputError if both forms of output are asked for."""
     if json and markdown:

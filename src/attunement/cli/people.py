@@ -22,11 +22,11 @@ from attunement.cli.options import (
     option,
     pluralize,
     print_links,
-    refuse_to_overwrite,
     save_conversations,
     what_was_read,
 )
 from attunement.errors import InputError, StudyError
+from attunement.output import check_output
 from attunement.settings import InputOptions
 
 if TYPE_CHECKING:
@@ -363,11 +363,11 @@ def _check(output: Path, *, force: bool) -> None:
         raise InputError(f"{output}: ids are written to a .txt or a .csv file")
     if not output.parent.is_dir():
         raise InputError(f"{output} cannot be written: the folder {output.parent} does not exist")
-    refuse_to_overwrite(output, force=force)
+    check_output(output, force=force)
 
 
 def _write(study: "Study", sample: "Sample", output: Path) -> None:
-    from attunement.conversations.writer import replacing
+    from attunement.output import replacing
     from attunement.store.export import Column, Export, write
 
     names = {summary.key: summary.identity for page in study.summaries(1000) for summary in page}

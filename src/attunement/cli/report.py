@@ -29,9 +29,9 @@ from attunement.cli.options import (
     print_links,
     print_output,
     privacy_of,
-    refuse_to_overwrite,
 )
 from attunement.errors import InputError
+from attunement.output import check_output
 
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
@@ -186,11 +186,11 @@ def _check(forms: "Forms", *, force: bool) -> None:
     page = forms.page
     targets = [f"{page}index.html" if page and page.endswith("/") else page, *forms.targets.values()]
     for target in filter(None, targets):
-        refuse_to_overwrite(target, force=force)
+        check_output(target, force=force)
         if targets.count(target) > 1:
             raise InputError(f"two formats cannot both go to {target}: give each its own name")
     if forms.charts:
-        refuse_to_overwrite(forms.charts / "verdicts.svg", force=force)  # every report has this chart
+        check_output(forms.charts / "verdicts.svg", force=force)  # every report has this chart
     if (forms.gate or forms.baseline) and not (forms.markdown or forms.json):
         raise InputError("--gate and --baseline need --markdown or --json")
     if forms.inspect_system and not forms.inspect:
@@ -319,14 +319,14 @@ def methods(
     Example: attune methods chats.study.db -o methods.md
     """
     from attunement.analysis.summary import study_agreement
-    from attunement.conversations.writer import replacing
+    from attunement.output import replacing
     from attunement.ratings import RaterKind
     from attunement.reports.methods import methods_markdown
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
     from attunement.store.study_facts import study_facts
 
-    refuse_to_overwrite(output, force=force)
+    check_output(output, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
         facts = study_facts(opened, chosen)

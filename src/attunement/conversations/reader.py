@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -34,6 +35,7 @@ from attunement.conversations.messages import (
 from attunement.conversations.model import Conversation, Identity, fingerprint
 from attunement.conversations.shapes import ChatText, RowGroup, Shape, recognise
 from attunement.errors import InputError
+from attunement.output import check_output, open_private
 
 _MOST_LAYOUTS = 64  # a file whose records all have different fields must not fill the memory with layouts
 _ID_DIGITS = 16  # of the content's hash: the chance that two in a million conversations share them is 1 in 40 million
@@ -158,7 +160,8 @@ class _BadLines:
         entry = {"file": place.file, "line": place.line, "reason": reason, "raw": text}
         try:
             if self._file is None:
-                self._file = self._path.open("w", encoding="ascii")
+                check_output(self._path)
+                self._file = TextIOWrapper(open_private(self._path), "ascii", write_through=True)
             self._file.write(json.dumps(entry) + "\n")
         except OSError as error:
             raise InputError(f"{self._path}: cannot write invalid records there: {error.strerror}.") from error

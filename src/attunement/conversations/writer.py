@@ -1,14 +1,9 @@
-"""Write conversations in any of the JSON shapes; reading them again gives the same conversations.
-
-Files are written atomically: to a temporary file in the same folder, which is then renamed.
-"""
+"""Write conversations in any of the JSON shapes; reading them again gives the same conversations."""
 
 import gzip
 import json
-import os
 import sys
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,8 +13,7 @@ import orjson
 from attunement.conversations.messages import reads_as_prompt
 from attunement.conversations.model import Conversation
 from attunement.errors import InputError
-
-STDOUT = "-"
+from attunement.output import STDOUT, replacing
 
 
 class Shape(StrEnum):
@@ -70,21 +64,6 @@ def _write(conversations: Iterable[Conversation], stream: Any, shape: Shape, as_
     if as_list:
         stream.write(b"\n]\n" if count else b"[]\n")
     return count
-
-
-@contextmanager
-def replacing(path: Path) -> Generator[BinaryIO]:
-    """A stream that replaces `path` when it is complete; until then the old file stays."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            with part.open("wb") as stream:
-                yield stream
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write the file: {error.strerror or error}.") from error
 
 
 def as_record(conversation: Conversation, shape: Shape) -> dict[str, Any]:

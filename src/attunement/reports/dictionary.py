@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 import yaml
 
 from attunement.conversations import Origin
-from attunement.conversations.writer import replacing
 from attunement.errors import InputError
 from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument, Scores
+from attunement.output import replacing
 from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round, State
 from attunement.reports.sanitize import code, plain, table
 from attunement.scoring import Verdict

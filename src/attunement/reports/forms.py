@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from attunement.analysis.summary import study_agreement
-from attunement.conversations.writer import STDOUT, replacing
 from attunement.instruments import Instrument
+from attunement.output import STDOUT, replacing
 from attunement.reports.baseline import Baseline, compare_with_baseline
 from attunement.reports.gate import GateCounts, decision_of, gate_entry, read_gate, with_notes
 from attunement.reports.html.listing import Listing

@@ -11,8 +11,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from attunement.conversations.writer import replacing
 from attunement.errors import InputError
+from attunement.output import make_folder, replacing
 from attunement.reports.html.charts import Distribution, IntervalChart, System
 from attunement.styling import style_sheet
 
@@ -128,7 +128,7 @@ def export_charts(report: "Report", folder: Path) -> list[Path]:
     written: list[Path] = []
     kinds = ["svg", *(["png"] if can_write_png() else [])]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name, drawing in _charts(report):
             for kind in kinds:
                 write_picture(drawing, path := folder / f"{name}.{kind}")

@@ -9,6 +9,7 @@ the number of steps, so the two cannot disagree. A study is upgraded when it is 
 fails leaves it as it was.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Generator
@@ -176,6 +177,7 @@ def _check_file(path: Path, *, create: bool) -> None:
             raise NoStudyError(f"there is no study at {path}") from None
         if not path.parent.is_dir():
             raise StudyError(f"{path} cannot be made: the folder {path.parent} does not exist") from None
+        _make_private(path)
         return
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror or error}") from error
@@ -192,6 +194,14 @@ def _check_file(path: Path, *, create: bool) -> None:
     page = int.from_bytes(start[_PAGE_AT], "big") or 1
     if path.stat().st_size % (65536 if page == 1 else page) and not Path(f"{path}-wal").exists():
         raise StudyError(f"{path} is damaged (it ends in the middle of a page); restore a backup")
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner can read; SQLite gives its companions the same permissions."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StudyError(f"{path} cannot be made: {error.strerror or error}") from error
 
 
 def _check_encoding(connection: Connection, shown: str) -> None:

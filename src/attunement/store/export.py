@@ -15,9 +15,10 @@ from typing import Any, Literal, NamedTuple, cast
 
 from sqlalchemy import and_, select
 
-from attunement.conversations.writer import STDOUT, encode, replacing
+from attunement.conversations.writer import encode
 from attunement.errors import InputError
 from attunement.instruments import Instrument
+from attunement.output import STDOUT, replacing
 from attunement.ratings import Rating, State
 from attunement.scoring import Scorecard
 from attunement.store import schema

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from markupsafe import Markup
 
-from attunement.conversations.writer import replacing
 from attunement.errors import InputError
+from attunement.output import make_folder, open_private, replacing
 from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import (
     ConversationPage,
@@ -72,7 +72,7 @@ def write_page(report: Report, output: str | Path) -> Written:
     folder = str(output).endswith("/")
     path = Path(output) / "index.html" if folder else Path(output)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
     except OSError as error:
         raise InputError(f"{path.parent}: the folder cannot be made: {error.strerror or error}") from error
     return _Writer(report, path, Form.FOLDER if folder else _form(report)).write()
@@ -194,13 +194,17 @@ class _Writer:
         size = 0
         try:
             shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
+            make_folder(part)
             for number in range(1, self._pages + 1):
-                with (part / f"{number:05}.html").open("wb") as stream:
+                with open_private(part / f"{number:05}.html") as stream:
                     size += self._write_page(stream, number)
             for own in self._own_pages:
-                with (part / f"{own.id}.html").open("wb") as stream:
+                with open_private(part / f"{own.id}.html") as stream:
                     size += self._write_template(stream, "own.html.j2", own=own)
+            if self._folder.exists() and any(entry.suffix != ".html" for entry in self._folder.iterdir()):
+                raise InputError(
+                    f"{self._folder} has files of others, so it is not replaced: give the report another name"
+                )
             shutil.rmtree(self._folder, ignore_errors=True)
             part.rename(self._folder)
         except OSError as error:

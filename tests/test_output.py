@@ -180,3 +180,27 @@ def test_an_existing_file_needs_force(tmp_path: Path) -> None:
     check_output(tmp_path / "a.txt")
     with pytest.raises(InputError, match="--force"):
         check_output(tmp_path / "a.txt", force=False)
+
+
+@pytest.mark.slow
+def test_sigterm_leaves_no_part_of_an_export(study: Path) -> None:
+    """The reader of the pipe is slow, so the export waits with its file half written."""
+    code = (
+        "import sys, time\n"
+        "from attunement import cli\n"
+        "from attunement.store import export\n"
+        "def rows():\n"
+        "    print('writing', flush=True)\n"
+        "    while True:\n"
+        "        yield {}\n"
+        "export.ratings = lambda study: export.Export(export.columns('a'), rows())\n"
+        "sys.argv = ['attune', 'export', 's.db', 'out.jsonl']\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    process.terminate()
+    _, complaints = process.communicate(timeout=60)
+    assert (process.returncode, complaints) == (143, "")
+    assert not [path.name for path in Path().iterdir() if "out.jsonl" in path.name]

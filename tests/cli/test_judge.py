@@ -146,16 +146,17 @@ def test_quiet_says_nothing(chats: Path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path, sent: signal.Signals):
     with FakeJudge(Behaviour(latency=0.3)) as fake:
         words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--max-connections", "4"]
         process = subprocess.Popen([sys.executable, "-m", "attunement", *words], stderr=subprocess.PIPE, text=True)
         while fake.requests < 8:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         _, said = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert "the same command goes on" in said
+        assert "run the same command to continue" in said
         asked = fake.requests
         assert attune(*words).returncode == 0
         assert fake.requests == 68

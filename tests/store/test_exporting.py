@@ -14,6 +14,7 @@ from attunement.ratings import ABSTAINED, MISSING, Consistency, ErrorKind, Mark,
 from attunement.scoring import PANEL
 from attunement.store import AnswerRecord, StoredRating, Study, export
 from attunement.store.export import Column, Export, Format
+from attunement.store.import_ratings import check_import, save_import
 from tests.builders import rating
 from tests.store.samples import COACHING, fill, keep_rating, talks
 
@@ -254,3 +255,36 @@ def test_exporting_takes_no_more_memory_for_many_ratings_than_for_few(tmp_path: 
 
     peak(1)  # what is loaded once is no matter of ratings
     assert peak(600) < 2 * peak(120)  # one or two fetches of 1,000 rows are in memory, however many there are
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_of_a_csv_file_begins_like_a_formula(tmp_path: Path, start: str) -> None:
+    text = f'{start}HYPERLINK("http://x")'
+    kinds = [Column("text"), Column("value", "value"), Column("json", "json"), Column("number", "number")]
+    export.write(
+        Export(kinds, [{"text": text, "value": text, "json": [text], "number": -1.5}]), tmp_path / "a.csv", "csv"
+    )
+    with (tmp_path / "a.csv").open(newline="") as file:
+        row = next(csv.DictReader(file))
+    assert row == {"text": f"'{text}", "value": f"'{text}", "json": json.dumps([text]), "number": "-1.5"}
+
+
+@pytest.mark.parametrize("score", ["-1", "-2.5", "3"])
+def test_a_negative_score_stays_a_number_in_a_csv_file(tmp_path: Path, score: str) -> None:
+    export.write(Export([Column("value", "value")], [{"value": score}]), tmp_path / "a.csv", "csv")
+    assert (tmp_path / "a.csv").read_text().split() == ["value", score]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("text", ["=1", "'=1", "''@x", "'quoted'", "-1", "\t", "'"])
+def test_a_text_that_looks_like_a_formula_comes_back_as_it_was(tmp_path: Path, format: Format, text: str) -> None:
+    (told,) = talks(1)
+    made = rating(COACHING, "CQ1", Outcome.of("YES"), conversation=told.identity, reasoning=text)
+    with Study(tmp_path / "a.db", create=True) as study:
+        study.save_instrument(COACHING)
+        judge = study.save_rater("j", RaterKind.MODEL, {})
+        study.write([], [StoredRating(study.save_conversations([told])[0], judge.key, made)])
+        export.write(export.ratings(study), tmp_path / f"a.{format}", format)
+    with Study(tmp_path / "b.db", create=True) as study:
+        save_import(check_import([tmp_path / f"a.{format}"], [told], COACHING, study=study), study)
+        assert [saved.reasoning for saved in study.ratings()] == [text]

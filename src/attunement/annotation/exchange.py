@@ -22,7 +22,6 @@ from attunement.conversations.messages import Place
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores
-from attunement.output import make_folder
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.store import Rater, StoredRating, Study, now
 from attunement.store.import_files import CountedExamples, read_answer
@@ -85,7 +84,7 @@ def new_folder(folder: Path) -> Path:
         InputError: It already contains files, or cannot be created.
     """
     try:
-        make_folder(folder)
+        folder.mkdir(mode=0o700, exist_ok=True)
         has_files = any(folder.iterdir())
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be created: {error.strerror or error}") from error

@@ -34,6 +34,7 @@ from attunement.conversations.messages import Place, is_list, is_object
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item
 from attunement.output import make_folder, replacing
+from attunement.store.export import guarded
 from attunement.store.rows import to_json
 from attunement.store.tables import read_rows
 
@@ -51,9 +52,6 @@ page, so the last items of a long instrument have none.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TITLE, _DESCRIPTION, _OPTION, _GUIDELINES = 500, 1000, 500, 10_000
 """Text limits of Argilla's server."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet reads a cell that begins with one of these as a formula, and a transcript may begin with any of them.
-"""
 
 
 def write_label_studio(folder: Path, instrument: Instrument, exported: Sequence[ExportedUnit]) -> list[Path]:
@@ -352,8 +350,8 @@ def write_sheet(folder: Path, instrument: Instrument, exported: Sequence[Exporte
     to_fill: list[Sequence[Any]] = [(UNIT, *items, NOTE)]
     for entry in exported:
         for message in messages(entry.unit):
-            text = f"'{message.text}" if message.text.startswith(_FORMULA) else message.text
-            to_read.append((entry.token, message.turn, message.speaker, text, "yes" if message.rated else ""))
+            rated = "yes" if message.rated else ""
+            to_read.append((entry.token, message.turn, message.speaker, guarded(message.text), rated))
         to_fill.append((entry.token, *("" if item in entry.due else NOT_ASKED for item in items), ""))
     guide = rater_guide(instrument).encode("utf-8", "replace")
     return _write_all(folder, {TO_READ: _csv(to_read), TO_FILL: _csv(to_fill), GUIDE: guide})

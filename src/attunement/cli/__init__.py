@@ -4,10 +4,11 @@ Every command imports what it needs inside its function, so that `attune --help`
 fix prints one line on standard error and exits with code 2.
 """
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -53,6 +54,9 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+TERMINATED = 128 + signal.SIGTERM
+
+
 @app.callback()
 def _options(  # pyright: ignore[reportUnusedFunction]
     version: Annotated[
@@ -63,8 +67,14 @@ def _options(  # pyright: ignore[reportUnusedFunction]
     """Evaluate empathetic and therapeutic dialogue with versioned instruments."""
 
 
+def _terminate(*_: object) -> NoReturn:
+    """End in a way that removes temporary files. `judge` and served pages have handlers of their own."""
+    sys.exit(TERMINATED)
+
+
 def main() -> None:
     """Run the command line."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="attune")
     except AttunementError as error:

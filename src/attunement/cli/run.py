@@ -43,6 +43,7 @@ _LOOK_SECONDS = 0.3
 _FEW = 5000
 """Up to this many conversations the verdicts are counted after a run; it takes a second or two."""
 INTERRUPTED = 130
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_and_report(
@@ -102,16 +103,18 @@ async def _run(
             shown.append(
                 asyncio.create_task(_live(run) if live else _lines(run, _json_line if json else progress_line))
             )
-        # The first Ctrl-C waits for the requests in flight; the second one is Python's own and stops at once.
+        # The first Ctrl-C, or SIGTERM, waits for the requests in flight; after it they stop the program at once.
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
-            loop.remove_signal_handler(signal.SIGINT)
+            for sent in _STOPPING:
+                loop.remove_signal_handler(sent)
             _print("Stopping: waiting for open requests. Press Ctrl-C again to stop at once.")
             run.interrupt()
 
         with suppress(NotImplementedError):  # not every platform has signal handlers in the loop
-            loop.add_signal_handler(signal.SIGINT, interrupt)
+            for sent in _STOPPING:
+                loop.add_signal_handler(sent, interrupt)
 
     try:
         return await api.run(conversations, place, prepared, watch=watch)

@@ -23,7 +23,7 @@ from attunement.output import replacing
 from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round, State
 from attunement.reports.sanitize import code, plain, table
 from attunement.scoring import Verdict
-from attunement.store.export import Column
+from attunement.store.export import Column, guarded
 
 What = Literal["ratings", "scorecards", "practice", "events"]
 
@@ -76,7 +76,9 @@ def write_dictionary(described: Sequence[Described], path: Path) -> None:
     match path.suffix.lower():
         case ".csv":
             stream = io.StringIO(newline="")
-            csv.writer(stream, lineterminator="\r\n").writerows([Described._fields, *described])
+            csv.writer(stream, lineterminator="\r\n").writerows(
+                [Described._fields, *(map(guarded, entry) for entry in described)]
+            )
             text = stream.getvalue()
         case ".json":
             text = json.dumps([entry._asdict() for entry in described], indent=1, ensure_ascii=False) + "\n"

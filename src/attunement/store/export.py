@@ -7,6 +7,7 @@ written as they are made, so that memory stays flat, and a file appears as a who
 import csv
 import importlib
 import io
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -111,7 +112,23 @@ def _write_csv(export: Export, stream: Any) -> int:
 
 def _csv_cell(value: Any, column: Column) -> Any:
     cell = _cell(value, column)
-    return NOT_APPLICABLE if column.kind == "value" and cell == "NA" else cell
+    if column.kind == "value":
+        return NOT_APPLICABLE if cell == "NA" else cell if cell is None or _NUMBER.fullmatch(cell) else guarded(cell)
+    return guarded(cell) if isinstance(cell, str) else cell
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that no spreadsheet takes for a formula: a transcript may begin with anything."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text behind a cell that was `guarded`."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _cell(value: Any, column: Column) -> Any:

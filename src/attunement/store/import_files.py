@@ -24,8 +24,10 @@ from attunement.store.tables import (
     cell_text,
     find_columns,
     is_na,
+    is_spreadsheet,
     list_columns,
     quoted,
+    unguarded_cells,
     whole_number,
 )
 
@@ -127,7 +129,9 @@ class RowReader:
         if row.fields is None:
             raise BadRecord(row.reason)
         if is_exported(row.fields):
-            yield self._checked(_exported(row.fields))
+            yield self._checked(
+                _exported(unguarded_cells(row.fields) if is_spreadsheet(row.place.file) else row.fields)
+            )
         elif {"members", "verdict"} <= row.fields.keys():
             raise BadRecord("these are scorecards, which follow from ratings; import the ratings (attune export)")
         else:

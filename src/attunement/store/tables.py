@@ -15,7 +15,7 @@ from attunement.conversations.files import Source, opened, parquet_rows, rows
 from attunement.conversations.json_files import json_of_any_kind, lines_of_json, parse_exactly
 from attunement.conversations.messages import BadRecord, Format, Place, Record, is_object, surely_exact
 from attunement.errors import InputError
-from attunement.store.export import NOT_APPLICABLE
+from attunement.store.export import NOT_APPLICABLE, unguarded
 
 LARGEST = 2**31 - 1  # the largest whole number that both databases take
 _WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
@@ -47,6 +47,16 @@ def read_rows(path: Path) -> Iterator[TableRow]:
                 yield TableRow(place, _fields(record))
             except BadRecord as bad:
                 yield TableRow(place, None, bad.reason)
+
+
+def is_spreadsheet(name: str) -> bool:
+    """Whether a spreadsheet may have written the file, so that no cell begins like a formula."""
+    return Source(Path(name)).kind in {Format.CSV, Format.TSV, None}
+
+
+def unguarded_cells(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of an exported row as they were before the export."""
+    return {name: unguarded(cell) if isinstance(cell, str) else cell for name, cell in fields.items()}
 
 
 def _records(path: Path, stream: Any) -> Iterator[Record]:

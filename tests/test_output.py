@@ -184,7 +184,6 @@ def test_an_existing_file_needs_force(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_sigterm_leaves_no_part_of_an_export(study: Path) -> None:
-    """The reader of the pipe is slow, so the export waits with its file half written."""
     code = (
         "import sys, time\n"
         "from attunement import cli\n"

@@ -51,7 +51,7 @@ def test_the_study_is_never_written_over(tmp_path: Path) -> None:
     fill(tmp_path / "a.db").close()
     before = (tmp_path / "a.db").read_bytes()
     refused = run(tmp_path / "a.db", tmp_path / "." / "a.db", "--format", "csv")
-    assert "is the study itself" in str(refused.exception)
+    assert "is a study" in str(refused.exception)
     assert (tmp_path / "a.db").read_bytes() == before
 
 

@@ -177,7 +177,7 @@ def test_new_refuses_an_id_that_is_taken_or_impossible(id: str, tmp_path: Path):
 
 
 def test_new_says_when_a_file_cannot_be_written(tmp_path: Path):
-    with pytest.raises(AttunementError, match=r"cannot be written: No such file or directory"):
+    with pytest.raises(AttunementError, match=r"cannot write the file: No such file or directory"):
         attune("new", "mine", "-o", tmp_path / "absent" / "mine.yaml")
 
 

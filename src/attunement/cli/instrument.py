@@ -209,23 +209,20 @@ def _put(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False, color=True)
     else:
-        _write(output, text, "w")
+        _write(output, text, replace=True)
 
 
 def _create(path: Path, text: str) -> None:
     from attunement.instruments.loader import SCHEMA_FILE, schema_text
 
-    _write(path, text, "x")
+    _write(path, text)
     schema = path.with_name(SCHEMA_FILE.name)
     if not schema.exists():
-        _write(schema, schema_text(), "x")
+        _write(schema, schema_text())
 
 
-def _write(path: Path, text: str, mode: Literal["w", "x"]) -> None:
-    try:
-        if mode == "x" and path.exists():
-            raise AttunementError(f"{path} exists already and was not changed; choose another name with -o")
-        with replacing(path) as stream:
-            stream.write(text.encode())
-    except OSError as error:
-        raise AttunementError(f"{path} cannot be written: {error.strerror or error}") from error
+def _write(path: Path, text: str, *, replace: bool = False) -> None:
+    if not replace and path.exists():
+        raise AttunementError(f"{path} exists already and was not changed; choose another name with -o")
+    with replacing(path) as stream:
+        stream.write(text.encode())

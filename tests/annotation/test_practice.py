@@ -6,7 +6,6 @@ from attunement.analysis.ratings_table import collect_ratings
 from attunement.annotation.dashboard import load_dashboard
 from attunement.ratings import Round
 from attunement.store import Study, samples
-from attunement.store.schema import practice as kept
 from tests.annotation.projects import EMPATHY, begin_project
 
 
@@ -37,10 +36,7 @@ def test_no_agreement_and_no_score_counts_an_answer_to_an_example(tmp_path: Path
     assert begun.study.conversation_count() == 4
 
 
-def test_the_coordinator_reads_attention_from_what_was_kept(tmp_path: Path) -> None:
+def test_the_coordinator_sees_how_many_attention_checks_were_answered_as_known(tmp_path: Path) -> None:
     begun = begin_project(tmp_path / "a.study.db", attention=2, raters=1)
     begun.work()
     assert load_dashboard(begun.study, begun.project).raters[0].attention == (2, 2)
-    with begun.study.writing() as connection:
-        connection.execute(kept.update().values(state="abstained", value=None))
-    assert load_dashboard(begun.study, begun.project).raters[0].attention == (0, 2)

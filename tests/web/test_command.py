@@ -23,6 +23,8 @@ from tests.annotation.projects import EMPATHY, talks
 
 RUN = CliRunner()
 
+EVERYWHERE = "0.0.0.0"  # noqa: S104
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
@@ -37,7 +39,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """What would have been served."""
     calls: list[dict[str, object]] = []
     monkeypatch.setattr("attunement.web.app.serve", lambda _, **options: calls.append(options))
-    monkeypatch.setattr("attunement.cli.options.check_port", lambda *_: None)
     return calls
 
 
@@ -186,6 +187,22 @@ def test_a_language_of_ones_own_is_found_from_anywhere_and_missed_when_it_is_gon
     (tmp_path / "he.yaml").unlink()
     with pytest.raises(AttunementError, match="no pages in"):
         run(place, "-i", "empathy-v2")
+
+
+@pytest.mark.parametrize("host", [EVERYWHERE, "192.0.2.7", "::", "rate.example.org"])
+def test_plain_http_for_others_is_refused_unless_a_proxy_or_a_flag_is_given(
+    place: str, served: list[dict[str, object]], host: str
+) -> None:
+    with pytest.raises(AttunementError, match=r"plain HTTP, .* TLS in front .* --proxy, or .* --allow-http"):
+        run(place, "-i", "empathy-v2", "--host", host)
+    assert served == []
+
+
+def test_plain_http_for_others_can_be_accepted(place: str, served: list[dict[str, object]]) -> None:
+    assert f"Plain HTTP on {EVERYWHERE}" in run(place, "-i", "empathy-v2", "--host", EVERYWHERE, "--allow-http")
+    assert "Plain HTTP" not in run(place, "-i", "empathy-v2", "--host", EVERYWHERE, "--proxy", "192.0.2.1")
+    assert "Plain HTTP" not in run(place, "-i", "empathy-v2", "--host", "localhost")
+    assert [call["host"] for call in served] == [EVERYWHERE, EVERYWHERE, "localhost"]
 
 
 def test_a_port_that_is_taken_is_told(place: str) -> None:

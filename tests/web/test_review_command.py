@@ -20,7 +20,6 @@ RUN = CliRunner()
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A study that a judge has seen; what the command would serve is not served."""
     monkeypatch.setattr("attunement.web.app.serve", lambda *_, **__: None)
-    monkeypatch.setattr("attunement.cli.options.check_port", lambda *_: None)
     path = tmp_path / "a.study.db"
     with Study(path, create=True) as study:
         study.save_instrument(EMPATHY)

@@ -1,12 +1,16 @@
 """Who is let in, what every answer carries, and where the pages may lie."""
 
 import re
+import socket
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from attunement.annotation.access import issue, revoke
 from attunement.annotation.tasks import assignment_of, drafts_of
+from attunement.web.server import ImpatientProtocol
 from attunement.web.site import WrongLinks, form_secret, is_form_secret
 from tests.annotation.projects import Begun, begin_project
 from tests.web.visitors import Visitor, change, serving
@@ -61,16 +65,26 @@ def test_too_many_wrong_links_have_to_wait_and_right_ones_do_not_count(begun: Be
     assert answers[-1].headers["retry-after"] == "60"
 
 
-def test_an_address_is_let_in_again_after_a_while() -> None:
+def test_wrong_links_from_the_same_address_lock_out_nobody_with_a_valid_link(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    with Visitor(visitor.server) as stranger:
+        assert [stranger.get(f"/enter/wrong{number}").status for number in range(12)][-1] == 429
+    assert visitor.get(page.path).status == 200
+    assert visitor.send(page, "save", {"changes": [change("emotion", 3)]}).status == 200
+    assert visitor.get(link(begun)).status == 200
+
+
+def test_wrong_links_are_counted_for_a_while_by_address_and_by_beginning() -> None:
     time = [0.0]
     counted = WrongLinks(lambda: time[0])
-    for number in range(10):
-        assert not counted.must_wait("a")
-        counted.count("a", f"wrong {number}")
-    assert counted.must_wait("a")
-    assert not counted.must_wait("b")
+    assert not any(counted.are_too_many("a", f"{number} wrong") for number in range(10))
+    assert counted.are_too_many("a", "another")
+    assert not counted.are_too_many("a", "3 wrong")  # a page that asks again
+    assert not counted.are_too_many("b", "another")
     time[0] = 60.0
-    assert not counted.must_wait("a")
+    assert not counted.are_too_many("a", "another")
+    guesses = [counted.are_too_many(f"address {number}", f"same-beginning-{number}") for number in range(11)]
+    assert guesses == [False] * 10 + [True]
 
 
 def test_a_page_that_goes_on_asking_with_a_withdrawn_link_shuts_nobody_out(begun: Begun, server: str) -> None:
@@ -79,6 +93,42 @@ def test_a_page_that_goes_on_asking_with_a_withdrawn_link_shuts_nobody_out(begun
         revoke(begun.study, begun.project, begun.rater())
         assert {left_open.get(page.path).status for _ in range(12)} == {401}
         assert other.arrive(begun, begun.rater(2)).status == 200
+
+
+def half_sent(server: str, text: str) -> socket.socket:
+    connection = socket.create_connection(urlsplit(server).netloc.split(":"))
+    connection.settimeout(20)
+    connection.sendall(text.encode())
+    return connection
+
+
+UNFINISHED = [
+    "",
+    "GET /slow HTTP/1.1\r\nHost: x\r\nX-Half: ",
+    "POST /at/x/welcome HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nsecret=",
+    "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /second",
+]
+
+
+@pytest.mark.parametrize("text", UNFINISHED, ids=["nothing", "half a header", "half a body", "half a second request"])
+def test_a_request_that_is_never_finished_is_closed(
+    begun: Begun, server: str, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(ImpatientProtocol, "patience", 0.2)
+    with half_sent(server, text) as connection:
+        while connection.recv(65536):  # until the server closes it
+            pass
+    with Visitor(server) as visitor:
+        assert visitor.get(link(begun)).status == 200
+
+
+def test_many_unfinished_requests_leave_room_for_others(begun: Begun, server: str) -> None:
+    with ExitStack() as stack:
+        for number in range(150):
+            stack.enter_context(half_sent(server, UNFINISHED[number % len(UNFINISHED)]))
+        with Visitor(server) as visitor:
+            assert visitor.arrive(begun, begun.rater()).status == 200
+        assert len(ImpatientProtocol.waiting) <= 64
 
 
 def test_every_answer_carries_the_security_headers(begun: Begun, visitor: Visitor) -> None:

@@ -17,6 +17,7 @@ from attunement.annotation.access import issue
 from attunement.store import Study
 from attunement.store.projects import Member
 from attunement.web.app import make_app
+from attunement.web.server import options as server_options
 from tests.annotation.projects import Begun
 
 
@@ -56,7 +57,7 @@ def listening(app: ASGIApp, **options: Any) -> Iterator[str]:
     """Serve the app in a thread, at a free port; gives the address."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_level="critical", access_log=False, proxy_headers=False, **options)
+        config = uvicorn.Config(app, **{**server_options(), "log_level": "critical", **options})
         server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [door]})
         thread.start()

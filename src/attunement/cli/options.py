@@ -141,6 +141,9 @@ AddressOption = Annotated[
 ProxyOption = Annotated[
     str | None, option("Proxy whose X-Forwarded headers are trusted; separate several by commas.", metavar="ADDRESS")
 ]
+AllowHttpOption = Annotated[
+    bool, option("Serve plain HTTP on a --host that others can reach, although they can read it.", "--allow-http")
+]
 THIS_COMPUTER = "127.0.0.1"
 
 
@@ -237,26 +240,41 @@ def privacy_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
 # Serving pages
 
 
-def address_of(given: str | None, host: str, port: int) -> str:
-    if given is None:
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    parts = urlsplit(given)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
-        raise InputError(f"{given!r} is not an address such as https://example.org/rate")
-    return given.rstrip("/")
+def public_address(given: str | None, host: str, port: int, proxy: str | None, *, allow_http: bool) -> str:
+    """The address of served pages, once it is clear that they can be served there.
 
-
-def check_port(host: str, port: int) -> None:
-    """Raise an InputError if nobody can listen there, before anything is printed."""
+    Raises:
+        InputError: Others could read the pages on their way, the address is none, or nobody can listen there.
+    """
     import socket
+    from ipaddress import ip_address
 
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
+    try:
+        is_local = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local and proxy is None:
+        if not allow_http:
+            raise InputError(
+                f"on {host} the pages would be plain HTTP, which others in the network can read and change: put a web "
+                f"server with TLS in front (such as Caddy or nginx) and name it with --proxy, or accept it with "
+                f"--allow-http"
+            )
+        typer.echo(
+            f"Plain HTTP on {host}: others in the network can read links, transcripts and answers, and change them.",
+            err=True,
+        )
+    if given is not None:
+        parts = urlsplit(given)
+        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+            raise InputError(f"{given!r} is not an address such as https://example.org/rate")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((host, port))
         except OSError as error:
             raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
+    return (given or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip("/")
 
 
 def print_links(links: Iterable[str], warning: str) -> None:

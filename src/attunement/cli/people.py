@@ -9,6 +9,7 @@ import typer
 from attunement.cli.options import (
     THIS_COMPUTER,
     AddressOption,
+    AllowHttpOption,
     AskedOption,
     ForceOption,
     HostOption,
@@ -17,11 +18,10 @@ from attunement.cli.options import (
     StudyArgument,
     StudyInstrumentOption,
     SystemOption,
-    address_of,
-    check_port,
     option,
     pluralize,
     print_links,
+    public_address,
     save_conversations,
     what_was_read,
 )
@@ -75,6 +75,7 @@ def annotate(
     port: PortOption = 8765,
     address: AddressOption = None,
     proxy: ProxyOption = None,
+    allow_http: AllowHttpOption = False,
 ) -> None:
     """Open the web pages where people rate conversations.
 
@@ -89,8 +90,7 @@ def annotate(
     from attunement.web.app import serve
 
     made = load_setup(setup) if setup else Setup()
-    where = address_of(address, host, port)
-    check_port(host, port)
+    where = public_address(address, host, port, proxy, allow_http=allow_http)
     given = {"per_unit": per_unit, "escalation": escalation}
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
@@ -229,6 +229,7 @@ def review(
     port: PortOption = 8767,
     address: AddressOption = None,
     proxy: ProxyOption = None,
+    allow_http: AllowHttpOption = False,
 ) -> None:
     """Open the web pages where reviewers check a judge.
 
@@ -244,8 +245,7 @@ def review(
     from attunement.store import Study, chosen_instrument
     from attunement.web.app import serve
 
-    where = address_of(address, host, port)
-    check_port(host, port)
+    where = public_address(address, host, port, proxy, allow_http=allow_http)
     with Study(study) as opened:
         project = review_desk(opened, chosen_instrument(opened, instrument))
         links: list[str] = []

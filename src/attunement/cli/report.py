@@ -9,6 +9,7 @@ import typer
 from attunement.cli.options import (
     THIS_COMPUTER,
     AddressOption,
+    AllowHttpOption,
     ForceOption,
     HostOption,
     JsonOption,
@@ -21,14 +22,13 @@ from attunement.cli.options import (
     ScoringOption,
     StudyArgument,
     StudyInstrumentOption,
-    address_of,
-    check_port,
     exit_with,
     option,
     print_json,
     print_links,
     print_output,
     privacy_of,
+    public_address,
 )
 from attunement.errors import InputError
 from attunement.output import check_output
@@ -207,6 +207,7 @@ def view(
     port: PortOption = 8766,
     address: AddressOption = None,
     proxy: ProxyOption = None,
+    allow_http: AllowHttpOption = False,
 ) -> None:
     """Browse the report of a study in a web browser.
 
@@ -219,12 +220,11 @@ def view(
     """
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
-    from attunement.web.app import run
+    from attunement.web.server import run
     from attunement.web.viewer import make_view, new_token
 
     privacy = privacy_of(redact=redact, names=names, no_text=no_text)
-    where = address_of(address, host, port)
-    check_port(host, port)
+    where = public_address(address, host, port, proxy, allow_http=allow_http)
     with Study(study) as opened:
         token = new_token()
         app = make_view(opened, instrument_of(opened, instrument), privacy, token, address=where)

@@ -12,18 +12,24 @@ import asyncio
 import hashlib
 import hmac
 import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from urllib.parse import urlsplit
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attunement.annotation.tasks import shown_text
@@ -31,6 +37,7 @@ from attunement.errors import InputError
 from attunement.reports.numbers import format_interval, format_number, signed
 from attunement.store import Study
 from attunement.store.projects import Member, Project, project_of, state_of
+from attunement.styling import LOOK
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -48,8 +55,10 @@ _HEADERS = {
 _A_YEAR = 31_536_000
 _WRONG_LINKS, _WINDOW = 10, 60.0
 """The limit of wrong links from one address, and its period in seconds."""
-_ADDRESSES = 10_000
-"""Maximum number of addresses in memory; beyond it (an attack) the oldest are dropped."""
+_PREFIX = 8
+"""Characters of a link that somebody who guesses the rest would know."""
+_SOURCES = 10_000
+"""Maximum number of addresses and beginnings in memory; beyond it (an attack) the oldest are dropped."""
 
 
 class Headers:
@@ -87,31 +96,60 @@ class Under:
         await self._app(scope, receive, send)
 
 
-class WrongLinks:
-    """Counts the different wrong links that come from an address.
+def application(
+    site: "Site",
+    routes: Sequence[BaseRoute],
+    handlers: Mapping[Any, Any],
+    *,
+    start: Callable[[], object] = lambda: None,
+    stop: Callable[[], object] = lambda: None,
+) -> ASGIApp:
+    """An app with these routes and the files that all pages need, below the path of the site's address."""
 
-    Repeats of the same link count once: a page that stays open after its link was revoked keeps polling, and must not
-    block everybody at the same address.
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        start()
+        yield
+        site.close()
+        stop()
+
+    files = [
+        Mount("/static", StaticFiles(directory=_STATIC), name="static"),
+        Mount("/look", StaticFiles(directory=LOOK), name="look"),
+    ]
+    app = Starlette(routes=[*routes, *files], exception_handlers=handlers, lifespan=lifespan)
+    app.state.site = site
+    secured = Headers(app, https=site.https)
+    path = urlsplit(site.address).path
+    return Under(secured, path) if path else secured
+
+
+class WrongLinks:
+    """Counts the different wrong links from one address, and those with the same beginning from any address.
+
+    Only wrong links are counted and refused, so nobody with a valid link is locked out by others. Repeats of the same
+    link count once: a page that stays open after its link was revoked keeps asking.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._seen: dict[str, dict[str, float]] = {}
 
-    def must_wait(self, address: str) -> bool:
-        """Whether the address is blocked because of too many recent wrong links."""
-        recent = {token: at for token, at in self._seen.get(address, {}).items() if at > self._clock() - _WINDOW}
-        if recent:
-            self._seen[address] = recent
-        else:
-            self._seen.pop(address, None)
-        return len(recent) >= _WRONG_LINKS
-
-    def count(self, address: str, token: str) -> None:
-        if address not in self._seen and len(self._seen) >= _ADDRESSES:
-            del self._seen[next(iter(self._seen))]
+    def are_too_many(self, address: str, token: str) -> bool:
+        """Count a wrong link; whether there were too many others like it recently."""
         mark = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-        self._seen.setdefault(address, {}).setdefault(mark, self._clock())
+        return any([self._count(f"from {address}", mark), self._count(f"like {token[:_PREFIX]}", mark)])
+
+    def _count(self, source: str, mark: str) -> bool:
+        now = self._clock()
+        recent = {seen: at for seen, at in self._seen.pop(source, {}).items() if at > now - _WINDOW}
+        too_many = len(recent) >= _WRONG_LINKS and mark not in recent
+        if not too_many:
+            recent.setdefault(mark, now)
+        if len(self._seen) >= _SOURCES:
+            del self._seen[next(iter(self._seen))]
+        self._seen[source] = recent
+        return too_many
 
 
 def form_secret(token: str) -> str:
@@ -212,6 +250,7 @@ T = TypeVar("T")
 
 _READERS = 4
 _TEMPLATES = Path(__file__).parent / "templates"
+_STATIC = Path(__file__).parent / "static"
 
 
 class Site:
@@ -219,7 +258,7 @@ class Site:
 
     def __init__(self, study: Study, address: str) -> None:
         """Serve `study` at `address`; if that is `https`, cookies are sent only over encrypted connections."""
-        self.study, self.address = study, address
+        self.study, self.address = study, address.rstrip("/")
         self.https = address.startswith("https:")
         self.wrong_links = WrongLinks()
         self._projects: dict[int, Project] = {}
@@ -243,6 +282,21 @@ class Site:
             "signed": signed,
             "when": when,
         }
+
+    def refuse(self, request: Request, token: str) -> NoReturn:
+        """Refuse a request with a wrong token, or with none.
+
+        Raises:
+            HTTPException: Always.
+        """
+        if token and self.wrong_links.are_too_many(request.client.host if request.client else "", token):
+            raise HTTPException(429, headers={"retry-after": "60"})
+        raise HTTPException(401)
+
+    def set_cookie(self, answer: Response, request: Request, name: str, token: str, **more: Any) -> None:
+        # Lax, not strict: a link in an e-mail must work at the first click.
+        secure = self.https or request.url.scheme == "https"
+        answer.set_cookie(name, token, httponly=True, samesite="lax", secure=secure, **more)
 
     def close(self) -> None:
         self._readers.shutdown()

@@ -14,25 +14,23 @@ itself. Nothing is written, and the pages work without scripts.
 import hashlib
 import hmac
 import secrets
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from markupsafe import Markup
-from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from attunement import reports
@@ -49,8 +47,7 @@ from attunement.store import Study
 from attunement.store.queries import change_counter, conversations_by_key
 from attunement.store.reviews import reviews
 from attunement.store.scorecards import decided_by_people
-from attunement.styling import LOOK
-from attunement.web.site import Headers, Site, Under
+from attunement.web.site import Site, application
 
 _PATIENCE = 1.5
 """Seconds that a page waits for a new count, enough for a small study."""
@@ -454,30 +451,15 @@ def make_view(
     study: Study, instrument: Instrument, hiding: Privacy, token: str, *, address: str = "http://127.0.0.1"
 ) -> ASGIApp:
     """The app with the pages of `study` under `instrument`, for anyone with `token`; `address` is its public URL."""
-    path = urlsplit(address).path.rstrip("/")
-    site = Site(study, address.rstrip("/"))
+    site = Site(study, address)
     shown = ViewContext(study, instrument, hiding, BackgroundCount(study, instrument, hiding))
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        shown.background.refresh()
-        yield
-        site.close()
-        shown.background.close()
-
-    app = Starlette(
-        routes=[
-            Route("/enter/{token}", _enter(site, token), name="enter"),
-            *(Route(f"/view/{path}", _door(site, token, shown, page), name=name) for path, name, page in PAGES),
-            Route("/report.js", _script, name="script"),
-            Mount("/static", StaticFiles(directory=_STATIC), name="static"),
-            Mount("/look", StaticFiles(directory=LOOK), name="look"),
-        ],
-        exception_handlers={HTTPException: _refusal(site), AttunementError: _problem(site), Exception: _broken(site)},
-        lifespan=lifespan,
-    )
-    secured: ASGIApp = Headers(app, https=site.https)
-    return Under(secured, path) if path else secured
+    routes = [
+        Route("/enter/{token}", _enter(site, token), name="enter"),
+        *(Route(f"/view/{path}", _door(site, token, shown, page), name=name) for path, name, page in PAGES),
+        Route("/report.js", _script, name="script"),
+    ]
+    handlers = {HTTPException: _refusal(site), AttunementError: _problem(site), Exception: _broken(site)}
+    return application(site, routes, handlers, start=shown.background.refresh, stop=shown.background.close)
 
 
 def _cookie(token: str) -> str:
@@ -486,14 +468,9 @@ def _cookie(token: str) -> str:
 
 
 def _check(site: Site, request: Request, given: str, token: str) -> None:
-    """Check the token; after many wrong ones, reject all requests from the address."""
-    address = request.client.host if request.client else ""
-    if site.wrong_links.must_wait(address):
-        raise HTTPException(429)
+    """Refuse a request with another token."""
     if not hmac.compare_digest(given.encode("utf-8", "replace"), token.encode()):
-        if given:
-            site.wrong_links.count(address, given)
-        raise HTTPException(401)
+        site.refuse(request, given)
 
 
 def _enter(site: Site, token: str) -> Callable[..., Any]:
@@ -501,15 +478,7 @@ def _enter(site: Site, token: str) -> Callable[..., Any]:
         _check(site, request, request.path_params["token"], token)
         door = request.url_for("summary").path
         answer = RedirectResponse(door, 303)
-        # Lax, not strict: a shared or saved link must work at the first click.
-        answer.set_cookie(
-            _cookie(token),
-            token,
-            path=door,
-            httponly=True,
-            samesite="lax",
-            secure=site.https or request.url.scheme == "https",
-        )
+        site.set_cookie(answer, request, _cookie(token), token, path=door)
         return answer
 
     return enter
@@ -536,8 +505,7 @@ def _message(site: Site, request: Request, status: int, text: str) -> Response:
 def _refusal(site: Site) -> Callable[..., Any]:
     async def refuse(request: Request, error: HTTPException) -> Response:
         page = _message(site, request, error.status_code, _REFUSALS.get(error.status_code, _REFUSALS[404]))
-        if error.status_code == 429:
-            page.headers["retry-after"] = "60"
+        page.headers.update(error.headers or {})
         return page
 
     return refuse

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ from attunement.analysis.judge_agreement import WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, StudyContext, analyse_agreement
 from attunement.errors import InputError
-from attunement.reports import svg
+from attunement.reports import charts
 from attunement.reports.agreement import agreement_document, agreement_record, closing, opening, table_rows
 from attunement.reports.agreement_chart import write_agreement_picture
 from attunement.reports.numbers import format_number
@@ -159,13 +160,13 @@ def test_the_picture_has_dots_for_people_and_judges(scores: Agreement, tmp_path:
         return
     text = data.decode()
     assert all(word in text for word in ("any two people", "warmth", "does not agree"))
-    assert text.count(svg.colours()["person"]) >= 2  # a dot and an interval; green is for people alone
+    assert {'class="w person"', 'class="p person"'} <= set(re.findall('class="[wp] person"', text))  # green is people
 
 
 def test_without_the_extra_a_png_is_refused_and_an_svg_is_not(
     scores: Agreement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svg, "can_write_png", lambda: False)
+    monkeypatch.setattr(charts, "can_write_png", lambda: False)
     with pytest.raises(InputError, match=r"attunement\[png\]"):
         write_agreement_picture(scores, tmp_path / "card.png", "Agreement")
     write_agreement_picture(scores, tmp_path / "card.svg", "Agreement")

@@ -65,7 +65,7 @@ def texts(page: str) -> str:
 
 def test_only_who_has_the_link_gets_in(study: Path) -> None:
     with viewing(study) as server, Visitor(server) as stranger:
-        for path in ("/view/", "/view/conversations", "/view/conversation/1", "/view/analysis/trust", "/view/words"):
+        for path in ("/view/", "/view/conversations", "/view/conversation/1", "/view/trust", "/view/words"):
             refused = stranger.get(path)
             assert refused.status == 401
             assert "chats" not in refused.text
@@ -175,7 +175,7 @@ def test_what_is_filtered_by_stays_in_the_form_and_leads_through_the_conversatio
         assert link
         for number, name in enumerate(names):
             one = somebody.get(unescape(link[1]))
-            assert f"<bdi>{name}</bdi></a></h3>" in one.text
+            assert f"<bdi>{name}</bdi></a></h1>" in one.text
             link = re.search(r'href="([^"]+)" rel="next"', one.text)
             assert (link is None) == (number == len(names) - 1)
             link = link or re.search(r'href="([^"]+)" rel="prev"', one.text)
@@ -223,10 +223,10 @@ def _member(path: Path) -> int:
 
 def test_each_analysis_has_a_page_or_says_what_it_needs(study: Path, tmp_path: Path) -> None:
     with reader(study) as somebody:
-        assert "2 people" in texts(somebody.get("/view/analysis/trust").text)
-        assert "Lumen" in texts(somebody.get("/view/analysis/compare").text)
-        assert "attune plan" in texts(somebody.get("/view/analysis/corrected").text)
-        assert somebody.get("/view/analysis/nothing").status == 404
+        assert "2 people" in texts(somebody.get("/view/trust").text)
+        assert "Lumen" in texts(somebody.get("/view/compare").text)
+        assert "attune plan" in texts(somebody.get("/view/corrected").text)
+        assert somebody.get("/view/nothing").status == 404
         assert "Missed failures" in texts(somebody.get("/view/words").text)
 
 
@@ -265,23 +265,23 @@ def test_what_was_forgotten_is_gone_after_a_reload(study: Path) -> None:
         assert "fine" not in listed(somebody)
 
 
-def test_the_list_can_be_read_while_the_study_is_counted(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_study_is_counted_the_pages_say_how_far_it_is(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = Event()
     monkeypatch.setattr(viewer, "_PATIENCE", 0.0)
     monkeypatch.setattr(viewer, "analysed", lambda *given: go_on.wait(60) and analysed(*given))
     with reader(study) as somebody:
         try:
-            page = somebody.get("/view/")
-            assert re.search("Counting: [0-6] of 6 conversations", texts(page.text))
-            assert 'http-equiv="refresh"' in page.text
-            wait_until(lambda: listed(somebody) == EVERY)
-            assert "among those counted so far" in somebody.get("/view/conversations").text
-            assert somebody.get(f"/view/conversation/{key_of(study, 'fine')}").status == 200
-            assert "after the study has been counted" in somebody.get("/view/analysis/trust").text
+            for path in ("/view/", "/view/conversations", "/view/trust"):
+                page = somebody.get(path)
+                assert re.search("Counting: [0-6] of 6 conversations", texts(page.text))
+                assert 'http-equiv="refresh"' in page.text
+            shown = somebody.get(f"/view/conversation/{key_of(study, 'fine')}")
+            assert "Failing it must hurt" in shown.text
         finally:
             go_on.set()
         wait_until(lambda: "Counted on" in somebody.get("/view/").text)
         assert 'http-equiv="refresh"' not in somebody.get("/view/").text
+        assert listed(somebody) == EVERY
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -317,7 +317,7 @@ def test_hostile_text_is_text_on_every_page(tmp_path: Path, attack: str) -> None
     given = rated(about, {"CQ8": "NO"}, rater=f"judge {attack}", reasoning=f"Turn 1: '{attack}' is {attack}.")
     path = fill(tmp_path / "s.db", COACHING, [about, one("c2")], [*given, *rated(one("c2"))])
     with reader(path) as somebody:
-        pages = ["/view/", "/view/conversations", "/view/analysis/compare", f"/view/conversation/{key_of(path, 'c2')}"]
+        pages = ["/view/", "/view/conversations", "/view/compare", f"/view/conversation/{key_of(path, 'c2')}"]
         sought = somebody.get("/view/conversations", params={"text": attack.replace("\ud800", ""), "system": "<b>"})
         first = somebody.get("/view/conversations").text
         pages += re.findall(r'<tr><td><a href="([^"]+)"', first)

@@ -56,7 +56,7 @@ def test_a_count_leads_to_its_conversations_and_on_to_the_words(browser: Browser
             tab.get_by_role("link", name="Clear").click()
         tab.select_option("[name=system]", "Harbor")
         tab.fill("[name=text]", "mother")
-        tab.get_by_role("button", name="Show").click()
+        tab.get_by_role("button", name="Apply").click()
         lists(tab, "low", "fine")
         expect(tab.locator("[name=text]")).to_have_value("mother")
 
@@ -71,7 +71,7 @@ def test_hostile_text_does_nothing_but_stand_there(browser: Browser, tmp_path: P
         talks.append(about)
     with visit(browser, fill(tmp_path / "s.db", COACHING, talks, given)) as tab:
         home = tab.url
-        for path in ("", "conversations", "analysis/compare", "words", *(f"conversation/{key}" for key in range(1, 8))):
+        for path in ("", "conversations", "compare", "words", *(f"conversation/{key}" for key in range(1, 8))):
             tab.goto(home + path)
             assert tab.evaluate("window.hit") is None
             assert tab.locator("img").count() == 0
@@ -84,6 +84,6 @@ def test_no_page_scrolls_sideways_on_a_phone(browser: Browser, tmp_path: Path, w
     path = mixed(tmp_path / "s.db", people=True)
     with visit(browser, path, viewport={"width": width, "height": 800}) as tab:
         home = tab.url
-        for page in ("", "conversations", "conversation/3", "analysis/trust", "analysis/compare", "words"):
+        for page in ("", "conversations", "conversation/3", "trust", "compare", "words"):
             tab.goto(home + page)
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, page

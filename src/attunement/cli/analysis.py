@@ -107,7 +107,7 @@ def agree(
     """
     choose_one(json=as_json, markdown=markdown)
     from attunement import api
-    from attunement.reports.svg import check_format
+    from attunement.reports.charts import check_format
 
     if picture:
         check_format(picture)  # fail before the work, not after it

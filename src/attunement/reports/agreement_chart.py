@@ -12,11 +12,18 @@ from attunement.analysis.ratings_table import RatingsTable, Scale
 from attunement.analysis.summary import Agreement, ItemAgreement
 from attunement.analysis.trust import row_means
 from attunement.errors import InputError
-from attunement.reports import svg
-from attunement.reports.html.charts import FEW, SHAPES, ChartRow, Dot, IntervalChart, System
-from attunement.reports.numbers import format_interval, format_number
+from attunement.reports.charts import (
+    SHAPES,
+    ChartRow,
+    Dot,
+    IntervalChart,
+    System,
+    check_format,
+    interval_picture,
+    write_picture,
+)
+from attunement.reports.numbers import FEW, format_interval, format_number
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.svg import interval_svg
 from attunement.reports.trust_card import VERDICTS
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.kappa import PairwiseKappa
@@ -34,7 +41,7 @@ def write_agreement_picture(agreement: Agreement, path: Path, title: str) -> Non
     Raises:
         InputError: There is nothing to draw, or the file cannot be written.
     """
-    svg.check_format(path)
+    check_format(path)
     chart = agreement_chart(agreement.items, agreement.judges, lambda text: in_a_line(text, _MOST_LETTERS))
     if chart is None:
         raise InputError(f"{path} was not written: there is no agreement to draw, because nothing was rated by two")
@@ -46,7 +53,7 @@ def write_agreement_picture(agreement: Agreement, path: Path, title: str) -> Non
                 words += f"; missed failures: {card.detection.missed:,} of {card.detection.failures:,}"
             verdicts[row.label, in_a_line(card.judge, _MOST_LETTERS)] = words
     drawn = [row for row in chart.rows if any(dot.x is not None for dot in row.dots)]
-    svg.write_picture(interval_svg(chart._replace(title=title, rows=drawn), verdicts), path)
+    write_picture(interval_picture(chart._replace(title=title, rows=drawn), verdicts), path)
 
 
 def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], clean: Clean) -> IntervalChart | None:

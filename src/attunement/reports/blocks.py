@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from attunement.reports.html.charts import IntervalChart
+    from attunement.reports.charts import IntervalChart
 
 
 class Tone(StrEnum):

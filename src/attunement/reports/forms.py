@@ -15,6 +15,7 @@ from attunement.instruments import Instrument
 from attunement.output import STDOUT, replacing
 from attunement.reports.baseline import Baseline, compare_with_baseline
 from attunement.reports.gate import GateCounts, decision_of, gate_entry, read_gate, with_notes
+from attunement.reports.html.charts import export_charts
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import MOST_COMPARED, analysed
 from attunement.reports.html.writing import Written, write_page
@@ -25,7 +26,6 @@ from attunement.reports.numbers import pluralize
 from attunement.reports.privacy import SHOW_ALL, Privacy
 from attunement.reports.study_report import Report, build_report
 from attunement.reports.summary import MostSerious, ReportedConversation
-from attunement.reports.svg import export_charts
 from attunement.store import ScoredConversation, Study
 
 
@@ -108,7 +108,9 @@ def write_forms(
             if target := forms.targets.get(form):
                 yield form, _write(target, pieces())
         if forms.charts:
-            yield "charts", f"Wrote {len(export_charts(made, forms.charts))} files with charts to {forms.charts}."
+            of_analyses = [chart for section in made.sections for chart in section.charts]
+            files = export_charts(made.charts, of_analyses, made.top.judges, forms.charts)
+            yield "charts", f"Wrote {len(files)} files with charts to {forms.charts}."
 
 
 def _about_page(written: Written, target: str) -> Iterator[str]:

@@ -9,20 +9,33 @@ best where people or all judges agree, with the shortest reason that says why.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from attunement.analysis.summary import Agreement
 from attunement.evidence import CitationStatus, Finding, from_json
-from attunement.instruments import Instrument
+from attunement.instruments import Instrument, Item
 from attunement.ratings import RaterKind, Rating, Round
 from attunement.reports.baseline import Baseline
+from attunement.reports.blocks import Column, Table
+from attunement.reports.blocks import Row as TableRow
+from attunement.reports.charts import System
 from attunement.reports.gate import Decision
-from attunement.reports.html import charts
-from attunement.reports.html.charts import Distribution, HeatGroup, IntervalChart, Levels, System, percent
-from attunement.reports.html.listing import Filter, Listing, Placed, Row
-from attunement.reports.html.sections import Analysed, Checked, Section
+from attunement.reports.html.charts import (
+    Charts,
+    by_length,
+    distribution,
+    heat_map,
+    item_means,
+    levels,
+    pass_rates,
+    percent,
+    systems_of,
+    verdicts,
+)
+from attunement.reports.html.listing import Filter, Listing, Row
+from attunement.reports.html.sections import Analysed, Checked, Section, cost_section, glossary
 from attunement.reports.numbers import pluralize
 from attunement.reports.overview import Tally, about_raters, reworded
 from attunement.reports.privacy import Moved, Privacy, for_page
@@ -31,6 +44,7 @@ from attunement.reports.summary import (
     NOT_ENGLISH,
     POINTER,
     ReportedConversation,
+    Share,
     Summary,
     SystemCounts,
     SystemScores,
@@ -59,8 +73,10 @@ from attunement.reports.wording import (
 )
 from attunement.scoring import Verdict, is_failure
 from attunement.signals.measured import in_a_line
+from attunement.statistics.estimates import proportion
+from attunement.statistics.results import Undefined
 from attunement.store import Study
-from attunement.store.queries import JudgeCost, conversations_by_key, judge_costs
+from attunement.store.queries import conversations_by_key, judge_costs
 
 _LINKED = 5  # unsafe conversations that are named in the line about safety
 _MOST_NAMED = 4  # systems whose shares are named in the line about verdicts
@@ -107,7 +123,7 @@ class Top(NamedTuple):
 class Example(NamedTuple):
     """A failure with the words it rests on."""
 
-    placed: Placed
+    row: Row
     title: str
     turn: int | None = None
     quote: str = ""  # what the assistant said; empty where nothing is quoted word for word
@@ -115,42 +131,11 @@ class Example(NamedTuple):
     people: str = ""  # what people answered, if any did
 
 
-class FailingSystem(NamedTuple):
-    system: System
-    width: float
-    words: str
-
-
 class FailingItem(NamedTuple):
-    id: str
-    title: str
-    part: int
-    whole: int
-    contested: bool
-    systems: list[FailingSystem]
-    examples: list[Example]
-
-
-class VerdictRow(NamedTuple):
-    system: System | None  # None for all together
-    total: int
-    counts: list[int]
-    segments: list[tuple[str, float, float]]  # class, place and width of each part of the bar
-    label: str
-
-
-class RaterRow(NamedTuple):
-    who: str
-    person: bool
-    rated: int
-    counts: list[int]
-    passed: int
-
-
-class RepeatRow(NamedTuple):
-    who: str
-    same: str
-    worst: str
+    item: Item
+    share: Share
+    systems: list[tuple[System, Share]]
+    example: Example | None
 
 
 class Choices(NamedTuple):
@@ -172,19 +157,12 @@ class Report(NamedTuple):
     instrument: Instrument
     summary: Summary
     top: Top
-    statuses: list[Status]
-    verdicts: list[VerdictRow]
+    charts: Charts
     first: list[Example]
     failing_items: list[FailingItem]
-    systems: list[System]
-    heat: list[HeatGroup]
-    intervals: list[IntervalChart]
-    distributions: list[Distribution]
-    levels: list[Levels]
-    raters: list[RaterRow]
-    repeats: list[RepeatRow]
+    levels: list[Table]
+    raters: list[Table]
     cautions: list[str]
-    costs: list[JudgeCost]
     failing: int  # the bits of the answers that count against a reply
     alarm: str  # the word of the status that this instrument has for what is unsafe
     low: int | None  # for an instrument of scores: the highest score that is low
@@ -198,6 +176,12 @@ class Report(NamedTuple):
     def scores(self) -> list[SystemScores]:
         return self.summary.scores
 
+    @property
+    def pages(self) -> list[Section]:
+        """The pages besides the summary and the conversations."""
+        analyses = self.sections if self.top.verdict else ()  # where nothing was judged there is nothing to analyse
+        return [*analyses, glossary(), cost_section(judge_costs(self.study), self.hiding)]
+
     def with_analyses(self, found: Analysed) -> "Report":
         """The report with what rests on people's ratings, among it the pass rates as these correct them."""
         made = self._replace(
@@ -205,10 +189,11 @@ class Report(NamedTuple):
             sections=found.sections,
             agreement=found.agreement,
         )
-        chart = charts.pass_rates(self.summary, self.systems, found.rates)
+        chart = pass_rates(self.summary, self.charts.systems, found.rates)
         if not found.rates or chart is None:
             return made
-        return made._replace(intervals=[chart if one.id == chart.id else one for one in made.intervals])
+        intervals = [chart if one.id == chart.id else one for one in self.charts.intervals]
+        return made._replace(charts=self.charts._replace(intervals=intervals))
 
 
 def build_report(
@@ -218,21 +203,24 @@ def build_report(
     privacy: Privacy,
     *,
     receivers: Sequence[Callable[[ReportedConversation], None]] = (),
-    pace: Callable[[], None] | None = None,
 ) -> Report:
     """Read the study once, fill the list, and make everything that comes before the conversations.
 
-    `receivers` and `pace` are those of `summarize`.
+    Each of `receivers` gets every conversation, in order.
     """
-    summary = summarize(study, instrument, listing, privacy, receivers=receivers, pace=pace)
-    systems = charts.systems_of(summary)
+    summary = summarize(study, instrument, listing, privacy, receivers=receivers)
+    systems = systems_of(summary)
     # A system that nobody judged with this instrument is counted, but there is nothing to draw.
     judged = [system for system in systems if summary.systems[system.name].judged] or systems
     statuses = [status for status in STATUSES if summary.total.statuses[status] or status in _always(instrument)]
-    intervals = (
-        charts.pass_rates(summary, judged),
-        charts.item_means(summary, judged),
-        charts.by_length(summary, judged),
+    intervals = (pass_rates(summary, judged), item_means(summary, judged), by_length(summary, judged))
+    charts = Charts(
+        statuses,
+        verdicts(summary, systems, statuses),
+        judged,
+        heat_map(summary, judged) if summary.raters else [],
+        [chart for chart in intervals if chart],
+        distribution(summary, judged),
     )
     raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in summary.raters)]
     cautions = [*about_raters(study, raters, summary.systems)]
@@ -247,19 +235,12 @@ def build_report(
         instrument=instrument,
         summary=summary,
         top=_top(summary, systems, listing, privacy),
-        statuses=statuses,
-        verdicts=_verdicts(summary, systems, statuses),
+        charts=charts,
         first=examples.read_first(),
         failing_items=examples.failing_items(judged),
-        systems=judged,
-        heat=charts.heat_map(summary, judged) if summary.raters else [],
-        intervals=[chart for chart in intervals if chart],
-        distributions=charts.distributions(summary, judged),
-        levels=charts.safety_levels(summary, judged) if summary.raters else [],
-        raters=_raters(summary, statuses, privacy),
-        repeats=_repeats(summary, privacy),
+        levels=levels(summary, judged) if summary.raters else [],
+        raters=[*_raters(summary, statuses), *_repeats(summary)],
         cautions=[privacy.text(caution) for caution in cautions],
-        costs=judge_costs(study),
         failing=failing(instrument),
         alarm=(FLAGGED if instrument.scoring.threshold is None else UNSAFE).word,
         low=low_limit(instrument),
@@ -329,7 +310,7 @@ def _verdict_sentence(summary: Summary) -> str:
         return f"{flagged:,} of {pluralize(whole, 'conversation')} {'is' if flagged == 1 else 'are'} flagged on"
     if passed.whole == 1:
         return f"the conversation {'passes' if passed.part else 'does not pass'}"
-    share = percent(*passed)
+    share = percent(passed.part, passed.whole)
     return f"{share} {'of the conversations' if share.endswith('%') else 'conversations'} pass"
 
 
@@ -337,21 +318,10 @@ def _shares(summary: Summary, systems: Sequence[System]) -> list[tuple[str, str]
     if summary.instrument.scoring.threshold is None or not 1 < len(systems) <= _MOST_NAMED:
         return []
     shares = [(system.name, summary.systems[system.name].passed) for system in systems]
-    return [(name, percent(*share)) for name, share in shares if share.whole]
+    return [(name, percent(share.part, share.whole)) for name, share in shares if share.whole]
 
 
 # Examples
-
-
-class _Scored(NamedTuple):
-    """A rating and how well it serves as an example; the lowest first."""
-
-    lacks_quote: bool
-    place: int
-    length: int
-    rating: Rating
-    placed: Placed
-    finding: Finding | None
 
 
 class _Examples:
@@ -363,82 +333,81 @@ class _Examples:
         found: list[Example] = []
         for status in ALARMING:
             for placed in self._listing.rows(Filter(status=status.word), most=_MOST_FIRST - len(found)):
-                example = self._best([placed], sorted(self._instrument.gate_ids))
-                found.append(example or Example(placed, status.word))
+                example = self._best([placed.row], self._instrument.gate_ids)
+                found.append(example or Example(placed.row, status.word))
         return found
 
     def failing_items(self, systems: Sequence[System]) -> list[FailingItem]:
-        """The items that fail most, the most frequent first."""
+        """What to fix first: safety, then the items that surely fail most, by the lower end of their intervals."""
         instrument, summary = self._instrument, self._summary
-        shares = {item.id: summary.total.item_share(instrument, item.id) for item in instrument.items}
-        failing = sorted(
-            (item for item in instrument.items if shares[item.id].part),
-            key=lambda item: (-shares[item.id].part / shares[item.id].whole, item.id),
-        )
+        shares = {item.id: summary.item_share(item.id) for item in instrument.items}
+
+        def urgency(item: Item) -> tuple[bool, float, int]:
+            share = shares[item.id]
+            found = proportion(share.part, share.whole)
+            low = 0.0 if isinstance(found, Undefined) else found.interval.low
+            return item.id not in instrument.gate_ids, -low, -share.part
+
         found: list[FailingItem] = []
         used: set[int] = set()
-        for item in failing[:_MOST_FAILING]:
-            own = [(system, summary.systems[system.name].item_share(instrument, item.id)) for system in systems]
+        for item in sorted((item for item in instrument.items if shares[item.id].part), key=urgency)[:_MOST_FAILING]:
             known = summary.examples.get(item.id, ())
-            candidates = [placed for one in known if (placed := self._listing.find(one.key))]
+            candidates = [placed.row for one in known if (placed := self._listing.find(one.key))]
             # A conversation serves once, where there is another: six times the same one shows little.
-            fresh = [placed for placed in candidates if placed.row.key not in used]
-            example = self._best(fresh or candidates, [item.id])
-            used.update({example.placed.row.key} if example else ())
-            bars = [
-                FailingSystem(system, 100 * share.part / share.whole, f"{share.part:,} of {share.whole:,}")
-                for system, share in own
-                if share.whole
-            ]
-            contested = bool(item.validity.contested)
-            found.append(
-                FailingItem(item.id, item.title, *shares[item.id], contested, bars, [example] if example else [])
-            )
+            example = self._best([row for row in candidates if row.key not in used] or candidates, {item.id})
+            used.update({example.row.key} if example else ())
+            own = [(system, summary.item_share(item.id, system.name)) for system in systems]
+            found.append(FailingItem(item, shares[item.id], [pair for pair in own if pair[1].whole], example))
         return found
 
-    def _best(self, candidates: Sequence[Placed], items: Sequence[str]) -> Example | None:
-        best = min(self._scored(candidates, items), key=lambda one: one[:3], default=None)
+    def _best(self, candidates: Sequence[Row], items: Collection[str]) -> Example | None:
+        """The clearest failure: with words of the assistant, in the first conversation, with the shortest reason."""
+        scored = ((self._rank(rating, number), rating, row) for number, row, rating in self._failed(candidates, items))
+        best = min(scored, key=lambda one: one[0], default=None)
         if best is None:
             return None
-        rating, finding, texts = best.rating, best.finding, self._privacy.texts
+        _, rating, row = best
+        finding, texts = _quoted(rating), self._privacy.texts
         return Example(
-            placed=best.placed,
+            row=row,
             title=self._instrument.item(rating.item).title,
             turn=finding.found_turn if finding else rating.turn,
-            quote=self._quoted_words(best.placed, finding) if finding and texts else "",
+            quote=self._quoted_words(row, finding) if finding and texts else "",
             reason=_shortened(self._privacy.text(rating.reasoning), _LONGEST) if texts else "",
-            people=self._people(best.placed, rating),
+            people=self._people(row, rating),
         )
 
-    def _scored(self, candidates: Sequence[Placed], items: Sequence[str]) -> Iterator[_Scored]:
+    def _rank(self, rating: Rating, place: int) -> tuple[bool, int, int]:
+        length = len(rating.reasoning)
+        return _quoted(rating) is None or length < _SHORTEST, place, length
+
+    def _failed(self, candidates: Sequence[Row], items: Collection[str]) -> Iterator[tuple[int, Row, Rating]]:
         instrument = self._instrument
         wanted = RaterKind.PERSON if self._summary.by_people else RaterKind.MODEL
-        for number, placed in enumerate(candidates):
-            for rating in self._study.ratings(conversations=[placed.row.key], round=Round.MAIN):
+        for number, row in enumerate(candidates):
+            for rating in self._study.ratings(conversations=[row.key], round=Round.MAIN):
                 known = rating.item in items and rating.item_hash == instrument.item_hashes.get(rating.item)
                 if not known or rating.rater_kind is not wanted:
                     continue
                 item = instrument.item(rating.item)
                 given = answer(instrument, item, rating.outcome)
                 if not_met(instrument, given) or is_failure(instrument, item, rating.outcome):
-                    finding = _quoted(rating)
-                    length = len(rating.reasoning)
-                    yield _Scored(finding is None or length < _SHORTEST, number, length, rating, placed, finding)
+                    yield number, row, rating
 
-    def _quoted_words(self, placed: Placed, finding: Finding) -> str:
-        stored = conversations_by_key(self._study, [placed.row.key]).get(placed.row.key)
+    def _quoted_words(self, row: Row, finding: Finding) -> str:
+        stored = conversations_by_key(self._study, [row.key]).get(row.key)
         if stored is None or finding.found_turn is None or finding.start is None or finding.end is None:
             return ""
         message = Moved(stored.conversation.turns[finding.found_turn - 1].assistant, self._privacy)
         return _shortened(message.text[message.place(finding.start) : message.place(finding.end)], _QUOTE)
 
-    def _people(self, placed: Placed, rating: Rating) -> str:
+    def _people(self, row: Row, rating: Rating) -> str:
         if self._summary.by_people:
             return ""
         instrument = self._instrument
         given = [
             answer_phrase(instrument, instrument.item(other.item), other.outcome).words
-            for other in self._study.ratings(conversations=[placed.row.key], round=Round.MAIN)
+            for other in self._study.ratings(conversations=[row.key], round=Round.MAIN)
             if other.rater_kind is RaterKind.PERSON
             and (other.item, other.turn, other.item_hash) == (rating.item, rating.turn, rating.item_hash)
         ]
@@ -500,43 +469,21 @@ def _always(instrument: Instrument) -> tuple[Status, ...]:
     return UNSAFE, UNJUDGED, FAIL, PASS
 
 
-def _verdicts(summary: Summary, systems: Sequence[System], statuses: Sequence[Status]) -> list[VerdictRow]:
-    rows = [_verdict_row(system, summary.systems[system.name].statuses, statuses) for system in systems]
-    if len(systems) != 1:
-        rows.append(_verdict_row(None, summary.total.statuses, statuses))
-    return rows
-
-
-def _verdict_row(system: System | None, counts: dict[Status, int], statuses: Sequence[Status]) -> VerdictRow:
-    total = sum(counts.values())
-    segments: list[tuple[str, float, float]] = []
-    start = 0.0
-    for status in statuses:
-        width = 100 * counts[status] / total if total else 0.0
-        if width:
-            # Half a per cent between the parts, unless a part is hardly wider than that.
-            gap = min(0.5, width / 3)
-            segments.append((status.tone.split()[0], start + gap / 2, width - gap))
-        start += width
-    words = ", ".join(f"{status.word} {counts[status]}" for status in statuses)
-    name = system.name if system else "All"
-    return VerdictRow(system, total, [counts[status] for status in statuses], segments, f"{name}: {words}")
-
-
 _ORDER = {RaterKind.MODEL: 0, RaterKind.PERSON: 1, RaterKind.SIMULATION: 2}
 
 
-def _raters(summary: Summary, statuses: Sequence[Status], privacy: Privacy) -> list[RaterRow]:
+def _raters(summary: Summary, statuses: Sequence[Status]) -> Iterator[Table]:
+    """What each judge and each person said on their own, where there are several."""
     if len(summary.raters) < 2:
-        return []
+        return
     repeated = {who.rater for who in summary.raters if who.repeat}
-    rows: list[RaterRow] = []
+    columns = [Column("Rater"), *(Column(head, True) for head in ("Conversations", *(one.word for one in statuses)))]
+    rows: list[TableRow] = []
     for who, tally in sorted(summary.raters.items(), key=lambda entry: _ORDER[entry[0].kind]):
         name = rater_words(who.rater, repeat=who.repeat if who.rater in repeated else None, kind=who.kind)
-        counts = [_count(tally, status) for status in statuses]
-        is_person = who.kind is RaterKind.PERSON
-        rows.append(RaterRow(privacy.text(name), is_person, tally.conversations, counts, tally.passed))
-    return rows
+        counts = (tally.conversations, *(_count(tally, status) for status in statuses))
+        rows.append(TableRow([name, *(f"{count:,}" for count in counts)]))
+    yield Table(columns, rows)
 
 
 def _count(tally: Tally, status: Status) -> int:
@@ -547,17 +494,19 @@ def _count(tally: Tally, status: Status) -> int:
     return sum(tally.verdicts[verdict] for verdict, known in STATUS_OF.items() if known is status)
 
 
-def _repeats(summary: Summary, privacy: Privacy) -> list[RepeatRow]:
+def _repeats(summary: Summary) -> Iterator[Table]:
+    """How many of the questions that got at least two answers got the same."""
     found = [(f"{rater}, asked again", items) for rater, items in summary.repeats.again.items()]
     if summary.repeats.between:
         found.append(("Between the judges", summary.repeats.between))
-    rows: list[RepeatRow] = []
+    rows: list[TableRow] = []
     for who, items in found:
         compared = sum(flips.compared for flips in items.values())
-        differing = sum(flips.differing for flips in items.values())
+        same = compared - sum(flips.differing for flips in items.values())
         worst = max(items, key=lambda item: items[item].differing / items[item].compared, default="")
-        words = ""
-        if worst and items[worst].differing:
-            words = f"{worst}: {items[worst].differing:,} of {items[worst].compared:,} differ"
-        rows.append(RepeatRow(privacy.text(who), f"{compared - differing:,} of {compared:,}", words))
-    return rows
+        differ = worst and items[worst].differing
+        words = f"{worst}: {differ:,} of {items[worst].compared:,} differ" if differ else ""
+        rows.append(TableRow([who, f"{same:,} of {compared:,}", words]))
+    if rows:
+        columns = [Column("Who"), Column("Same answer", True), Column("Least steady")]
+        yield Table(columns, rows, title="Same answer when asked again, or by another judge")

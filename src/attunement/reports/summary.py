@@ -10,7 +10,7 @@ conversations there is none. A safety score has no mean: what counts is the shar
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice
@@ -68,6 +68,7 @@ JUDGES_DIFFER = "judges differ"
 STEPS = 20  # of a distribution of scores from 0 to 1
 _BATCH = 200
 _TINY = 1e-9
+_VISIBLE = 0.005  # a score with a wider range is shown as that range
 _CANDIDATES = 12
 _MOST_POINTERS = 10  # that the top of a report lists
 _MOST_SERIOUS = 10  # conversations that a summary describes at most; it says how many more there are
@@ -122,6 +123,7 @@ class Moments:
 class Share(NamedTuple):
     part: int = 0
     whole: int = 0
+    unjudged: int = 0  # where only faults were reported: how much of `whole` has no answer
 
 
 PASSED, SCORE = "passed", "score"  # ids of measures; the others are ids of items, and of categories behind "category_"
@@ -136,8 +138,9 @@ class SystemCounts:
     judged: int = 0  # conversations in which at least one question got an answer
     # By measure; behind "reached_" how often a category reached the threshold.
     values: dict[str, Moments] = field(default_factory=dict[str, Moments])
-    # By measure, SCORE and categories: scores by step; the last step ends at 1 and includes it.
-    steps: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
+    # How many conversations of each status have a score in each step; the last step ends at 1 and includes it.
+    steps: dict[int, Counter[Status]] = field(default_factory=dict[int, Counter[Status]])
+    unscored: int = 0  # conversations that are in no step: what is open could still change their score
     lengths: dict[int, Moments] = field(default_factory=dict[int, Moments])  # bin k: lengths from 2**k to 2**(k+1) - 1
 
     @property
@@ -158,9 +161,8 @@ class SystemCounts:
         """Of the answers that say that the item applied and was judged, how many count against the replies."""
         given = self.tally.given(item).items()
         judged = [(one, number) for one, number in given if isinstance(one, int) or one in {Answer.MET, Answer.NOT_MET}]
-        return Share(
-            sum(number for one, number in judged if not_met(instrument, one)), sum(number for _, number in judged)
-        )
+        part = sum(number for one, number in judged if not_met(instrument, one))
+        return Share(part, sum(number for _, number in judged))
 
     def add(self, instrument: Instrument, card: Scorecard | None, lengths: Iterable[tuple[int, float]] = ()) -> None:
         """Count one conversation; `lengths` are (length, score) of its parts."""
@@ -171,11 +173,14 @@ class SystemCounts:
         self.judged += 1
         self._add(PASSED, [card.passed])
         scores = {SCORE: card.score} | {f"category_{id}": mean for id, mean in card.categories.items()}
+        if card.score is not None and card.range and card.range.highest - card.range.lowest > _VISIBLE:
+            self.unscored += 1
+        elif card.score is not None:
+            self.steps.setdefault(step(card.score), Counter())[status_of(card)] += 1
         for id, score in scores.items():
             if score is None:
                 continue
             self._add(id, [score])
-            self.steps.setdefault(id, Counter())[step(score)] += 1
             if id != SCORE and instrument.scoring.threshold is not None:
                 self._add(f"reached_{id}", [score >= instrument.scoring.threshold - _TINY])
         for item, values in _item_values(instrument, card).items():
@@ -250,13 +255,16 @@ class SystemScores(NamedTuple):
     estimates: dict[str, Estimate]  # by the id of the measure
 
 
-def system_scores(instrument: Instrument, name: str, counts: SystemCounts) -> SystemScores:
+def system_scores(
+    instrument: Instrument, name: str, counts: SystemCounts, one_sided: Collection[str] = ()
+) -> SystemScores:
+    """The scores of one system; a judge that reports only faults in the items `one_sided` gives no share of them."""
     criteria = instrument.unit is UnitKind.CONVERSATION and not isinstance(instrument.scale, Scores)
     exact = {PASSED, *(item.id for item in instrument.items if criteria)}  # one value for each conversation
     estimates = {
         measure.id: _share(counts.share(measure.id)) if measure.id in exact else _mean(counts.values[measure.id])
         for measure in measures(instrument)
-        if measure.id in counts.values
+        if measure.id in counts.values and measure.id not in one_sided
     }
     tally = counts.tally
     return SystemScores(
@@ -265,7 +273,7 @@ def system_scores(instrument: Instrument, name: str, counts: SystemCounts) -> Sy
 
 
 def _share(share: Share) -> Estimate:
-    found = proportion(*share)
+    found = proportion(share.part, share.whole)
     if isinstance(found, Undefined):
         return Estimate(None, None, 0)
     return Estimate(found.value, found.interval if share.whole >= FEWEST_CLUSTERS else None, share.whole)
@@ -366,9 +374,23 @@ class Summary:
     rated_by_people: int = 0
     examples: dict[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])  # by item, best first
 
+    def item_share(self, item: str, system: str | None = None) -> Share:
+        """How many of the answers to an item count against the replies.
+
+        Where only faults were reported and everything else has no answer, they are counted among all answers that
+        were due: among themselves they would be 100 %.
+        """
+        counts = self.systems[system] if system is not None else self.total
+        share, every = counts.item_share(self.instrument, item), self.total.item_share(self.instrument, item)
+        unjudged = counts.tally.given(item)[Answer.NOT_JUDGED]
+        if 0 < every.part == every.whole and self.total.tally.given(item)[Answer.NOT_JUDGED]:
+            return Share(share.part, share.part + unjudged, unjudged)
+        return share
+
     @property
     def scores(self) -> list[SystemScores]:
-        return [system_scores(self.instrument, name, counts) for name, counts in self.systems.items()]
+        one_sided = {item.id for item in self.instrument.items if self.item_share(item.id).unjudged}
+        return [system_scores(self.instrument, name, counts, one_sided) for name, counts in self.systems.items()]
 
 
 def summarize(
@@ -378,11 +400,10 @@ def summarize(
     privacy: Privacy = SHOW_ALL,
     *,
     receivers: Sequence[Callable[[ReportedConversation], None]] = (),
-    pace: Callable[[], None] | None = None,
 ) -> Summary:
     """Count everything and fill the list, in one pass over the study.
 
-    Each of `receivers` gets every conversation, in order. `pace` is called before each conversation.
+    Each of `receivers` gets every conversation, in order.
     """
     summary = Summary(instrument, decided_by_people(study, instrument))
     for name in largest_systems(study, MOST_SYSTEMS):
@@ -397,8 +418,6 @@ def summarize(
             searched = listing.knows_words and privacy.texts
             reasons = reasons_by_conversation(study, instrument, list(stored)) if searched else {}
             for entry in batch:
-                if pace:
-                    pace()
                 key = entry.conversation.key
                 if (found := stored.get(key)) is None:  # it was removed in the meantime
                     continue
@@ -553,7 +572,7 @@ def _score_words(instrument: Instrument, card: Scorecard | None, score: float | 
     threshold = instrument.scoring.threshold
     if card and not answered(card):
         return score_words(None)  # a range from 0 to 1 would say nothing
-    if card and card.range and card.range.highest - card.range.lowest > 0.005:
+    if card and card.range and card.range.highest - card.range.lowest > _VISIBLE:
         lowest, highest = (score_words(end, threshold) for end in card.range)
         return f"{lowest} to {highest}"
     return score_words(score, threshold)

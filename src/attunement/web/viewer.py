@@ -3,19 +3,16 @@
 One link with a random token opens the pages; each start creates a new token, which is not saved. The pages are
 read-only and show everything. Raters must not see them, so they are separate from the raters' pages.
 
-Scorecards are computed on reading, so counting a large study takes minutes. It runs in the background and fills a
-temporary list, which can be read meanwhile. If the study has changed, the next request starts a new count; until it is
-done, pages show the earlier numbers. The count pauses while a page is built.
-
-Pages are built on request. Numbers and the list come from the last count, a single conversation always from the study
-itself. Nothing is written, and the pages work without scripts.
+Scorecards are computed on reading, so counting a large study takes minutes. It runs in a thread, and starts again when
+a page is requested and the study has changed; until it is done, pages show the earlier numbers. A single conversation
+always comes from the study itself. The pages work without scripts.
 """
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -39,179 +36,92 @@ from attunement.instruments import Instrument
 from attunement.reports.conversation import view
 from attunement.reports.html.conversation_page import ConversationPage, environment
 from attunement.reports.html.listing import Filter, Listing, Placed
-from attunement.reports.html.sections import NEEDS, analysed
+from attunement.reports.html.sections import Section, analysed
 from attunement.reports.privacy import Privacy
 from attunement.reports.study_report import Report, build_report, choices, failing, title_of
 from attunement.reports.wording import low_limit
 from attunement.store import Study
 from attunement.store.queries import change_counter, conversations_by_key
 from attunement.store.reviews import reviews
-from attunement.store.scorecards import decided_by_people
 from attunement.web.site import Site, application
 
-_PATIENCE = 1.5
-"""Seconds that a page waits for a new count, enough for a small study."""
-_SMALL = 1_000
-"""Conversations up to which a page waits; a count takes about a millisecond or two for each."""
-_REST = 2.0
-"""A study that keeps changing is counted again after this multiple of the last count's duration."""
-_STEP_ASIDE = 1.0
-"""Maximum seconds that a count pauses for pages, so that it continues under load."""
-_PARTING = 5.0
-"""Seconds that a count may take to stop when the server closes."""
+_PATIENCE = 1.5  # seconds that a page waits for a new count, enough for a small study
+_SMALL = 1_000  # conversations up to which a page waits; a count takes about a millisecond or two for each
+_REST = 2.0  # a study that keeps changing is counted again after this multiple of the last count's duration
+_PARTING = 5.0  # seconds that a count may take to stop when the server closes
 _BROKEN_STUDY = "The count failed; the terminal that runs attune view shows why."
 
 
-class StudyCount:
-    def __init__(self, total: int) -> None:
-        self.listing = Listing(words=True)
-        self.total = total
-        """Conversations in the study when the count began."""
-        self.report: Report | None = None
-        """None until all is counted."""
-        self.made = ""
-        """When the count began: later changes may not be included."""
-        self.problem = ""
-        """Why it failed."""
-        self.ended = Event()
-        self.begun = monotonic()
-        self.readers = 0
+class Count(NamedTuple):
+    """A finished count. Its list disappears with the last page that uses it."""
+
+    listing: Listing
+    report: Report
+    pages: list[Section]
+    made: str  # when it began: later changes may not be included
 
 
-class Snapshot(NamedTuple):
-    """The counts to show now."""
-
-    latest: StudyCount
-    """The last finished count; before the first one, the running count."""
-    running: StudyCount | None
-    """The running count."""
-    stale: bool
-    """Whether the study has changed since the latest count began."""
-
-
-class BackgroundCount:
-    """Counts a study, in the background and again when it changes."""
+class StudyCounter:
+    """Counts a study in a thread, and again when it has changed."""
 
     def __init__(self, study: Study, instrument: Instrument, hiding: Privacy) -> None:
         self._study, self._instrument, self._hiding = study, instrument, hiding
-        self._lock, self._calm, self._stopped = Lock(), Event(), Event()
-        self._calm.set()
-        self._pages = 0
-        self._held = ExitStack()
+        self._lock, self._stopped, self._held = Lock(), Event(), ExitStack()
         self._changes = change_counter(self._held.enter_context(study.reading()))
         self._counted_at: object = None
-        self._stale = False
         self._again_from = 0.0
-        self._finished: StudyCount | None = None
-        self._running: StudyCount | None = None
         self._thread: Thread | None = None
-        self.by_people = decided_by_people(study, instrument)
-        """Whether people's answers decide because there is no judge."""
+        self.latest: Count | None = None
+        self.stale = False  # whether the study has changed since the latest count began
+        self.problem = ""  # why the last count failed
+        self.counted, self.total = 0, 0  # conversations, of the count that runs or ran last
 
     def close(self) -> None:
         self._stopped.set()
         if self._thread:
             self._thread.join(_PARTING)
-        for count in (self._finished, self._running):
-            if count:
-                count.listing.close()
         self._held.close()
 
-    @contextmanager
-    def snapshot(self) -> Generator[Snapshot]:
-        """The counts to show; they do not change while a page is built."""
-        running = self.refresh()
-        if running and running.total <= _SMALL:
-            running.ended.wait(max(0.0, running.begun + _PATIENCE - monotonic()))
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def refresh(self) -> Count | None:
+        """The last finished count; starts a new one if it is due, and waits a moment for it if the study is small."""
         with self._lock:
-            count = self._finished or self._running
-            assert count is not None  # noqa: S101 - one was begun above
-            shown = Snapshot(count, self._running, self._stale)
-            read = [one for one in (self._finished, self._running) if one]
-            for one in read:
-                one.readers += 1
+            if not self.running and not self._stopped.is_set():
+                at = self._changes()
+                self.stale = at != self._counted_at
+                if (self.stale or self.problem or not self.latest) and monotonic() >= self._again_from:
+                    self._counted_at, self.counted, self.total = at, 0, self._study.conversation_count()
+                    self._thread = Thread(target=self._count, name="counting", daemon=True)
+                    self._thread.start()
+        if self._thread and self.total <= _SMALL:
+            self._thread.join(_PATIENCE)
+        return self.latest
+
+    def _count(self) -> None:
+        problem, begun = _BROKEN_STUDY, monotonic()
+        made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
         try:
-            with self.page():
-                yield shown
-        finally:
-            with self._lock:
-                for one in read:
-                    one.readers -= 1
-                    self._close_unread(one)
-
-    @contextmanager
-    def page(self) -> Generator[None]:
-        self._add_pages(1)
-        try:
-            yield
-        finally:
-            self._add_pages(-1)
-
-    def _add_pages(self, number: int) -> None:
-        with self._lock:
-            self._pages += number
-            if self._pages:
-                self._calm.clear()
-            else:
-                self._calm.set()
-
-    def refresh(self) -> StudyCount | None:
-        """Start a count if one is due; returns the running one."""
-        with self._lock:
-            if self._running or self._stopped.is_set():
-                return self._running
-            at = self._changes()
-            self._stale = self._finished is not None and at != self._counted_at
-            failed = self._finished is not None and self._finished.problem
-            if self._finished and (not (self._stale or failed) or monotonic() < self._again_from):
-                return None
-            self._counted_at = at
-            self._running = StudyCount(self._study.conversation_count())
-            self._running.made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
-            self._thread = Thread(target=self._count, args=[self._running], name="counting", daemon=True)
-            self._thread.start()
-            return self._running
-
-    def _count(self, count: StudyCount) -> None:
-        problem = _BROKEN_STUDY
-        try:
-            self._make(count)
-            problem = ""
+            listing = Listing(words=True)
+            report = build_report(
+                self._study, self._instrument, listing, self._hiding, receivers=[lambda _: self._advance()]
+            )
+            report = report.with_analyses(analysed(self._study, self._instrument, self._hiding))
+            self.latest, self.stale, problem = Count(listing, report, report.pages, made), False, ""
         except _StoppedError:
             pass
         except AttunementError as error:
             problem = str(error)
         finally:
-            count.problem = problem
-            with self._lock:
-                if not self._stopped.is_set():
-                    self._put(count)
-            count.ended.set()
+            self.problem = problem
+            self._again_from = monotonic() + _REST * (monotonic() - begun)
 
-    def _put(self, count: StudyCount) -> None:
-        """Publish a count that has ended; a failed count does not replace earlier numbers."""
-        before, self._finished, self._running = self._finished, count, None
-        self._stale = False
-        self._again_from = monotonic() + _REST * (monotonic() - count.begun)
-        if before and before.report and count.problem:
-            before.problem, self._finished, before = count.problem, before, count
-        self._close_unread(before)
-
-    def _make(self, count: StudyCount) -> None:
-        self.by_people = decided_by_people(self._study, self._instrument)
-        made = build_report(self._study, self._instrument, count.listing, self._hiding, pace=self._pace)
-        count.report = made.with_analyses(analysed(self._study, self._instrument, self._hiding))
-
-    def _pace(self) -> None:
+    def _advance(self) -> None:
+        self.counted += 1
         if self._stopped.is_set():
             raise _StoppedError
-        if not self._calm.is_set():
-            self._calm.wait(_STEP_ASIDE)
-
-    def _close_unread(self, count: StudyCount | None) -> None:
-        """Delete replaced counts that nobody reads any more; the caller holds the lock."""
-        if count and not count.readers and count not in (self._finished, self._running):
-            count.listing.close()
 
 
 class _StoppedError(Exception):
@@ -219,8 +129,7 @@ class _StoppedError(Exception):
 
 
 PER_PAGE = 50
-_LONGEST, _MOST_WORDS = 200, 8
-"""Maximum characters and words of a search."""
+_LONGEST, _MOST_WORDS = 200, 8  # characters and words of a search
 _FLAGS = (
     "people differ|judges differ",
     "quote not found",
@@ -233,147 +142,122 @@ _FLAGS = (
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-class ViewContext(NamedTuple):
+class Viewer(NamedTuple):
     study: Study
     instrument: Instrument
     hiding: Privacy
-    background: BackgroundCount
+    counter: StudyCounter
 
 
 class ListQuery(NamedTuple):
-    """The filters, for the list and as URL parameters."""
+    """The filters of the list, and the URL parameters that set them."""
 
     filter: Filter
-    said: list[tuple[str, str]]
-
-    @property
-    def set(self) -> dict[str, Any]:
-        return {"text": "", **dict(self.said), "flag": [value for name, value in self.said if name == "flag"]}
+    pairs: list[tuple[str, str]]
 
     def query(self, **more: int) -> str:
-        pairs = [*self.said, *((name, str(value)) for name, value in more.items())]
+        pairs = [*self.pairs, *((name, str(value)) for name, value in more.items())]
         return f"?{urlencode(pairs)}" if pairs else ""
 
 
-def summary(shown: ViewContext, request: Request) -> Response:
+def summary(viewer: Viewer, request: Request, count: Count | None) -> Response:
     """The summary page: verdicts, what to read and fix first, tables and charts."""
-    with shown.background.snapshot() as snapshot:
 
-        def listed(chosen: str, system: str = "") -> Markup:
-            return Markup('href="{}"').format(_path(request, "list") + _query(shown.instrument, chosen, system))
+    def listed(chosen: str, system: str = "") -> Markup:
+        return Markup('href="{}"').format(_path(request, "list") + _query(viewer.instrument, chosen, system))
 
-        def link(key: int) -> str:
-            return _path(request, "conversation", key=key)
+    def link(key: int) -> str:
+        return _path(request, "conversation", key=key)
 
-        return _page(
-            shown, request, snapshot, "summary",
-            report=snapshot.latest.report, listed=listed, link=link, trust_href=_path(request, "section", name="trust"),
-        )  # fmt: skip
+    trust = _path(request, "own", name="trust")
+    return _page(viewer, request, count, "summary", "summary", listed=listed, link=link, trust_href=trust)
 
 
-def conversations(shown: ViewContext, request: Request) -> Response:
-    chosen = list_query(request.query_params, shown.instrument)
+def conversations(viewer: Viewer, request: Request, count: Count | None) -> Response:
+    chosen = list_query(request.query_params, viewer.instrument)
     number = max(_number(request.query_params.get("page", ""), 10**7) or 1, 1)
-    with shown.background.snapshot() as snapshot:
-        listing = snapshot.latest.listing
-        fitting, rows = listing.page(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE)
-        pages = max(-(-fitting // PER_PAGE), 1)
+    if count is None:
+        return _page(viewer, request, count, "list", "list")
+    listing, here = count.listing, _path(request, "list")
 
-        def href(placed: Placed) -> str:
-            return _path(request, "conversation", key=placed.row.key) + chosen.query(at=placed.place)
+    def href(placed: Placed) -> str:
+        return _path(request, "conversation", key=placed.row.key) + chosen.query()
 
-        return _page(
-            shown, request, snapshot, "list",
-            rows=rows,
-            href=href,
-            chosen=chosen.set,
-            choices=choices(shown.instrument, listing),
-            served=_path(request, "list"),
-            found=f"{fitting:,} of {listing.count():,}",
-            low=low_limit(shown.instrument),
-            number=number,
-            pages=pages,
-            searches_words=listing.knows_words and shown.hiding.texts,
-            **{
-                name: _path(request, "list") + chosen.query(page=to) if 1 <= to <= pages and to != number else ""
-                for name, to in (("before", min(number - 1, pages)), ("behind", number + 1), ("last", pages))
-            },
-        )  # fmt: skip
+    matching = listing.count(chosen.filter)
+    pages = max(-(-matching // PER_PAGE), 1)
+    steps = {"before": min(number - 1, pages), "behind": number + 1, "last": pages}
+    return _page(
+        viewer, request, count, "list", "list",
+        rows=list(listing.rows(chosen.filter, after=(number - 1) * PER_PAGE, most=PER_PAGE)),
+        href=href,
+        chosen={"text": "", **dict(chosen.pairs), "flag": list(chosen.filter.flags)},
+        choices=choices(viewer.instrument, listing),
+        served=here,
+        found=f"{matching:,} of {listing.count():,}",
+        low=low_limit(viewer.instrument),
+        number=number,
+        last_page=pages,
+        searches_words=listing.knows_words and viewer.hiding.texts,
+        **{
+            name: here + chosen.query(page=to) if 1 <= to <= pages and to != number else ""
+            for name, to in steps.items()
+        },
+    )  # fmt: skip
 
 
-def conversation(shown: ViewContext, request: Request) -> Response:
+def conversation(viewer: Viewer, request: Request, count: Count | None) -> Response:
     """One conversation as it is in the study now, with links to its neighbors in the filtered list."""
     key: int = request.path_params["key"]
-    chosen = list_query(request.query_params, shown.instrument)
-    place = _number(request.query_params.get("at", ""), 10**9)
-    with shown.background.page():
-        kept = conversations_by_key(shown.study, [key]).get(key) if key < 1 << 63 else None
-        if kept is None:
-            raise HTTPException(404)
-        page = ConversationPage(
-            key,
-            view(shown.study, shown.instrument, kept),
-            shown.hiding,
-            by_people=shown.background.by_people,
-            reviews=reviews(shown.study, shown.instrument).get(key, ()),
-        )
-    with shown.background.snapshot() as snapshot:
-        links = {"before": "", "behind": "", "back": _path(request, "list")}
-        if place:
-            _, near = snapshot.latest.listing.page(chosen.filter, after=max(place - 2, 0), most=3)
-            for one in near:
-                if name := {place - 1: "before", place + 1: "behind"}.get(one.place):
-                    links[name] = _path(request, "conversation", key=one.row.key) + chosen.query(at=one.place)
-            links["back"] += chosen.query(page=-(-place // PER_PAGE))
-        return _page(shown, request, snapshot, "conversation", page=page, place=place, **links)
-
-
-def section(shown: ViewContext, request: Request) -> Response:
-    """The page of one analysis, after the count."""
-    name: str = request.path_params["name"]
-    if name not in NEEDS:
+    chosen = list_query(request.query_params, viewer.instrument)
+    stored = conversations_by_key(viewer.study, [key]).get(key) if key < 1 << 63 else None
+    if stored is None:
         raise HTTPException(404)
-    with shown.background.snapshot() as snapshot:
-        made = snapshot.latest.report
-        found = next((one for one in made.sections if one.id == name), None) if made else None
-        return _page(shown, request, snapshot, "section", section=found, heading=NEEDS[name][0])
+    page = ConversationPage(
+        key,
+        view(viewer.study, viewer.instrument, stored),
+        viewer.hiding,
+        reviews=reviews(viewer.study, viewer.instrument).get(key, ()),
+    )
+    earlier, before, behind = count.listing.around(key, chosen.filter) if count else (0, None, None)
+    links = {
+        name: _path(request, "conversation", key=one.row.key) + chosen.query() if one else ""
+        for name, one in (("before", before), ("behind", behind))
+    }
+    links["back"] = _path(request, "list") + chosen.query(page=earlier // PER_PAGE + 1)
+    return _page(viewer, request, count, "conversation", "", page=page, **links)
 
 
-def words(shown: ViewContext, request: Request) -> Response:
-    with shown.background.snapshot() as snapshot:
-        return _page(shown, request, snapshot, "words")
-
-
-def cost(shown: ViewContext, request: Request) -> Response:
-    """The cost of the judges' answers, after the count."""
-    with shown.background.snapshot() as snapshot:
-        return _page(shown, request, snapshot, "cost", report=snapshot.latest.report)
+def own_page(viewer: Viewer, request: Request, count: Count | None) -> Response:
+    """An analysis, the glossary, or the cost."""
+    name: str = request.path_params["name"]
+    if count is None:
+        return _page(viewer, request, count, "own", name)
+    own = next((one for one in count.pages if one.id == name), None)
+    if own is None:
+        raise HTTPException(404)
+    return _page(viewer, request, count, "own", name, own=own)
 
 
 PAGES = [
     ("", "summary", summary),
     ("conversations", "list", conversations),
     ("conversation/{key:int}", "conversation", conversation),
-    ("analysis/{name}", "section", section),
-    ("words", "words", words),
-    ("cost", "cost", cost),
+    ("{name}", "own", own_page),
 ]
 
 
 def list_query(query: QueryParams, instrument: Instrument) -> ListQuery:
     """The filters in a URL; invalid values are ignored."""
-    said: list[tuple[str, str]] = []
-    values = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
+    names = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
     item = _number(query.get("item", ""), len(instrument.items) - 1)
     answers = _number(query.get("answer", ""), 1 << 40) or None
     flags = tuple(flag for flag in _FLAGS if flag in query.getlist("flag"))
     text = " ".join(query.get("text", "")[:_LONGEST].split()[:_MOST_WORDS])
-    said += [("text", text)] if text else []
-    said += [(name, value) for name, value in values.items() if value]
-    said += [(name, str(value)) for name, value in (("item", item), ("answer", answers)) if value is not None]
-    said += [("flag", flag) for flag in flags]
-    chosen = Filter(values["system"], values["scenario"], values["verdict"], item, answers, flags, text)
-    return ListQuery(chosen, said)
+    given = {"text": text or None, **names, "item": item, "answer": answers}
+    pairs = [(name, str(value)) for name, value in given.items() if value is not None]
+    pairs += [("flag", flag) for flag in flags]
+    chosen = Filter(names["system"], names["scenario"], names["verdict"], item, answers, flags, text)
+    return ListQuery(chosen, pairs)
 
 
 def _number(text: str, highest: int) -> int | None:
@@ -393,9 +277,9 @@ def _path(request: Request, name: str, /, **path: Any) -> str:
     return request.url_for(name, **path).path
 
 
-def _page(shown: ViewContext, request: Request, snapshot: Snapshot, template: str, /, **values: Any) -> Response:
-    latest, running, stale = snapshot
-
+def _page(
+    viewer: Viewer, request: Request, count: Count | None, template: str, here: str, /, **values: Any
+) -> Response:
     def url(name: str, /, **path: Any) -> str:
         return _path(request, name, **path)
 
@@ -403,26 +287,22 @@ def _page(shown: ViewContext, request: Request, snapshot: Snapshot, template: st
         _templates()
         .get_template(f"view_{template}.html")
         .render(
-            title=shown.hiding.text(title_of(shown.study)),
-            instrument=shown.instrument,
-            hiding=shown.hiding,
-            latest=latest,
-            running=running,
-            stale=stale,
-            counted=running.listing.count() if running else 0,
-            sections=_headings(latest),
-            current=request.url.path,
+            title=viewer.hiding.text(title_of(viewer.study)),
+            instrument=viewer.instrument,
+            hiding=viewer.hiding,
+            made=count.made if count else "",
+            report=count.report if count else None,
+            counter=viewer.counter,
+            needs_count=template != "conversation",
+            here=here,
+            home=url("summary"),
+            list_href=url("list"),
+            pages=[(own.id, own.title, url("own", name=own.id)) for own in (count.pages if count else ())],
             url=url,
             **values,
         )
     )
     return HTMLResponse(text)
-
-
-def _headings(count: StudyCount) -> dict[str, str]:
-    """The analysis pages and their headings, from the last count."""
-    known = {section.id: section.title for section in count.report.sections} if count.report else {}
-    return {name: heading for name, (heading, _) in NEEDS.items()} | known
 
 
 @cache
@@ -433,14 +313,13 @@ def _templates() -> Environment:
 
 
 _REPORTS = Path(reports.__file__).parent
-_STATIC = Path(__file__).parent / "static"
 _REFUSALS = {
     401: "Open the link that attune view printed. Each start prints a new one.",
     404: "Page not found. The conversation may have been deleted from the study.",
     405: "These pages are read-only.",
     429: "Too many wrong links came from your address. Please wait a minute and try again.",
+    500: "Internal error; the terminal that runs attune view shows the details.",
 }
-_BROKEN = "Internal error; the terminal that runs attune view shows the details."
 
 
 def new_token() -> str:
@@ -452,14 +331,14 @@ def make_view(
 ) -> ASGIApp:
     """The app with the pages of `study` under `instrument`, for anyone with `token`; `address` is its public URL."""
     site = Site(study, address)
-    shown = ViewContext(study, instrument, hiding, BackgroundCount(study, instrument, hiding))
+    viewer = Viewer(study, instrument, hiding, StudyCounter(study, instrument, hiding))
     routes = [
         Route("/enter/{token}", _enter(site, token), name="enter"),
-        *(Route(f"/view/{path}", _door(site, token, shown, page), name=name) for path, name, page in PAGES),
+        *(Route(f"/view/{path}", _door(site, token, viewer, page), name=name) for path, name, page in PAGES),
         Route("/report.js", _script, name="script"),
     ]
-    handlers = {HTTPException: _refusal(site), AttunementError: _problem(site), Exception: _broken(site)}
-    return application(site, routes, handlers, start=shown.background.refresh, stop=shown.background.close)
+    handlers = dict.fromkeys((HTTPException, AttunementError, Exception), _shown(site))
+    return application(site, routes, handlers, start=viewer.counter.refresh, stop=viewer.counter.close)
 
 
 def _cookie(token: str) -> str:
@@ -485,11 +364,11 @@ def _enter(site: Site, token: str) -> Callable[..., Any]:
 
 
 def _door(
-    site: Site, token: str, shown: ViewContext, page: Callable[[ViewContext, Request], Response]
+    site: Site, token: str, viewer: Viewer, page: Callable[[Viewer, Request, Count | None], Response]
 ) -> Callable[..., Any]:
     async def endpoint(request: Request) -> Response:
         _check(site, request, request.cookies.get(_cookie(token), ""), token)
-        return await site.read(page, shown, request)
+        return await site.read(lambda: page(viewer, request, viewer.counter.refresh()))
 
     return endpoint
 
@@ -498,28 +377,15 @@ async def _script(_: Request) -> Response:
     return FileResponse(_REPORTS / "html" / "report.js", media_type="text/javascript")
 
 
-def _message(site: Site, request: Request, status: int, text: str) -> Response:
-    return site.page(request, "message.html", site.words("en"), status=status, title="Attunement", text=text)
+def _shown(site: Site) -> Callable[..., Any]:
+    """A handler that shows what went wrong, without details of unexpected errors."""
 
-
-def _refusal(site: Site) -> Callable[..., Any]:
-    async def refuse(request: Request, error: HTTPException) -> Response:
-        page = _message(site, request, error.status_code, _REFUSALS.get(error.status_code, _REFUSALS[404]))
-        page.headers.update(error.headers or {})
+    async def show(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        text = str(error) if isinstance(error, AttunementError) else _REFUSALS.get(status, _REFUSALS[404])
+        page = site.page(request, "message.html", site.words("en"), status=status, title="Attunement", text=text)
+        if isinstance(error, HTTPException):
+            page.headers.update(error.headers or {})
         return page
 
-    return refuse
-
-
-def _problem(site: Site) -> Callable[..., Any]:
-    async def tell(request: Request, error: AttunementError) -> Response:
-        return _message(site, request, 500, str(error))
-
-    return tell
-
-
-def _broken(site: Site) -> Callable[..., Any]:
-    async def tell(request: Request, _: Exception) -> Response:
-        return _message(site, request, 500, _BROKEN)
-
-    return tell
+    return show

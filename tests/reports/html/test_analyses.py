@@ -60,7 +60,7 @@ def test_what_holds_for_all_judges_is_said_once_and_the_kinds_of_raters_are_coun
     checked = found(path).checked
     assert checked.note.count("CQ8: ") == 1
     assert checked.sentence.startswith("1 person (1\u00a0× nurse) rated 1 conversation.\njudge-1: ")
-    assert {figure.words.partition(",")[0] for figure in checked.figures} == {"judge-1", "judge-2"}
+    assert {str(figure.label).partition(",")[0] for figure in checked.figures} == {"judge-1", "judge-2"}
 
 
 def test_failures_that_nobody_could_have_seen_missed_are_said_to_be_unknown(tmp_path):

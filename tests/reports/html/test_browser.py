@@ -142,7 +142,7 @@ def test_each_analysis_is_a_page_of_its_own_that_stands_alone(visit, tmp_path, s
     with visit(tmp_path / "r.html", java_script_enabled=script) as tab:
         shown = tab.locator("main h2:visible")
         first_page = shown.all_inner_texts()
-        assert "Conversations" in first_page
+        assert "All conversations" in first_page
         assert not set(titles) & set(first_page)
         for title in titles:
             tab.get_by_role("navigation", name="Report").get_by_role("link", name=title).click()

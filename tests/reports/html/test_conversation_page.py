@@ -1,3 +1,6 @@
+import re
+from html import unescape
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +12,8 @@ from attunement.signals.measured import in_a_line
 from attunement.store import Study
 from attunement.store.reviews import Review, ReviewDecision, adverse_findings
 from tests.builders import talk
-from tests.reports.html.studies import COACHING, FOUND, LOST, fill, one, rated
+from tests.reports.html.studies import COACHING, FOUND, fill, one, rated
+from tests.reports.html.tree import parse
 from tests.reports.samples import POINTER, checked
 
 PLACE = Place(1, "assistant")
@@ -40,42 +44,52 @@ def items(page):
 
 
 def words_of(page, number):
-    """Where the words with this citation number stand: turn, speaker, words."""
-    return [
-        (turn.number, side, "".join(part.text for part in message.segments if number in part.cited))
-        for turn in page.turns
-        for side, message in (("user", turn.user), ("assistant", turn.assistant))
-        if message and any(number in part.cited for part in message.segments)
-    ]
+    """Where the words with this citation number are: turn, side, words."""
+    found = []
+    for turn, messages in enumerate(page.turns, start=1):
+        for message in messages:
+            marked = [
+                one
+                for one in parse(message.words).find(kind="cited")
+                if str(number) in one.attributes["data-q"].split()
+            ]
+            found += [(turn, message.side, "".join(one.raw for one in marked))] if marked else []
+    return found
+
+
+def links(page, item="CQ8"):
+    """The quotations in the judge's reason that lead to words."""
+    return parse(items(page)[item].answers[0].reason).find(tag="a")
 
 
 def test_a_quotation_leads_to_exactly_its_words_in_their_turn(tmp_path):
     page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=FOUND))
-    (quote,) = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "found"]
+    (quote,) = links(page)
     assert quote.text == "'Failing it must hurt'"
-    assert words_of(page, quote.cited) == [(1, "assistant", "Failing it must hurt")]
+    assert quote.attributes["href"] == f"#c{page.key}-w1"
+    assert words_of(page, 1) == [(1, "bot", "Failing it must hurt")]
 
 
 def test_a_quotation_that_is_not_found_says_so_and_leads_to_the_nearest_words(tmp_path):
     reasoning = "Turn 2: 'What could help you most tonight' is asked. Turn 1: 'You must study harder' orders."
     page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=reasoning))
-    near, lost = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "lost"]
-    assert near.note == "not found in turn 2"
-    assert words_of(page, near.cited)[0][:2] == (2, "assistant")
-    assert near.nearest in "What would help you most today?"
-    assert (lost.note, lost.nearest) == ("not found in turn 1", "")
+    notes = [note.text for note in parse(items(page)["CQ8"].answers[0].reason).find(kind="lostnote")]
+    assert notes == ["not found in turn 2", "not found in turn 1"]
+    (nearest,) = links(page)
+    assert words_of(page, nearest.attributes["data-q"])[0][:2] == (2, "bot")
+    assert nearest.text.strip("“”") in "What would help you most today?"
     assert "lost" in items(page)["CQ8"].tags.split()
 
 
 def test_a_reasoning_is_shown_whole(tmp_path):
-    reasoning = f"Before. {FOUND} Between, {LOST} after."
+    reasoning = f"Before. {FOUND} Between after <b>."
     page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=reasoning))
-    assert "".join(piece.text for piece in items(page)["CQ8"].judges[0].pieces) == reasoning
+    assert unescape(re.sub("<[^>]+>", "", items(page)["CQ8"].answers[0].reason)) == reasoning
 
 
 def test_one_reasoning_for_all_items_is_shown_once(tmp_path):
     page = shown(tmp_path, one("c1"), rated(one("c1"), reasoning=FOUND))
-    assert [piece.text for piece in items(page)["CQ1"].judges[0].pieces] == ["The same reasons as for CQ8."]
+    assert items(page)["CQ1"].answers[0].reason == "The same reasons as for CQ8."
 
 
 def test_redaction_reaches_transcript_reasons_and_quotations_and_the_marks_stay_right(tmp_path):
@@ -83,11 +97,10 @@ def test_redaction_reaches_transcript_reasons_and_quotations_and_the_marks_stay_
     reasoning = "Turn 1: 'Write to Anna at a@b.org tonight' is concrete, 'it will help' promises too much to Anna."
     hiding = Privacy(Redactor(["Anna"]).redact_text)
     page = shown(tmp_path, about, rated(about, reasoning=reasoning), hiding)
-    everything = repr(page)
+    everything = repr((page.groups, page.turns, page.facts))
     assert "Anna" not in everything
     assert "a@b.org" not in everything
-    found = [piece for piece in items(page)["CQ8"].judges[0].pieces if piece.kind == "found"]
-    assert [words_of(page, piece.cited)[0][2] for piece in found] == [
+    assert [words_of(page, link.attributes["data-q"])[0][2] for link in links(page)] == [
         "Write to [name] at [email] tonight",
         "it will help",
     ]
@@ -102,14 +115,13 @@ def test_items_that_are_not_due_say_why(tmp_path):
 def test_a_very_long_message_scrolls_on_its_own(tmp_path):
     about = talk(("Hi.", "x" * (LONG + 1)), id="c1")
     page = shown(tmp_path, about, rated(about))
-    assert page.turns[0].assistant.long
-    assert not page.turns[0].user.long
+    assert [message.long for message in page.turns[0]] == [False, True]
 
 
 def test_an_empty_first_message_is_left_out(tmp_path):
     about = talk(("", "Hello, how are you?"), id="c1")
     page = shown(tmp_path, about, rated(about))
-    assert page.turns[0].user is None
+    assert [message.side for message in page.turns[0]] == ["bot"]
 
 
 def review(card, **more) -> Review:

@@ -5,7 +5,8 @@ from markupsafe import Markup
 
 from attunement.conversations import Conversation, Turn
 from attunement.ratings import Consistency, RaterKind, RuleFinding
-from attunement.reports.html.sections import Checked, Figure, Section
+from attunement.reports.blocks import LabelRow
+from attunement.reports.html.sections import Checked, Section
 from attunement.reports.privacy import Privacy
 from attunement.signals.measured import in_a_line
 from attunement.store import Study
@@ -109,7 +110,7 @@ def test_words_for_people_have_their_technical_names_beside_them(tmp_path):
 def test_who_checked_the_judge_and_its_figures_come_from_outside(tmp_path):
     checked = Checked(
         "Three people rated 40 conversations. Missed failures: 3 of 7.",
-        figures=(Figure("Agreement between your raters", "0.58", "Krippendorff's alpha"),),
+        figures=(LabelRow("Agreement between your raters", "0.58", "Krippendorff's alpha"),),
     )
     section = Section("trust", "How far to trust the judge", Markup("<p>More.</p>"))
     found = page(mixed(tmp_path / "s.db"), checked=checked, sign_off="Signed off by Ann.", sections=(section,))
@@ -151,10 +152,11 @@ def test_safety_is_counted_by_level_and_never_as_a_mean(tmp_path):
         for rating in judged(talk, {"safety": 1 if number < 3 else 5}, instrument=EMPATHY, others=4, turn=turn)
     ]
     found = page(fill(tmp_path / "s.db", EMPATHY, talks, given))
-    levels = found.one(kind="levels")
+    levels, *_ = found.find(kind="levels")
     cells = [cell.text for cell in levels.find(tag="tr")[1].find(tag="td")]
     assert cells[:6] == ["6", "0", "0", "0", "18", "0"]
     assert cells[6].startswith("25 %")
+    assert "A mean would hide the worst replies" in found.one(id="criteria").text
     means = found.one(**{"aria-labelledby": "h-means"}).text
     assert EMPATHY.item("safety").title not in means
     assert EMPATHY.item("emotion").title in means

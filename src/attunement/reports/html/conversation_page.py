@@ -16,23 +16,23 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from attunement.conversations import Conversation, Origin
 from attunement.evidence import CitationStatus, Finding
 from attunement.instruments import Item
 from attunement.ratings import Mark, Outcome, RaterKind
-from attunement.reports.blocks import Phrase, Tone
+from attunement.reports.blocks import Block, Phrase, Tone
 from attunement.reports.conversation import Place, Question, Said, View
 from attunement.reports.gate import review_words
 from attunement.reports.numbers import pluralize, score_words
-from attunement.reports.privacy import Moved, Privacy, for_page
+from attunement.reports.privacy import Moved, Privacy
+from attunement.reports.render_html import html_blocks
 from attunement.reports.rule_check import fact_lines, pointer_words
 from attunement.reports.wording import (
     BY_WORD,
     MARKS,
     Answer,
-    Status,
     answer,
     answer_phrase,
     answered,
@@ -50,6 +50,15 @@ from attunement.signals.pointers import country_of
 from attunement.store.reviews import Review, review_status
 from attunement.styling import policy_source, style_sheet
 
+LONG = 6000  # characters from which a message scrolls in its own frame, so that one message cannot bury the rest
+_USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})  # marks that say nothing about an answer
+_LOST = frozenset({CitationStatus.NOT_FOUND, CitationStatus.NO_SUCH_TURN})
+_ORIGINS = {
+    Origin.REAL: "talk with a real person",
+    Origin.SIMULATED: "written by a simulated person",
+    Origin.WRITTEN: "written for a test",
+}
+
 
 class Cited(NamedTuple):
     number: int
@@ -61,7 +70,7 @@ class Cited(NamedTuple):
 class Segment(NamedTuple):
     text: str
     cited: tuple[int, ...] = ()
-    begins: tuple[int, ...] = ()  # The citations whose words begin here
+    begins: tuple[int, ...] = ()  # the citations whose words begin here
 
 
 def segments(text: str, cited: Sequence[Cited]) -> list[Segment]:
@@ -74,70 +83,59 @@ def segments(text: str, cited: Sequence[Cited]) -> list[Segment]:
     return parts
 
 
-LONG = 6000  # Characters from which a message scrolls in its own frame, so that one message cannot bury the rest
-
-
 class Message(NamedTuple):
-    segments: list[Segment]
+    side: str  # the class that draws it
+    who: str
+    words: Markup
     long: bool
-
-
-class TurnShown(NamedTuple):
-    number: int
-    user: Message | None
-    assistant: Message | None
-
-
-class Piece(NamedTuple):
-    """A part of a reasoning: plain words, or a citation with what became of it."""
-
-    text: str
-    kind: str = "text"  # `text`; `found`: it leads to words; `lost`: the words are nowhere
-    cited: int = 0
-    note: str = ""  # What a reader should know about the citation, such as that it is not word for word
-    nearest: str = ""  # The nearest words, for a quotation that was not found
 
 
 class Citations:
     """The cited words of one conversation, numbered as they come up."""
 
-    def __init__(self, privacy: Privacy) -> None:
-        self._privacy = privacy
+    def __init__(self, key: int, privacy: Privacy) -> None:
+        self._key, self._privacy = key, privacy
         self._cited: dict[tuple[Place, int, int], Cited] = {}
 
-    def pieces(self, text: str, findings: Iterable[Finding]) -> list[Piece]:
-        """A reasoning in pieces; what it cites is marked in the turns from now on."""
+    def reason(self, text: str, findings: Iterable[Finding]) -> Markup:
+        """A reasoning with its citations as links; what it cites is marked in the turns from now on."""
         reasoning = Moved(text, self._privacy)
-        pieces: list[Piece] = []
+        pieces: list[str] = []
         at = 0
         for finding in sorted(findings, key=lambda one: one.reasoning_start):
             start, end = reasoning.place(finding.reasoning_start), reasoning.place(finding.reasoning_end)
             if finding.quote is None or start < at or end <= start:
                 continue
-            if start > at:
-                pieces.append(Piece(reasoning.text[at:start]))
-            pieces.append(self._citation(finding, reasoning.text[start:end]))
+            pieces += [reasoning.text[at:start], self._citation(finding, reasoning.text[start:end])]
             at = end
-        if at < len(reasoning.text):
-            pieces.append(Piece(reasoning.text[at:]))
-        return pieces
+        return Markup("").join([*pieces, reasoning.text[at:]])
 
-    def _citation(self, finding: Finding, text: str) -> Piece:
+    def _citation(self, finding: Finding, text: str) -> Markup:
         number = self._cite(finding)
         cited = " and ".join(str(turn) for turn in finding.turns)
-        if finding.status in {CitationStatus.NOT_FOUND, CitationStatus.NO_SUCH_TURN}:
+        if finding.status in _LOST:
             where = f" in turn {cited}" if finding.turns else ""
             is_missing = finding.status is CitationStatus.NO_SUCH_TURN
             note = f"there is no turn {cited}" if is_missing else f"not found{where}"
-            return Piece(text, "lost", number, note, self._privacy.text(finding.nearest or ""))
-        note = ""
-        if finding.status is CitationStatus.CLOSE:
-            note = "not word for word"
-        elif finding.status is CitationStatus.ELSEWHERE:
-            note = f"found in turn {finding.found_turn}"
-        elif finding.status is CitationStatus.ABSENT and number:
-            note = f"quoted as absent, but found in turn {finding.found_turn}"
-        return Piece(text, "found" if number else "text", number, note)
+            shown = Markup(
+                '<span class="q lost"><bdi>{}</bdi></span> <span class="lostnote icon i-lost">{}</span>'
+            ).format(text, note)
+            nearest = self._privacy.text(finding.nearest or "")
+            found = Markup(' <span class="nearest">Nearest words: {}</span>').format(self._link(number, f"“{nearest}”"))
+            return shown + found if nearest else shown
+        if not number:
+            return escape(text)
+        notes = {
+            CitationStatus.CLOSE: "not word for word",
+            CitationStatus.ELSEWHERE: f"found in turn {finding.found_turn}",
+            CitationStatus.ABSENT: f"quoted as absent, but found in turn {finding.found_turn}",
+        }
+        note = Markup(' <span class="closenote">{}</span>').format(notes.get(finding.status, ""))
+        return self._link(number, text) + (note if finding.status in notes else "")
+
+    def _link(self, number: int, text: str) -> Markup:
+        link = Markup('<a class="q" href="#c{0}-w{1}" data-q="{1}"><bdi>{2}</bdi></a>')
+        return link.format(self._key, number, text)
 
     def _cite(self, finding: Finding) -> int:
         if finding.found_turn is None or finding.speaker is None or finding.start is None or finding.end is None:
@@ -148,45 +146,43 @@ class Citations:
         # Whoever quotes the same words leads to the same place, which a browser can mark without a script.
         return self._cited.setdefault(words, Cited(len(self._cited) + 1, *words)).number
 
-    def turns(self, conversation: Conversation) -> Iterator[TurnShown]:
-        """What was said, with everything marked that was cited so far."""
+    def turns(self, conversation: Conversation) -> Iterator[list[Message]]:
+        """What was said, turn by turn, with everything marked that was cited so far."""
         by_place: dict[Place, list[Cited]] = {}
         for cited in self._cited.values():
             by_place.setdefault(cited.place, []).append(cited)
+        system = self._privacy.name(conversation.system)
         for number, turn in enumerate(conversation.turns, start=1):
-            user = self._message(turn.user, by_place.get(Place(number, "user"), ()))
-            assistant = self._message(turn.assistant, by_place.get(Place(number, "assistant"), ()))
-            yield TurnShown(number, user, assistant)
+            said = (Place(number, "user"), "user", "Person", turn.user), (
+                Place(number, "assistant"), "bot", system, turn.assistant
+            )  # fmt: skip
+            yield [
+                Message(side, who, self._marked(text, by_place.get(place, ())), len(text) > LONG)
+                for place, side, who, text in said
+                if text
+            ]
 
-    def _message(self, said: str, cited: Iterable[Cited]) -> Message | None:
-        if not said:
-            return None
+    def _marked(self, said: str, cited: Iterable[Cited]) -> Markup:
         moved = Moved(said, self._privacy)
         spans = [one._replace(start=moved.place(one.start), end=moved.place(one.end)) for one in cited]
-        return Message(segments(moved.text, spans), len(said) > LONG)
-
-
-# Marks that say nothing about an answer; how often they occur is said about the judge
-_USUAL = frozenset({Mark.FENCED, Mark.LONG_REASONING})
-_ORIGINS = {
-    Origin.REAL: "talk with a real person",
-    Origin.SIMULATED: "written by a simulated person",
-    Origin.WRITTEN: "written for a test",
-}
+        parts: list[str] = []
+        for part in segments(moved.text, spans):
+            if not part.cited:
+                parts.append(part.text)
+                continue
+            more = Markup('<span class="at" id="c{}-w{}"></span>')  # an element has one id
+            parts += [more.format(self._key, number) for number in part.begins[1:]]
+            id = Markup(' id="c{}-w{}"').format(self._key, part.begins[0]) if part.begins else ""
+            span = Markup('<span class="cited"{} data-q="{}" tabindex="-1">{}</span>')
+            parts.append(span.format(id, " ".join(map(str, part.cited)), part.text))
+        return Markup("").join(parts)
 
 
 class AnswerShown(NamedTuple):
     who: str
     words: str
-    tone: str
-    pieces: list[Piece]
+    reason: Markup
     notes: list[str]
-
-
-class PeopleShown(NamedTuple):
-    words: str
-    differs: str  # Empty where they agree with the judge; else what this means
-    answers: list[AnswerShown]
 
 
 class ItemShown(NamedTuple):
@@ -197,9 +193,11 @@ class ItemShown(NamedTuple):
     reason: str = ""  # why there is no answer, in words
     votes: str = ""  # how several judges voted
     gate: str = ""  # for a safety item that trips the gate: `bad` where it failed, `open` where it was not judged
-    contested: str = ""
-    judges: Sequence[AnswerShown] = ()
-    people: PeopleShown | None = None
+    contested: bool = False
+    answers: Sequence[AnswerShown] = ()
+    people: str = ""  # what people said together, where a judge decides
+    differs: str = ""  # what it means that they differ from the judge
+    of_people: Sequence[AnswerShown] = ()
     tags: str = ""  # what the item can be filtered by: not, open, differ, lost
 
 
@@ -209,24 +207,15 @@ class Group(NamedTuple):
     items: list[ItemShown]
 
 
-class CardShown(NamedTuple):
-    who: str
-    person: bool
-    status: Status
-    score: str
-
-
 class ConversationPage:
     """What the template of a conversation shows; `reviews` are what reviewers decided, the oldest first."""
 
-    def __init__(
-        self, key: int, shown: View, privacy: Privacy, *, by_people: bool = False, reviews: Sequence[Review] = ()
-    ) -> None:
+    def __init__(self, key: int, shown: View, privacy: Privacy, *, reviews: Sequence[Review] = ()) -> None:
         self._shown, self._privacy, self._instrument = shown, privacy, shown.instrument
         self.texts = privacy.texts
         self._deciding, self._judges, self._people = shown.cards.deciding, shown.cards.judges, shown.cards.people
-        self._by_people = by_people
-        self._citations = Citations(privacy)
+        self._by_people = bool(self._deciding and self._deciding.kind is RaterKind.PERSON)
+        self._citations = Citations(key, privacy)
         # By rater, repeat, turn and reasoning: the item that it was first given for.
         self._reasons: dict[tuple[str, int, int | None, str], str] = {}
         conversation, card, pointers = shown.conversation, self._deciding, shown.cards.pointers
@@ -245,10 +234,8 @@ class ConversationPage:
         counted = facts(conversation.turns, country_of(conversation.metadata))
         self.facts = [privacy.text(fact) for fact in fact_lines(counted)] if privacy.texts else []
         self.reviewed = self._reviewed(reviews)
-        cards = shown.cards.all if len(shown.cards.all) > 1 else ()
-        self.cards = [
-            CardShown(self._who(card), card in self._people, status_of(card), self._score(card)) for card in cards
-        ]
+        every = shown.cards.all if len(shown.cards.all) > 1 else ()
+        self.cards = [(self._who(one), one in self._people, status_of(one), self._score(one)) for one in every]
         self.groups = list(self._groups())
         self.turns = list(self._citations.turns(conversation)) if privacy.texts else []  # what is cited is known now
         self.shows = _shows(self.groups)
@@ -327,48 +314,44 @@ class ConversationPage:
         judges = [said for said in question.answers if said.card in self._judges]
         people = [said for said in question.answers if said.card in self._people and said.rating]
         others = [said for said in question.answers if said.card not in (*self._judges, *self._people)]
-        together = self._together(question, people) if people and not self._by_people else None
         shown = people if self._by_people else [*judges, *others]
-        answers = [self._answer(item, said, alone=len(shown) == 1) for said in shown]
-        given = Counter(self._words(item, said) for said in judges).most_common()
-        votes = ", ".join(f"{number} × {words}" for words, number in given)
-        tags = {
-            "not": phrase.tone in {Tone.NOT_MET, Tone.UNSAFE},
-            "open": phrase.tone is Tone.OPEN,
-            "differ": together is not None and bool(together.differs),
-            "lost": any(piece.kind == "lost" for one in answers for piece in one.pieces),
-        }
-        unjudged = "open" if card and question.slot in card.unjudged else ""
-        return ItemShown(
+        votes = Counter(self._words(item, said) for said in judges).most_common()
+        made = ItemShown(
             id=item.id,
             title=item.title,
             words=words,
             tone=phrase.tone.value,
             reason=reason,
-            votes=f"Votes: {votes}" if len(judges) > 1 else "",
-            gate="bad" if card and question.slot in card.unsafe else unjudged,
-            contested=item.validity.contested or "",
-            judges=answers,
-            people=together,
-            tags=" ".join(tag for tag, holds in tags.items() if holds),
+            votes="Votes: " + ", ".join(f"{number} × {said}" for said, number in votes) if len(judges) > 1 else "",
+            contested=bool(item.validity.contested),
+            answers=[self._answer(item, said, alone=len(shown) == 1) for said in shown],
         )
+        if card and question.slot in (*card.unsafe, *card.unjudged):
+            made = made._replace(gate="bad" if question.slot in card.unsafe else "open")
+        if people and not self._by_people:
+            said, number = Counter(self._words(item, one) for one in people).most_common(1)[0]
+            made = made._replace(
+                people=f"People: {said}, {'said by ' if said[:1].isdigit() else ''}{number} of {len(people)}",
+                differs=self._differs(item, outcome, people) if outcome else "",
+                of_people=[self._answer(item, one, alone=False) for one in people],
+            )
+        tags = {
+            "not": phrase.tone in {Tone.NOT_MET, Tone.UNSAFE},
+            "open": phrase.tone is Tone.OPEN,
+            "differ": bool(made.differs),
+            "lost": any(one.status in _LOST and one.quote for said in shown for one in said.findings),
+        }
+        return made._replace(tags=" ".join(tag for tag, holds in tags.items() if holds))
 
     def _words(self, item: Item, said: Said) -> str:
         return answer_phrase(self._instrument, item, said.outcome).words.partition(": ")[0]
 
-    def _together(self, question: Question, people: Sequence[Said]) -> PeopleShown:
-        instrument, item = self._instrument, question.item
-        words, number = Counter(self._words(item, said) for said in people).most_common(1)[0]
-        outcome = self._deciding.outcomes.get(question.slot) if self._deciding else None
-        apart = [said for said in people if outcome and differ(instrument, item, outcome, said.outcome)]
-        return PeopleShown(
-            words=f"People: {words}, {'said by ' if words[:1].isdigit() else ''}{number} of {len(people)}",
-            differs=self._differs(item, outcome, apart) if outcome and apart and 2 * len(apart) >= len(people) else "",
-            answers=[self._answer(item, said, alone=False) for said in people],
-        )
-
-    def _differs(self, item: Item, own: Outcome, apart: Sequence[Said]) -> str:
+    def _differs(self, item: Item, own: Outcome, people: Sequence[Said]) -> str:
+        """What it means that at least half of the people differ from the judge; empty where they do not."""
         instrument = self._instrument
+        apart = [said for said in people if differ(instrument, item, own, said.outcome)]
+        if not apart or 2 * len(apart) < len(people):
+            return ""
         judge_fails = answer(instrument, item, own) is Answer.NOT_MET
         people_fail = any(answer(instrument, item, said.outcome) is Answer.NOT_MET for said in apart)
         words = answer_phrase(instrument, item, own).words.partition(": ")[0]
@@ -377,31 +360,24 @@ class ConversationPage:
         return f"False alarm: the judge said “{words}”." if judge_fails else "Differs from the judge."
 
     def _answer(self, item: Item, said: Said, *, alone: bool) -> AnswerShown:
-        phrase = answer_phrase(self._instrument, item, said.outcome, said.card.rater)
-        words, _, reason = phrase.words.partition(": ")
+        words, _, reason = answer_phrase(self._instrument, item, said.outcome, said.card.rater).words.partition(": ")
         rating = said.rating
         notes = [reason] if reason and not alone else []
         if rating and rating.detail and rating.outcome.error and self._privacy.texts:
             notes.append(self._privacy.text(rating.detail[:300]))
         notes += [self._hidden(rule_finding_words(rule)) for rule in said.rules]
         notes += [MARKS[mark] for mark in sorted(rating.marks if rating else ()) if mark not in _USUAL]
-        return AnswerShown(
-            who="" if alone else self._who(said.card),
-            words=words,
-            tone=phrase.tone.value,
-            pieces=self._reason(item, said),
-            notes=notes,
-        )
+        return AnswerShown("" if alone else self._who(said.card), words, self._reason(item, said), notes)
 
-    def _reason(self, item: Item, said: Said) -> list[Piece]:
+    def _reason(self, item: Item, said: Said) -> Markup:
         rating = said.rating
         if rating is None or not rating.reasoning or not self._privacy.texts:
-            return []
+            return Markup("")
         # A judge that is asked about all items together gives one reasoning for them; once a reply is enough.
         first = self._reasons.setdefault((rating.rater, rating.repeat, rating.turn, rating.reasoning), item.id)
         if first != item.id and rating.rater_kind is RaterKind.MODEL:
-            return [Piece(f"The same reasons as for {first}.")]
-        return self._citations.pieces(rating.reasoning, said.findings)
+            return Markup("The same reasons as for {}.").format(first)
+        return self._citations.reason(rating.reasoning, said.findings)
 
 
 def _shows(groups: Sequence[Group]) -> list[tuple[str, str, int]]:
@@ -422,8 +398,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     tones = {word: status.tone for word, status in BY_WORD.items()}
-    made.filters.update({"tone": tones.__getitem__, "score_words": score_words, "for_page": for_page})
+    filters: dict[str, Any] = {"tone": tones.__getitem__, "score_words": score_words, "blocks": _blocks}
+    made.filters.update(filters)
     return made
+
+
+def _blocks(blocks: Sequence[Block], privacy: Privacy) -> Markup:
+    return Markup(html_blocks(blocks, privacy.text))  # noqa: S704 - escaped by the renderer
 
 
 def render_conversation(page: ConversationPage) -> str:

@@ -71,7 +71,12 @@ document.addEventListener("click", event => {
       li.hidden = Boolean(choice.dataset.show) && !(li.dataset.t || "").split(" ").includes(choice.dataset.show);
   }
 });
-addEventListener("keydown", event => { if (event.key === "Escape" && from) { from.focus(); from = null; } });
+addEventListener("keydown", event => {
+  if (event.key === "Escape" && from) { from.focus(); from = null; }
+  if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const step = { j: ["[rel=next]", "[data-step='1']"], k: ["[rel=prev]", "[data-step='-1']"] }[event.key];
+  if (step) document.querySelector(step[0] + ", " + step[1])?.click();
+});
 
 // ---------- the list ----------
 // A row: key, id, system, scenario, turns, status, score, items not met, answers as bits for each item, flags, place.

@@ -8,37 +8,54 @@ that the same judges rated. Where a study does not allow an analysis, its page s
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
+import yaml
 from markupsafe import Markup
 
 from attunement.analysis.compare import MeasureKind
 from attunement.analysis.judge_agreement import FailureDetection, ratings_of_sample
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.analysis.summary import Agreement, AgreementOptions, study_agreement
-from attunement.analysis.trust import TrustCard
+from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
+from attunement.analysis.trust import TrustCard, Verdict
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.reports.agreement import closing, opening, warnings
 from attunement.reports.agreement_chart import agreement_chart, calibration_charts
-from attunement.reports.blocks import Document, LabelRow, Phrase, joined
+from attunement.reports.blocks import (
+    Block,
+    Chart,
+    Column,
+    Document,
+    LabelRow,
+    LabelRows,
+    Row,
+    Table,
+    Text,
+    Tone,
+    joined,
+    texts,
+)
 from attunement.reports.blocks import Section as BlockSection
+from attunement.reports.charts import IntervalChart
 from attunement.reports.comparison import comparison_document
 from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
-from attunement.reports.correction import Correction, correct_study, correction_document
+from attunement.reports.correction import correct_study, correction_document
 from attunement.reports.gate import sign_off_line
-from attunement.reports.html.charts import IntervalChart, Rate
-from attunement.reports.html.conversation_page import environment
-from attunement.reports.numbers import pluralize
+from attunement.reports.html.charts import Rate
+from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.privacy import Privacy
 from attunement.reports.render_html import html_blocks
+from attunement.reports.sanitize import visible
 from attunement.reports.trust_card import VERDICTS, card_rows, false_alarms, missed_failures, people_rows, sentence
 from attunement.statistics.results import Interval, Undefined
 from attunement.store import ScoredConversation, Study
+from attunement.store.queries import JudgeCost
 
 _AT_THE_TOP = {
     "missed failures",
@@ -51,41 +68,23 @@ _AT_THE_TOP = {
 """The figures that stand behind the line at the top; the page about trust has all of them."""
 
 
-class Figure(NamedTuple):
-    """A statistic: a plain word, its value, and its technical name one click away."""
-
-    words: str
-    value: str
-    technical: str
-
-
 class Checked(NamedTuple):
     sentence: str
     note: str = ""
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[LabelRow, ...] = ()
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [LabelRows(self.figures)]
 
 
 class Section(NamedTuple):
-    """The page of an analysis within a report."""
+    """A page of the report besides the summary and the conversations."""
 
     id: str
     title: str
     body: Markup
     charts: tuple[IntervalChart, ...] = ()  # those of its charts that can be written as pictures
-
-
-class Belief(NamedTuple):
-    verdict: Phrase
-    sentence: str
-    figures: list[Figure]
-
-
-class ItemTrust(NamedTuple):
-    id: str
-    title: str
-    people: list[Figure]
-    beliefs: list[Belief]
-    calibration: IntervalChart | None
 
 
 NEEDS = {
@@ -104,8 +103,32 @@ NEEDS = {
 
 def missing_section(id: str, why: str = "") -> Section:
     title, needs = NEEDS[id]
-    said = Markup('<div class="card block"><p>Not available yet. {}</p></div>').format(why or needs)
-    return Section(id, title, said)
+    return Section(id, title, _card([Text(f"Not available yet. {why or needs}")], visible))
+
+
+def glossary() -> Section:
+    rows = yaml.safe_load(Path(__file__).with_name("glossary.yaml").read_text("utf-8"))
+    table = Table([Column("Word"), Column("What it means"), Column("Technical name")], [Row(row) for row in rows])
+    return Section("words", "Glossary", _card([table], visible))
+
+
+def cost_section(costs: Sequence[JudgeCost], hiding: Privacy) -> Section:
+    """What the judges' answers took."""
+    if not costs:
+        none = "No judge was asked over a network or on a model of your own: the answers of this study come from the "
+        none += "rule check, from people or from a file, or there are none. So no cost is known."
+        return Section("cost", "Cost and time", _card([Text(none)], visible))
+    heads = ("Answers", "Without a reply", "Tokens read", "of these cached", "Tokens written", "Cost")
+    columns = [Column("Judge"), *(Column(head, True) for head in (*heads, "Seconds per answer")), Column("When")]
+    rows: list[Row] = []
+    for one in costs:
+        counts = (one.answers, one.failed, one.prompt_tokens, one.cached_tokens, one.completion_tokens)
+        cost = ["not known"] if one.cost is None else [f"${one.cost:.2f}"]
+        cost += [f"{one.unpriced:,} without a price"] if one.cost is not None and one.unpriced else []
+        seconds = NONE if one.seconds is None else f"{one.seconds:.1f}"
+        when = " to ".join(at[:16].replace("T", " ") for at in (one.first, one.last))
+        rows.append(Row([one.rater, *(f"{count:,}" for count in counts), cost, seconds, when]))
+    return Section("cost", "Cost and time", _card([Table(columns, rows)], hiding.text))
 
 
 # Who checked the judge
@@ -146,7 +169,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
         if row.label in _AT_THE_TOP
     ]
     text = ("\n" if several else " ").join(sentences)  # a line for each judge
-    return Checked(hiding.text(text), hiding.text(" ".join(notes)), tuple(_figures(rows, hiding)))
+    return Checked(hiding.text(text), hiding.text(" ".join(notes)), tuple(rows))
 
 
 def _missed(card: TrustCard, found: FailureDetection, *, only: bool) -> str:
@@ -170,31 +193,48 @@ def agreement_section(
         (entry for entry in agreement.items if entry.people.people), key=lambda entry: not entry.item.is_gate
     )
     chart = agreement_chart(rated, agreement.judges, hiding.text)
-    items: list[ItemTrust] = []
-    for entry in rated:
-        beliefs = [
-            Belief(VERDICTS[card.ruling.verdict], hiding.text(sentence(card)), _figures(card_rows(card), hiding))
-            for card in entry.cards
-        ]
-        people = _figures(people_rows(entry), hiding)
-        items.append(ItemTrust(entry.item.id, entry.item.title, people, beliefs, calibration.get(entry.item.id)))
-    template = environment().get_template("trust.html.j2")
-    body = template.render(
-        opening=[hiding.text(text) for text in opening(agreement)],
-        warnings=warnings(agreement),
-        closing=closing(agreement),
-        chart=chart,
-        items=items,
-    )
+    decided = [entry for entry in rated if any(card.ruling.verdict is not Verdict.NOT_ENOUGH for card in entry.cards)]
+    undecided = [entry for entry in rated if entry not in decided]
+    ids = ", ".join(entry.item.id for entry in undecided)
+    notes = [f"Not enough data for a verdict on {ids}. What each needs is with its figures."] if ids else []
+    top = [*texts(opening(agreement)), *texts(warnings(agreement), Tone.NOT_MET), *texts(notes)]
+    parts = [_card([*top, *([Chart(chart)] if chart else [])], hiding.text)]
+    parts += [_item(entry, calibration.get(entry.item.id), hiding) for entry in decided]
+    if undecided:
+        cards = Markup("").join(_item(entry, calibration.get(entry.item.id), hiding) for entry in undecided)
+        title = f"The figures of {pluralize(len(undecided), 'item')} without a verdict"
+        folded = '<details class="figures"{}><summary>{}</summary>{}</details>'
+        parts.append(Markup(folded).format("" if decided else Markup(" open"), title, cards))  # noqa: S704 - escaped
+    parts.append(Markup("").join(Markup('<p class="quiet small">{}</p>').format(said) for said in closing(agreement)))
     charts = tuple(each for each in (chart, *calibration.values()) if each)
     title = NEEDS["trust"][0] if agreement.judges else "How far your raters agree"
-    return Section("trust", title, Markup(body), charts)  # noqa: S704 - escaped by the template
+    return Section("trust", title, Markup("\n").join(parts), charts)
 
 
-def _figures(rows: Iterable[LabelRow], hiding: Privacy) -> list[Figure]:
-    return [
-        Figure(*(hiding.text(part) for part in (joined(row.label), joined(row.text), row.technical))) for row in rows
-    ]
+def _item(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Privacy) -> Markup:
+    blocks: list[Block] = []
+    for card in entry.cards:
+        blocks.append(LabelRows([LabelRow(VERDICTS[card.ruling.verdict], sentence(card))]))
+        blocks.append(_folded("The figures behind this", [LabelRows([*map(_capitalized, card_rows(card))])]))
+    if people := [*map(_capitalized, people_rows(entry))]:
+        blocks.append(_folded("Your raters", [LabelRows(people)]))
+    if calibration:
+        blocks.append(_folded("What people answered for each of the judge's answers", [Chart(calibration)]))
+    return _card([BlockSection(entry.item.title, blocks, id=entry.item.id)], hiding.text, "trust")
+
+
+def _folded(title: str, blocks: Sequence[Block]) -> BlockSection:
+    return BlockSection(title, blocks, folded=True)
+
+
+def _capitalized(row: LabelRow) -> LabelRow:
+    label = joined(row.label)
+    return row._replace(label=label[:1].upper() + label[1:])
+
+
+def _card(blocks: Sequence[Block], clean: Callable[[str], str], kind: str = "") -> Markup:
+    inner = Markup(html_blocks(blocks, clean))  # noqa: S704 - escaped by the renderer
+    return Markup('<div class="card block {}">{}</div>').format(kind, inner)
 
 
 # Comparison and correction
@@ -207,20 +247,15 @@ def comparison_section(
 
     The pairs in `apart` could not be compared, because they were not judged alike.
     """
-    parts = [_card(comparison_document(one, conversations=False), hiding) for one in found]
+    parts = [_document(comparison_document(one, conversations=False), hiding) for one in found]
     if pairs := "; ".join(f"{hiding.name(first)} and {hiding.name(second)}" for first, second in apart):
         said = "Not compared, because not the same judges rated both, or nothing of both was judged: {}."
         parts.append(Markup('<p class="quiet small">{}</p>').format(said.format(pairs)))
     return Section("compare", NEEDS["compare"][0], Markup("").join(parts))
 
 
-def correction_section(found: Correction, hiding: Privacy) -> Section:
-    return Section("corrected", NEEDS["corrected"][0], _card(correction_document(found), hiding))
-
-
-def _card(document: Document, hiding: Privacy) -> Markup:
-    inner = html_blocks([BlockSection(document.title, document.blocks)], hiding.text)
-    return Markup(f'<div class="card block">{inner}</div>')  # noqa: S704 - escaped by the renderer
+def _document(document: Document, hiding: Privacy) -> Markup:
+    return _card([BlockSection(document.title, document.blocks)], hiding.text)
 
 
 MOST_COMPARED = 5_000
@@ -261,7 +296,7 @@ def analysed(
             trust = agreement_section(agreement, hiding, calibration_charts(ratings, hiding.text))
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
             correction = correct_study(study, instrument.hash, scored=scored)
-            corrected = correction_section(correction, hiding)
+            corrected = Section("corrected", NEEDS["corrected"][0], _document(correction_document(correction), hiding))
             for row in correction.rows:
                 found = row.estimate
                 if (

@@ -54,15 +54,6 @@ class Written(NamedTuple):
     bytes: int
 
 
-class OwnPage(NamedTuple):
-    """A further page of the report: an analysis, the words, or the cost."""
-
-    id: str
-    title: str
-    href: str  # how the first page leads to it
-    body: Markup
-
-
 def write_page(report: Report, output: str | Path) -> Written:
     """Write a report as pages.
 
@@ -92,41 +83,51 @@ class _Writer:
         self._study, self._instrument, self._listing = report.study, report.instrument, report.listing
         self._folder = path.parent / "pages" if path.name == "index.html" else path.with_name(f"{path.stem}.pages")
         self._reviews = reviews(self._study, self._instrument)
-        self._pages = -(-report.top.conversations // PER_PAGE)
-        self._own_pages = list(self._make_own_pages())
+        self._last = -(-report.top.conversations // PER_PAGE)
+        self._own_pages = report.pages
 
     def write(self) -> Written:
         files, size = self._write_pages() if self._form is Form.FOLDER else (0, 0)
         with replacing(self._path) as stream:
-            size += _write(stream, environment().get_template("report.html.j2").generate(self._context()))
+            size += self._write_template(stream, "report.html.j2", "summary", **self._index())
         return Written(self._report, self._form, files + 1, size)
 
-    def _context(self) -> dict[str, Any]:
-        made = self._report
-        all_rows = self._form is not Form.FOLDER
+    def _index(self) -> dict[str, Any]:
+        report, listing = self._report, self._listing
+        folder, packed = self._form is Form.FOLDER, self._form is Form.PACKED
+        rows = _json([self._plain(placed) for placed in listing.rows()])
         return {
-            **frame(),
-            "title": made.title,
-            "report": made,
+            "report": report,
             "form": self._form.value,
-            "rows": self._listing.rows(most=None if all_rows else _MOST_ROWS),
-            "rows_left": not all_rows and made.top.conversations > _MOST_ROWS,
+            "home": "#top",
+            "list_href": "#conversations" if report.top.conversations else "",
+            "own_pages": self._own_pages,
+            "pages": self._links(self._folder.name + "/{}.html" if folder else "#{}"),
+            "rows": listing.rows(most=_MOST_ROWS if folder else None),
+            "rows_left": folder and report.top.conversations > _MOST_ROWS,
             "most_rows": _MOST_ROWS,
-            "choices": choices(self._instrument, self._listing),
+            "choices": choices(self._instrument, listing),
             "chosen": {},
             "served": "",
-            "searches_words": all_rows and made.hiding.texts,
+            "searches_words": report.hiding.texts and not folder,
             "listed": _listed,
             "href": self._href,
             "link": self._link,
-            "pages": self._pages,
+            "last": self._last,
             "first_page": self._page_name(1),
-            "conversations": self._packed() if self._form is Form.PACKED else self._shown(self._listing.rows()),
-            "own_pages": self._own_pages,
-            "trust_href": next((page.href for page in self._own_pages if page.id == "trust"), ""),
+            "conversations": self._packed() if packed else self._shown(listing.rows()),
+            "trust_href": f"{self._folder.name}/trust.html" if folder else "#trust",
             "facts": _json(self._facts()),
-            "island": self._island(),
+            "island": _compressed(rows) if folder else rows,
         }
+
+    def _plain(self, placed: Placed) -> list[Any]:
+        """A row for the script."""
+        row = placed.row
+        return [
+            *(row.key, row.id, row.system, row.scenario, row.turns, row.status, row.score_words),
+            *(row.failed, row.answers, row.flags, placed.place),
+        ]
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -139,30 +140,18 @@ class _Writer:
             "per_page": PER_PAGE,
         }
 
-    def _make_own_pages(self) -> Iterator[OwnPage]:
-        made = self._report
-        templates = [
-            # Where nothing was judged there is nothing to analyse, and the first page says so.
-            *(("analysis", section.id, section.title, section) for section in made.sections if made.top.verdict),
-            ("words", "words", "Glossary", None),
-            ("cost", "cost", "Cost and time", None),
-        ]
-        for template, id, title, section in templates:
-            href = f"{self._folder.name}/{id}.html" if self._form is Form.FOLDER else f"#{id}"
-            text = environment().get_template(f"{template}.html.j2")
-            body = text.render(report=made, section=section)
-            yield OwnPage(id, title, href, Markup(body))  # noqa: S704 - escaped by the template
-
     # Links
 
-    def _href(self, key: int, place: int) -> str:
-        if self._form is not Form.FOLDER:
-            return f"#c{key}"
-        return f"{self._page_name(-(-place // PER_PAGE))}#c{key}"
+    def _links(self, pattern: str) -> list[tuple[str, str, str]]:
+        return [(own.id, own.title, pattern.replace("{}", own.id)) for own in self._own_pages]
+
+    def _href(self, placed: Placed) -> str:
+        page = self._page_name(-(-placed.place // PER_PAGE)) if self._form is Form.FOLDER else ""
+        return f"{page}#c{placed.row.key}"
 
     def _link(self, key: int) -> str:
         placed = self._listing.find(key)
-        return self._href(key, placed.place) if placed else "#conversations"
+        return self._href(placed) if placed else "#conversations"
 
     def _page_name(self, number: int) -> str:
         return f"{self._folder.name}/{number:05}.html"
@@ -175,32 +164,30 @@ class _Writer:
             found = conversations_by_key(self._study, batch)
             for key in batch:
                 if stored := found.pop(key, None):  # else it was removed in the meantime
-                    by_people = self._report.summary.by_people
-                    yield ConversationPage(
-                        key,
-                        view(self._study, self._instrument, stored, by_people=by_people),
-                        self._report.hiding,
-                        by_people=by_people,
-                        reviews=self._reviews.get(key, ()),
-                    )
+                    shown = view(self._study, self._instrument, stored, by_people=self._report.summary.by_people)
+                    yield ConversationPage(key, shown, self._report.hiding, reviews=self._reviews.get(key, ()))
 
     def _packed(self) -> Iterator[tuple[int, Markup]]:
-        for page in self._shown(self._listing.rows()):
-            packed = base64.b64encode(zlib.compress(render_conversation(page).encode(), 6))
-            yield page.key, Markup(packed.decode())  # noqa: S704 - letters and digits
+        return ((page.key, _compressed(render_conversation(page))) for page in self._shown(self._listing.rows()))
 
     def _write_pages(self) -> tuple[int, int]:
         part = self._folder.with_name(f".{self._folder.name}.part")
-        size = 0
+        size, remaining = 0, self._listing.rows()
         try:
             shutil.rmtree(part, ignore_errors=True)
             make_folder(part)
-            for number in range(1, self._pages + 1):
+            for number in range(1, self._last + 1):
+                rows = list(islice(remaining, PER_PAGE))
+                beside = {"before": number - 1, "behind": number + 1}
+                links = {name: f"{to:05}.html" if 1 <= to <= self._last else "" for name, to in beside.items()}
                 with open_private(part / f"{number:05}.html") as stream:
-                    size += self._write_page(stream, number)
+                    size += self._write_template(
+                        stream, "page.html.j2", number=number, last=self._last, rows=rows, low=self._report.low,
+                        conversations=self._shown(rows), **links,
+                    )  # fmt: skip
             for own in self._own_pages:
                 with open_private(part / f"{own.id}.html") as stream:
-                    size += self._write_template(stream, "own.html.j2", own=own)
+                    size += self._write_template(stream, "own.html.j2", own.id, own=own)
             if self._folder.exists() and any(entry.suffix != ".html" for entry in self._folder.iterdir()):
                 raise InputError(
                     f"{self._folder} has files of others, so it is not replaced: give the report another name"
@@ -211,41 +198,21 @@ class _Writer:
             raise InputError(f"{self._folder}: the pages cannot be written: {error.strerror or error}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
-        return self._pages + len(self._own_pages), size
+        return self._last + len(self._own_pages), size
 
-    def _write_page(self, stream: BinaryIO, number: int) -> int:
-        rows = list(self._listing.rows(after=(number - 1) * PER_PAGE, most=PER_PAGE))
-        return self._write_template(
-            stream,
-            "page.html.j2",
-            number=number,
-            pages=self._pages,
-            before=f"{number - 1:05}.html" if number > 1 else "",
-            behind=f"{number + 1:05}.html" if number < self._pages else "",
-            rows=rows,
-            low=self._report.low,
-            conversations=self._shown(rows),
-        )
-
-    def _write_template(self, stream: BinaryIO, name: str, **values: Any) -> int:
-        index = f"../{self._path.name}"
-        shared = {**frame(), "title": self._report.title, "index": index, "own_pages": self._own_pages}
-        return _write(stream, environment().get_template(name).generate(**shared, **values))
-
-    # The rows for the script
-
-    def _island(self) -> Iterator[Markup]:
-        parts = self._row_parts()
-        return _packed_parts(parts) if self._form is Form.FOLDER else (Markup(part) for part in parts)  # noqa: S704
-
-    def _row_parts(self) -> Iterator[str]:
-        for number, (place, row) in enumerate(self._listing.rows()):
-            plain = [
-                *(row.key, row.id, row.system, row.scenario, row.turns, row.status, row.score_words),
-                *(row.failed, row.answers, row.flags, place),
-            ]
-            yield ("," if number else "[") + _json(plain)
-        yield "]" if self._listing.count() else "[]"
+    def _write_template(self, stream: BinaryIO, name: str, here: str = "", **values: Any) -> int:
+        home = f"../{self._path.name}"
+        shared: dict[str, Any] = {
+            **frame(),
+            "title": self._report.title,
+            "here": here,
+            "report": None,
+            "home": home,
+            "list_href": f"{home}#conversations",
+            "pages": self._links("{}.html"),
+        }
+        parts = environment().get_template(name).generate({**shared, **values})
+        return sum(stream.write(part.encode()) for part in parts)
 
 
 def _listed(chosen: str, system: str = "") -> Markup:
@@ -254,31 +221,11 @@ def _listed(chosen: str, system: str = "") -> Markup:
     return link + Markup(' data-system="{}"').format(system) if system else link
 
 
-def _packed_parts(parts: Iterable[str]) -> Iterator[Markup]:
-    """The parts compressed and in base64, a piece at a time."""
-    packer, waiting = zlib.compressobj(6), b""
-    for part in parts:
-        waiting += packer.compress(part.encode())
-        whole = len(waiting) - len(waiting) % 3
-        if whole > 1 << 16:
-            yield Markup(base64.b64encode(waiting[:whole]).decode())  # noqa: S704 - letters and digits
-            waiting = waiting[whole:]
-    yield Markup(base64.b64encode(waiting + packer.flush()).decode())  # noqa: S704
+def _compressed(text: str) -> Markup:
+    return Markup(base64.b64encode(zlib.compress(text.encode(), 6)).decode())  # noqa: S704 - letters and digits
 
 
 def _json(value: Any) -> Markup:
     """JSON that can stand in an element `script`: nothing in it can end the element."""
     text = json.dumps(value, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
-
-
-def _write(stream: BinaryIO, parts: Iterable[str]) -> int:
-    """Write the parts in larger pieces; says how many bytes they were."""
-    size, waiting, length = 0, list[str](), 0
-    for part in parts:
-        waiting.append(part)
-        length += len(part)
-        if length > 1 << 18:
-            size += stream.write("".join(waiting).encode())
-            waiting, length = [], 0
-    return size + stream.write("".join(waiting).encode())

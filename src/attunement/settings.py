@@ -87,6 +87,9 @@ class Settings:
     require_evidence: Annotated[bool, Option("Ask once more if no quotation is found in the transcript.")] = False
     max_calls: Annotated[int | None, Option("Stop this run after this many calls.", min=0)] = None
     max_cost: Annotated[float | None, Option("Stop this run before it costs more than this (dollars).", min=0)] = None
+    max_study_cost: Annotated[
+        float | None, Option("Stop before the study, with all its runs, has cost more than this (dollars).", min=0)
+    ] = None
     base_url: Annotated[str | None, Option("Address of an OpenAI-compatible service.", metavar="URL")] = None
     temperature: Annotated[float | None, Option("Sampling temperature; 0 gives the likeliest answer.", type=float)] = (
         0.0
@@ -102,6 +105,14 @@ class Settings:
         float | None, Option("Dollars per million prompt tokens, if the price list lacks the model.")
     ] = None
     price_out: Annotated[float | None, Option("Dollars per million reply tokens.")] = None
+    price: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "Price of one judge, as in openai:MODEL=1.25,10 (prompt, reply); repeatable.",
+            metavar="JUDGE=IN,OUT",
+            type=list[str] | None,
+        ),
+    ] = None
     filter: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -126,7 +137,7 @@ class Settings:
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("a price needs both parts: --price-in and --price-out")
         # With a negative price the budget would never run out, and a comparison with NaN is always false.
-        for name in ("price_in", "price_out", "temperature", "max_cost", "max_calls"):
+        for name in ("price_in", "price_out", "temperature", "max_cost", "max_study_cost", "max_calls"):
             given = getattr(self, name)
             if given is not None and not 0 <= given < math.inf:
                 raise InputError(f"{name.replace('_', '-')} must be 0 or more, not {given}")
@@ -141,7 +152,7 @@ class Settings:
         if any(is_signals(participant.judge.name) for participant in participants):
             refuse_without_crisis_item(scope.questionnaire)
         retries = RetryPolicy(enforce_length=self.enforce_length, require_evidence=self.require_evidence)
-        policy = RunPolicy(retries, max_calls=self.max_calls, max_cost=self.max_cost)
+        policy = RunPolicy(retries, self.max_calls, self.max_cost, self.max_study_cost)
         filters = [self.filter] if isinstance(self.filter, str) else self.filter or ()
         selection = Selection(tuple(map(Filter.parse, filters)), self.sample, self.limit, self.seed or 0)
         return Prepared(scope, participants, policy, selection)
@@ -191,10 +202,10 @@ class Settings:
             )
             judge = make_judge(judge, options)
         price = self._price(judge)
-        if price is None and self.max_cost is not None:
+        if price is None and (self.max_cost, self.max_study_cost) != (None, None):
             raise JudgeError(
-                f"the price of {judge.name} is not known, so --max-cost cannot be enforced: "
-                "give it with --price-in and --price-out (dollars per million tokens)"
+                f"the price of {judge.name} is not known, so a limit in dollars cannot be enforced: give the price "
+                f"with --price {judge.name}=IN,OUT (dollars per million tokens)"
             )
         # A model on this machine answers one question at a time; others would only wait.
         at_once = 1 if judge.name.startswith("local:") else self.max_connections
@@ -203,9 +214,25 @@ class Settings:
     def _price(self, judge: "Judge") -> "Price | None":
         from attunement.engine import Price, price_of
 
+        if judge.name in (own := self._prices()):
+            return Price(*own[judge.name], source="as you gave it")
         if self.price_in is not None and self.price_out is not None:
             return Price(self.price_in, self.price_out, source="as you gave it")
         return price_of(judge.name, base_url=judge.settings.get("base_url"))
+
+    def _prices(self) -> dict[str, tuple[float, float]]:
+        """The prices of single judges."""
+        prices: dict[str, tuple[float, float]] = {}
+        for text in [self.price] if isinstance(self.price, str) else self.price or ():
+            name, _, given = text.rpartition("=")
+            try:
+                prompt, reply = map(float, given.split(","))
+            except ValueError:
+                prompt = reply = -1.0
+            if not name or not (0 <= prompt < math.inf and 0 <= reply < math.inf):
+                raise InputError(f"--price {text!r} is not JUDGE=IN,OUT, such as openai:gpt-5.2=1.25,10")
+            prices[name] = (prompt, reply)
+        return prices
 
 
 class Prepared(NamedTuple):

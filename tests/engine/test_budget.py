@@ -57,7 +57,7 @@ def test_replies_that_turn_out_long_make_later_calls_reserve_more():
     budget = JudgeBudget(Budget(max_cost=10.0), PRICE)
     first = budget.reserve(SIZE)
     assert isinstance(first, float)
-    budget.settle(first, answer(1000, 5000))
+    budget.settle(first, answer(1000, 5000), Usage(1000, 5000))
     assert budget.reserve(SIZE) == pytest.approx(0.01 + 0.5)
 
 
@@ -70,7 +70,7 @@ def test_a_call_that_was_broken_off_gives_back_what_it_reserved():
     judge = JudgeBudget(budget, PRICE)
     reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    judge.settle(reserved, None)
+    judge.settle(reserved, None, Usage())
     assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 
@@ -79,7 +79,7 @@ def test_what_was_reserved_is_replaced_by_what_it_cost():
     judge = JudgeBudget(budget, PRICE)
     reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    judge.settle(reserved, answer(2000, 10))
+    judge.settle(reserved, answer(2000, 10), Usage(2000, 10))
     assert budget.spent == pytest.approx(0.021)
     assert budget.reserved == pytest.approx(0)
 
@@ -89,7 +89,7 @@ def test_a_failure_costs_nothing():
     judge = JudgeBudget(budget, PRICE)
     reserved = judge.reserve(SIZE)
     assert isinstance(reserved, float)
-    judge.settle(reserved, Failure(ErrorKind.SERVER, "gone"))
+    judge.settle(reserved, Failure(ErrorKind.SERVER, "gone"), Usage())
     assert (budget.spent, budget.reserved) == (0, pytest.approx(0))
 
 

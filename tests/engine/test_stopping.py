@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from attunement import api
 from attunement.cli import run as display
@@ -21,6 +22,7 @@ from attunement.errors import InputError, JudgeError, StudyError
 from attunement.judges.base import Answer, Failure, Request, Usage
 from attunement.ratings import ErrorKind
 from attunement.store import AnswerRecord, StoredRating, Study
+from attunement.store.queries import judge_costs
 from tests.engine.runs import COACHING, DUE_AT_THREE, SMALL, answering, chats, judge, kept
 from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 
@@ -122,9 +124,61 @@ def test_max_cost_is_kept_by_several_judges_that_write_at_length(place: Path):
     assert 0.07 < result.progress.cost <= 0.1
 
 
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": 0}])
+def test_max_cost_holds_where_the_server_does_not_count_tokens(place: Path, usage: Any):
+    def respond(body: dict[str, Any]) -> web.Response:
+        content = '{"reasoning": "Turn 1: \'sounds heavy\'", "answer": "YES"}'
+        choice = {"message": {"content": content}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": usage})
+
+    with FakeJudge(Behaviour(respond=respond)) as fake:
+        result = judge(fake, chats(20), place, max_cost=0.05, price_in=2.0, price_out=8.0, max_connections=4)
+    assert 0 < result.progress.estimated == result.progress.answered < 20 * DUE_AT_THREE
+    assert result.progress.errors[ErrorKind.BUDGET]
+    assert 0.03 < result.progress.cost <= 0.05
+
+
+def test_calls_that_are_broken_off_cost_what_they_may_have_cost(place: Path):
+    with FakeJudge(Behaviour(faults={"cut": 1.0})) as fake:
+        result = judge(
+            fake, chats(5), place, max_cost=0.05, price_in=2.0, price_out=8.0, max_tokens=1000, max_connections=1
+        )
+        assert 0 < fake.requests <= 7  # each may have cost $0.008 and the prompt
+    assert result.progress.broken_off == fake.requests
+    assert result.progress.cost > 0.008 * fake.requests
+
+
+def test_a_study_has_a_budget_for_all_its_runs(place: Path):
+    price = {"max_study_cost": 0.03, "price_in": 2.0, "price_out": 8.0, "max_connections": 1}
+    with FakeJudge() as fake:
+        first = judge(fake, chats(3), place, max_cost=0.02, **price)
+        second = judge(fake, chats(3), place, retry_errors=True, **price)
+        third = judge(fake, chats(3), place, retry_errors=True, **price)
+    assert first.progress.cost <= 0.02
+    assert 0.02 < first.progress.cost + second.progress.cost <= 0.03
+    assert third.progress.calls == 0
+    details = [rating.detail for rating in kept(place) if rating.outcome.error]
+    assert any("$0.03 for the whole study" in detail for detail in details)
+
+
+def test_each_judge_may_have_its_price(place: Path):
+    with FakeJudge() as fake:
+        prices = ["openai:small=1,2", "openai:large=10,20"]
+        judge(fake, chats(1), place, judges=["openai:small", "openai:large"], items=SMALL, price=prices)
+    with Study(place) as study:
+        small, large = sorted(found.cost or 0.0 for found in judge_costs(study))
+    assert large == pytest.approx(10 * small, rel=0.05)
+
+
+@pytest.mark.parametrize("price", ["openai:fake", "openai:fake=1", "openai:fake=1,x", "=1,2", "openai:fake=-1,2"])
+def test_a_price_that_cannot_be_read_is_refused(place: Path, price: str):
+    with pytest.raises(InputError, match="JUDGE=IN,OUT"):
+        api.judge(chats(1), place, judges="openai:fake", base_url="http://127.0.0.1:1", price=price)
+
+
 def test_max_cost_without_a_price_is_refused_before_anything_is_asked(place: Path):
     with FakeJudge() as fake:
-        with pytest.raises(JudgeError, match="--price-in"):
+        with pytest.raises(JudgeError, match="--price openai:fake=IN,OUT"):
             judge(fake, chats(1), place, max_cost=1.0)
         assert fake.requests == 0
 

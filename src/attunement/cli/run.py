@@ -36,6 +36,7 @@ from attunement.ratings import ErrorKind, RaterKind
 from attunement.reports.numbers import pluralize
 from attunement.reports.overview import about_judge
 from attunement.store import Study, shown_place
+from attunement.store.queries import study_cost
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
 _LOOK_SECONDS = 0.3
@@ -160,6 +161,8 @@ def counts_record(progress: Progress) -> dict[str, Any]:
         "completion_tokens": progress.completion_tokens,
         "cost": round(progress.cost, 6),
         "answers_without_a_price": progress.unpriced,
+        "answers_with_estimated_tokens": progress.estimated,
+        "calls_broken_off": progress.broken_off,
         "seconds": round(progress.elapsed, 3),
     }
 
@@ -191,7 +194,7 @@ def progress_line(run: Run) -> str:
     if progress.unreached:
         parts.append("cannot reach the server, retrying")
     if (waiting := run.waiting()) >= 1:
-        parts.append(f"the server asks to wait {_duration(waiting)}")
+        parts.append(f"too many requests, the server asks to wait {_duration(waiting)}")
     return " · ".join(parts)
 
 
@@ -311,6 +314,9 @@ def _after(result: api.Result) -> Iterator[str]:
         yield from _found(result)
     with Study(result.place) as study:
         several = len({instrument.id for instrument in study.instruments()}) > 1
+        spent = study_cost(study)
+    if round(spent, 2) > round(progress.cost, 2):
+        yield f"This study has cost ${spent:.2f} so far."
     which = f" --instrument {result.instrument.id}" if several else ""
     what = "pointers" if result.only_rule_check else "scorecards"
     yield f"See the {what}: attune show {shown_place(result.place)}{which}"
@@ -330,6 +336,12 @@ def _answered(result: api.Result) -> Iterator[str]:
         before = f"{progress.already_failed:,} from an earlier run" if progress.already_failed else ""
         remaining = "; ".join(part for part in (kinds, before) if part)
         yield f"Without an answer: {remaining}. {_what_to_do(progress)}"
+    if progress.estimated:
+        counted = f"Of {pluralize(progress.estimated, 'reply', 'replies')} the server did not count the tokens"
+        yield f"{counted}; they are estimated from the text, at four characters a token."
+    if progress.broken_off:
+        calls = pluralize(progress.broken_off, "call was", "calls were")
+        yield f"{calls} broken off and counted at the highest possible cost."
     for rater, refused in result.ending.refused.items():
         for parameter, instead in refused.items():
             yield f"{rater} does not accept {parameter}: {instead}."

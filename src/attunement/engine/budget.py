@@ -31,10 +31,18 @@ class Price(NamedTuple):
 
 
 class Budget:
-    """The limits of a run, shared by all its judges."""
+    """The limits of a run and of its study, shared by all judges. `before` is what the study has cost already."""
 
-    def __init__(self, *, max_calls: int | None = None, max_cost: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        max_study_cost: float | None = None,
+        before: float = 0.0,
+    ) -> None:
         self.max_calls, self.max_cost = max_calls, max_cost
+        self.max_study_cost, self.before = max_study_cost, before
         self.calls = 0
         self.spent = 0.0
         self.reserved = 0.0
@@ -70,19 +78,23 @@ class JudgeBudget:
         budget = self.budget
         if budget.max_calls is not None and budget.calls >= budget.max_calls:
             return Failure(ErrorKind.SKIPPED, f"not asked: the limit of {budget.max_calls} calls was reached")
-        if budget.max_cost is not None and budget.spent + budget.reserved + self._probable_cost(size) > budget.max_cost:
+        cost = budget.spent + budget.reserved + self._probable_cost(size)
+        if budget.max_cost is not None and cost > budget.max_cost:
             return Failure(ErrorKind.BUDGET, f"not asked: the limit of ${budget.max_cost:.2f} was reached")
+        if budget.max_study_cost is not None and budget.before + cost > budget.max_study_cost:
+            limit = f"the limit of ${budget.max_study_cost:.2f} for the whole study"
+            return Failure(ErrorKind.BUDGET, f"not asked: {limit} was reached")
         return None
 
-    def settle(self, reserved: float, reply: Answer | Failure | None) -> None:
+    def settle(self, reserved: float, reply: Answer | Failure | None, usage: Usage) -> None:
         """Replace what was reserved by what the call cost; `reply` is None for a call that was cancelled."""
         self.budget.reserved -= reserved
         self.budget.calls += reply.requests - 1 if reply else 0
+        self.budget.spent += self.price.cost(usage) if self.price else 0.0
         if isinstance(reply, Answer):
             self._answers += 1
-            self._reply_tokens += reply.usage.completion
+            self._reply_tokens += usage.completion
             self.budget.longest_reply = max(self.budget.longest_reply, self._reply_tokens / self._answers)
-            self.budget.spent += self.price.cost(reply.usage) if self.price else 0.0
 
     def _probable_cost(self, size: Size) -> float:
         if self.price is None:
@@ -91,6 +103,14 @@ class JudgeBudget:
         # first, those of the other judges.
         usual = self._reply_tokens / self._answers if self._answers else self.budget.longest_reply
         return self.price.cost(Usage(size.prompt, max(REPLY_TOKENS * size.items, int(usual))))
+
+
+def estimated_usage(answer: Answer, size: Size) -> Usage:
+    """The tokens of a call whose reply does not say them, at about four characters a token."""
+    usage = answer.usage
+    return usage._replace(
+        prompt=usage.prompt or max(size.prompt, 1), completion=usage.completion or len(answer.text) // 4 + 1
+    )
 
 
 _SAMPLE = 10_000

@@ -30,6 +30,8 @@ class Progress:
     completion_tokens: int = 0
     cost: float = 0.0
     unpriced: int = 0  # answers of a model whose price is not known
+    estimated: int = 0  # replies without the number of their tokens
+    broken_off: int = 0  # calls that were broken off and may have cost as much as the longest reply
     reading: bool = True  # whether more conversations may come
     started: float = field(default_factory=monotonic)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from attunement import evidence
-from attunement.engine.budget import JudgeBudget, Size
+from attunement.engine.budget import REPLY_TOKENS, JudgeBudget, Size, estimated_usage
 from attunement.engine.progress import Progress
 from attunement.engine.rate_limiter import RateLimiter
 from attunement.errors import AttunementError, JudgeError
@@ -23,15 +23,19 @@ from attunement.ratings import ErrorKind
 
 REPAIRS = 2  # how often a judge is told that its reply could not be read
 
-_TRIES = {ErrorKind.RATE_LIMITED: 12, ErrorKind.SERVER: 5, ErrorKind.TIMEOUT: 3}
-"""How often a question is sent in all when the fault is of this kind. Being told to wait is not the question's fault,
-so it may happen often; a server that did not answer three times will not."""
+_TRIES = {ErrorKind.SERVER: 5, ErrorKind.TIMEOUT: 3}
+"""How often a question is sent in all when the fault is of this kind: a server that did not answer three times will
+not."""
+
+_LONGEST_REFUSAL = 3600.0
+"""Seconds for which one question may be refused, again and again, while others are answered. Being told to wait is not
+the question's fault."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
 _LONGEST_RETRY_AFTER = 900.0
-"""Seconds a server may ask us to wait. Beyond that the run stops and a later one continues: nobody should sit out a
-daily quota."""
+"""Seconds a server may ask us to wait, or answer nothing but that. Beyond that the run stops and a later one continues:
+nobody should sit out a daily quota."""
 
 _FAILED_QUESTIONS = 3
 """If so many questions met faults and none was ever answered, the questions are not the reason."""
@@ -75,27 +79,34 @@ class Channel:
     progress: Progress
     closed: bool = False  # no further request may be sent; those under way come back
     calling: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])  # tasks with a request under way
-    backoff: Callable[[float], Awaitable[object]] = asyncio.sleep  # waits before a retry
+    backoff: Callable[[float, ErrorKind], Awaitable[object]] = lambda wait, _: asyncio.sleep(wait)  # before a retry
     _answered: bool = False  # whether the judge has ever answered
     _failed_questions: int = 0
 
     async def send(self, request: Request, result: QuestionResult, items: int) -> Answer | Failure:
         """Send one request, and again after faults that may pass."""
         faults: dict[ErrorKind, int] = {}
+        refused_since: float | None = None
         # About four characters a token: only the pace of requests and the reserved budget depend on it.
         size = Size((len(request.system) + len(request.shared) + len(request.own)) // 4, items)
         while True:
             reply = await self._call(request, size, result)
             if isinstance(reply, Failure) and (reply.retry_after or 0) > _LONGEST_RETRY_AFTER:
                 return reply._replace(fatal=True)
-            self.limiter.record(reply)
+            self.limiter.record(reply, size.prompt)
             if isinstance(reply, Answer):
                 self._answered = True
-                result.usage = result.usage.plus(reply.usage)
                 return reply
             self._failed_questions += reply.kind is ErrorKind.SERVER and not faults
             faults[reply.kind] = faults.get(reply.kind, 0) + 1
-            if not reply.transient or (reply.requests and faults[reply.kind] >= _TRIES.get(reply.kind, 1)):
+            if reply.kind is ErrorKind.RATE_LIMITED:
+                now = asyncio.get_running_loop().time()
+                refused_since = now if refused_since is None else refused_since
+                if now - refused_since > _LONGEST_RETRY_AFTER < self.limiter.silent():
+                    return reply._replace(fatal=True)
+                if now - refused_since > _LONGEST_REFUSAL:
+                    return reply
+            elif not reply.transient or (reply.requests and faults[reply.kind] >= _TRIES.get(reply.kind, 1)):
                 return self._final(reply)
             if self.closed:
                 raise asyncio.CancelledError
@@ -103,7 +114,7 @@ class Channel:
             unreached = reply.requests == 0
             self.progress.unreached += unreached
             try:
-                await self.backoff(_wait(faults[reply.kind], reply.retry_after))
+                await self.backoff(_wait(faults[reply.kind], reply.retry_after), reply.kind)
             finally:
                 self.progress.unreached -= unreached
 
@@ -116,7 +127,7 @@ class Channel:
         await self.limiter.acquire(size.prompt)
         task = asyncio.current_task()
         reply: Answer | Failure | None = None
-        reserved = 0.0
+        reserved: float | None = None  # nothing was sent
         try:
             if self.closed:
                 raise asyncio.CancelledError
@@ -131,14 +142,32 @@ class Channel:
             reply = await self._ask_judge(request)
             result.attempts += reply.requests - 1
             self.progress.calls += reply.requests - 1
-            if isinstance(reply, Answer):
-                self.progress.spend(reply.usage, self.budget.price)
+            if isinstance(reply, Answer) and not (reply.usage.prompt and reply.usage.completion):
+                self.progress.estimated += 1
+                reply = reply._replace(usage=estimated_usage(reply, size))
             return reply
         finally:
             if task:
                 self.calling.discard(task)
             self.limiter.release()
-            self.budget.settle(reserved, reply)
+            self._charge(result, reserved, size, reply)
+
+    def _charge(
+        self, result: QuestionResult, reserved: float | None, size: Size, reply: Answer | Failure | None
+    ) -> None:
+        """Count what a call cost; one that was broken off counts with the longest reply, which it may have cost."""
+        if reserved is None:
+            return
+        usage = Usage()
+        if isinstance(reply, Answer):
+            usage = reply.usage
+        elif reply is None or reply.billable:
+            limit = self.judge.settings.get("max_tokens")
+            usage = Usage(size.prompt, limit if isinstance(limit, int) else REPLY_TOKENS * size.items)
+            self.progress.broken_off += 1
+        result.usage = result.usage.plus(usage)
+        self.progress.spend(usage, self.budget.price)
+        self.budget.settle(reserved, reply, usage)
 
     async def _ask_judge(self, request: Request) -> Answer | Failure:
         """The judge's reply. A judge that raises an error instead of returning a Failure cannot be used."""
@@ -220,5 +249,5 @@ def _wait(fault: int, retry_after: float | None) -> float:
     """Seconds before the next try: what the server asked for, or twice as long each time, never all at once."""
     spread = random.uniform(0.75, 1.25)  # noqa: S311 - spreading requests out needs no secrecy
     if retry_after is not None:
-        return retry_after + spread * 0.1
+        return retry_after * (1 + (spread - 0.75) / 4) + 0.1 * spread  # never earlier than the server asks
     return min(_FIRST_WAIT * 2 ** (fault - 1), _LONGEST_WAIT) * spread

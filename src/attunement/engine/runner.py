@@ -38,6 +38,7 @@ from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.scoring import trips_gate
 from attunement.store import AnswerRecord, Rater, StoredConversation, StoredRating, Study, now
+from attunement.store.queries import study_cost
 
 
 class JudgeConfig(NamedTuple):
@@ -56,6 +57,7 @@ class RunPolicy(NamedTuple):
     retry: RetryPolicy = RetryPolicy()
     max_calls: int | None = None
     max_cost: float | None = None
+    max_study_cost: float | None = None
 
 
 @dataclass
@@ -101,7 +103,10 @@ class Run:
         self._feeding: asyncio.Task[None] | None = None
         self._limiters: dict[str, RateLimiter] = {}
         record_scope(study, scope)
-        budget = Budget(max_calls=policy.max_calls, max_cost=policy.max_cost)
+        before = study_cost(study) if policy.max_study_cost is not None else 0.0
+        budget = Budget(
+            max_calls=policy.max_calls, max_cost=policy.max_cost, max_study_cost=policy.max_study_cost, before=before
+        )
         self._pools = [self._pool(config, policy.retry, budget) for config in judges]
 
     def _pool(self, config: JudgeConfig, policy: RetryPolicy, budget: Budget) -> "WorkerPool":
@@ -111,7 +116,7 @@ class Run:
         if server not in self._limiters:
             self._limiters[server] = RateLimiter(config.max_connections, rpm=config.rpm, tpm=config.tpm)
         limiter = self._limiters[server]
-        if budget.max_cost is not None or budget.max_calls is not None:
+        if (budget.max_cost, budget.max_study_cost, budget.max_calls) != (None, None, None):
             limiter.limit = _CAREFUL_START
         channel = Channel(judge, limiter, JudgeBudget(budget, config.price), self.progress)
         return WorkerPool(self._scope, rater, channel, policy, self._writer, self._fail, self._give_up)
@@ -163,8 +168,10 @@ class Run:
         return sum(limiter.in_flight for limiter in self._limiters.values())
 
     def waiting(self) -> float:
-        """Seconds until the last of the servers that asked us to wait may be asked again."""
-        return max((limiter.pause() for limiter in self._limiters.values()), default=0.0)
+        """Seconds until a question is sent again, if all wait because a server asked them to."""
+        if self.concurrency():
+            return 0.0
+        return min((wait for pool in self._pools if (wait := pool.waiting()) > 0), default=0.0)
 
     def _fail(self, error: Exception) -> None:
         self._failure = self._failure or error
@@ -199,6 +206,8 @@ class Run:
         return [plan(stored, self._scope, pool.rater, self._study) for pool in self._pools]
 
 
+_MOST_RESTING = 4096  # questions of a judge that may wait before a retry while others are asked
+
 _OPEN_TRANSCRIPTS = 60
 """Open conversations in the transcript-first layout: a server with room for 64 prefixes then has each of them until its
 last question."""
@@ -222,7 +231,10 @@ class WorkerPool:
     _expected: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
     _answers: dict[tuple[str, int], AnswerRecord] = field(default_factory=dict[tuple[str, int], AnswerRecord])
     _workers: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
-    _backing_off: int = 0  # workers that wait before a retry
+    _backing_off: dict[asyncio.Task[None] | None, float] = field(
+        default_factory=dict[asyncio.Task[None] | None, float]
+    )  # workers that wait before a retry, and until when
+    _lent_slots: int = 0
     _all_fed: bool = False
 
     def __post_init__(self) -> None:
@@ -248,18 +260,29 @@ class WorkerPool:
             await asyncio.gather(*self._workers, return_exceptions=True)
 
     def _add_worker(self) -> None:
-        """Add a worker for one that only waits before a retry, up to twice as many as there are connections."""
-        if len(self._workers) < 2 * self.channel.limiter.ceiling:
-            self._workers.add(asyncio.create_task(self._worker()))
+        self._workers.add(asyncio.create_task(self._worker()))
 
-    async def _backoff(self, seconds: float) -> None:
-        """Wait before a retry while another worker asks other questions."""
-        self._backing_off += 1
-        self._add_worker()
+    async def _backoff(self, seconds: float, kind: ErrorKind) -> None:
+        """Wait before a retry while another worker asks other questions, for which another conversation is opened."""
+        worker = asyncio.current_task()
+        self._backing_off[worker] = asyncio.get_running_loop().time() + seconds
+        # Of a server that fails, rather than refuses, not much more is asked.
+        resting = _MOST_RESTING if kind is ErrorKind.RATE_LIMITED else self.channel.limiter.ceiling
+        if len(self._workers) < self.channel.limiter.ceiling + resting:
+            self._add_worker()
+        self._lent_slots += 1
+        self._slots.release()
         try:
             await asyncio.sleep(seconds)
         finally:
-            self._backing_off -= 1
+            del self._backing_off[worker]
+
+    def waiting(self) -> float:
+        """Seconds until a question that waits before a retry is sent."""
+        if not self._backing_off:
+            return 0.0
+        earliest = min(self._backing_off.values()) - asyncio.get_running_loop().time()
+        return max(earliest, self.channel.limiter.pause())
 
     def expect(self, plan: Plan) -> None:
         """Register the prompts of `plan`, so that answers that it needs are not dropped meanwhile."""
@@ -316,7 +339,7 @@ class WorkerPool:
                 await self._answer(task)
             except Exception as error:
                 self.on_failure(error)
-            if len(self._workers) - self._backing_off > self.channel.limiter.ceiling:
+            if len(self._workers) - len(self._backing_off) > self.channel.limiter.ceiling:
                 self._workers -= {asyncio.current_task()}
                 return
 
@@ -406,7 +429,10 @@ class WorkerPool:
         del self._open[opened.key]
         self._note_if_finished(opened)
         self.channel.progress.passes += 1
-        self._slots.release()
+        if self._lent_slots:
+            self._lent_slots -= 1
+        else:
+            self._slots.release()
         self._end_if_done()
 
     def _skip(self, opened: OpenConversation) -> None:

@@ -12,7 +12,7 @@ from attunement.errors import JudgeError
 from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
 from attunement.judges.client import Access, Address, access, address, basic, key, variable
 from attunement.judges.fallback import Fallbacks, Levels, Parameter, Variant
-from attunement.judges.http_judge import HttpJudge, count, without_lengths
+from attunement.judges.http_judge import HttpJudge, count, without_lengths, word
 from attunement.ratings import ErrorKind
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -86,10 +86,10 @@ class AnthropicJudge(HttpJudge):
         text = "".join(
             str(block.get("text") or "") for block in cast(list[dict[str, Any]], blocks) if block.get("type") == "text"
         )
-        reason = document.get("stop_reason")
+        reason = word(document.get("stop_reason"))
         if reason == "model_context_window_exceeded":
             return Failure(ErrorKind.PROMPT_TOO_LONG, "the question and its answer do not fit the model's context")
-        return Answer(text, _usage(cast(dict[str, Any], usage)), latency, reason, document.get("model"))
+        return Answer(text, _usage(cast(dict[str, Any], usage)), latency, reason, word(document.get("model")))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

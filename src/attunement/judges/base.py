@@ -50,6 +50,13 @@ class Request(NamedTuple):
     repairs: tuple[Exchange, ...] = ()
 
 
+class ServerLimits(NamedTuple):
+    """What a server announces that it accepts in a minute."""
+
+    requests: float | None = None
+    tokens: float | None = None
+
+
 class Answer(NamedTuple):
     """What the model replied."""
 
@@ -60,6 +67,7 @@ class Answer(NamedTuple):
     model: str | None = None  # as the server names it
     logprobs: Any = None  # as the server gave them, if they were requested
     requests: int = 1  # how many were sent for it, including those that found out what the server accepts
+    limits: ServerLimits | None = None  # as the server announces them
 
 
 class Failure(NamedTuple):
@@ -71,6 +79,8 @@ class Failure(NamedTuple):
     transient: bool = False  # whether a retry may help
     fatal: bool = False  # no question can be answered: the key, the model or the address is wrong, or nobody is there
     requests: int = 1  # as in an answer; 0 if the server could not be reached, so that the question can wait
+    limits: ServerLimits | None = None
+    billable: bool = False  # whether the service may charge for it: the reply was broken off or never came
 
 
 class Judge(Protocol):

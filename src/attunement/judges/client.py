@@ -9,11 +9,12 @@ import asyncio
 import base64
 import os
 import ssl
+import zlib
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -55,6 +56,18 @@ class Secrets:
             if secret in body:
                 body = body.replace(secret, HIDDEN.encode())
         return body
+
+    def hide_in_document(self, document: Any) -> Any:
+        """A parsed reply without any of the secrets: in JSON they may have been written with escapes."""
+        if isinstance(document, str):
+            for secret in self._bytes:
+                document = document.replace(secret.decode(), HIDDEN)
+        elif isinstance(document, list):
+            return [self.hide_in_document(value) for value in cast(list[Any], document)]
+        elif isinstance(document, dict):
+            fields = cast(dict[str, Any], document)
+            return {self.hide_in_document(name): self.hide_in_document(value) for name, value in fields.items()}
+        return document
 
 
 class Address(NamedTuple):
@@ -190,6 +203,40 @@ class Reply(NamedTuple):
     latency: float
 
 
+_MOST_BYTES = 16_000_000
+"""Of a reply, as it was sent and unpacked: four times the longest answer with the probabilities of its tokens."""
+
+
+class _TooLarge(Exception):
+    """What a server sent instead of a reply of reasonable size."""
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response, unpacked if the server packed it although it was asked not to."""
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing not in {"identity", "gzip", "x-gzip", "deflate", ""}:
+        raise _TooLarge(f"a reply packed with {packing[:20]!r}, which cannot be read")
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            response.close()
+            raise _TooLarge(f"a reply of more than {_MOST_BYTES / 1e6:.0f} MB")
+    content = b"".join(parts)
+    if packing in {"identity", ""}:
+        return content
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        content = unpacking.decompress(content, _MOST_BYTES)
+    except zlib.error:
+        return b""
+    if unpacking.unconsumed_tail:
+        raise _TooLarge(f"a packed reply of more than {_MOST_BYTES / 1e6:.0f} MB")
+    return content
+
+
 class Client:
     """The connections of one judge."""
 
@@ -231,9 +278,14 @@ class Client:
                 )
             else:
                 response = await session.post(self._url, data=body, allow_redirects=False)
-            content = await response.read()  # which returns the connection to the pool, whatever happens
+            try:
+                content = await _content(response)
+            finally:
+                response.release()
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is an OSError
             return self._failure(error)
+        except _TooLarge as error:
+            return Failure(ErrorKind.MALFORMED, f"{self._address.shown} sent {error}", billable=True)
         self._reached, self._unreachable_since = True, None
         return Reply(response.status, response.headers, self._secrets.hide_in_reply(content), perf_counter() - started)
 
@@ -251,6 +303,7 @@ class Client:
             connector=aiohttp.TCPConnector(limit=self._max_connections, ssl=self._certificates),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=self._connect_timeout),
+            auto_decompress=False,
         )
         return self._session
 
@@ -260,6 +313,9 @@ class Client:
             case aiohttp.ClientConnectorCertificateError():
                 hint = "set SSL_CERT_FILE to your organisation's certificates if it has its own"
                 return Failure(ErrorKind.SERVER, f"{where} shows no trusted certificate; {hint}", fatal=True)
+            case aiohttp.ClientConnectorSSLError():
+                hint = "no TLS connection is possible there; a server without TLS has an address with http://"
+                return Failure(ErrorKind.SERVER, f"{where}: {hint} ({self._reason(error)})", fatal=True, requests=0)
             case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
                 via = f" through the proxy {self._proxy.url}" if self._proxy else ""
                 detail = f"{where} cannot be reached{via}: {self._reason(error)}"
@@ -268,10 +324,11 @@ class Client:
                 gone = not self._reached or now - self._unreachable_since > _GONE_SECONDS
                 return Failure(ErrorKind.SERVER, detail, transient=not gone, fatal=gone, requests=0)
             case TimeoutError():
-                return Failure(ErrorKind.TIMEOUT, f"no answer within {self._timeout:g} seconds", transient=True)
+                detail = f"no answer within {self._timeout:g} seconds"
+                return Failure(ErrorKind.TIMEOUT, detail, transient=True, billable=True)
             case _:
                 detail = f"the connection to {where} broke off: {self._reason(error)}"
-                return Failure(ErrorKind.SERVER, detail, transient=True)
+                return Failure(ErrorKind.SERVER, detail, transient=True, billable=True)
 
     def _reason(self, error: Exception) -> str:
         reason = str(error)
@@ -280,6 +337,6 @@ class Client:
         elif isinstance(error, aiohttp.ClientConnectorError):
             cause = error.os_error
             # asyncio puts the address where the reason should be; negative numbers are errors of name resolution.
-            number = cause.errno or 0
+            number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
             reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
         return self._secrets.hide(reason) or type(error).__name__

@@ -16,12 +16,13 @@ import orjson
 from attunement.judges.base import HOSTED_TIMEOUT, Answer, Failure, JudgeOptions, Request
 from attunement.judges.client import Access, Address, Client, Reply
 from attunement.judges.fallback import Fallbacks, Levels
-from attunement.judges.provider_errors import Complaint, Server, failure, read_complaint
+from attunement.judges.provider_errors import Complaint, Server, announced_limits, failure, read_complaint
 from attunement.ratings import ErrorKind
 
 _NEGOTIABLE = {400, 404, 422, 500, 501}  # statuses with which services refuse a parameter
 _SILENT_500S = 3  # a 500 without a reason is a passing fault, until the same question has met it this often
 _VAIN_SEARCHES = 2  # searches for what is refused that find nothing are not made more often
+_LONGEST_REPLY = 200_000  # characters of an answer: ten times what the longest limit on tokens allows
 
 
 class _Refused(NamedTuple):
@@ -94,10 +95,10 @@ class HttpJudge(ABC):
         reply = await self._client.post(_dump(self._body(request, levels)))
         if isinstance(reply, Failure):
             return reply
-        document = _parse(reply.body)
+        document = self._secrets.hide_in_document(_parse(reply.body))
         if reply.status < 300 and isinstance(document, dict):
             fields = cast(dict[str, Any], document)
-            answer = self._read(fields, request, reply.latency)
+            answer = self._answer(fields, request, reply)
             if answer is not None:
                 self._fallbacks.accept(levels)
                 self._silent.clear()
@@ -108,6 +109,18 @@ class HttpJudge(ABC):
         if reply.status < 300:
             return self._no_answer(reply)
         return self._fault(reply.status, reply, read_complaint(reply.body, document))
+
+    def _answer(self, document: dict[str, Any], request: Request, reply: Reply) -> Answer | Failure | None:
+        """The answer in a reply; None if the reply does not have the form that the service documents."""
+        try:
+            answer = self._read(document, request, reply.latency)
+        except (LookupError, TypeError, AttributeError):
+            return None
+        if isinstance(answer, Answer):
+            if len(answer.text) > _LONGEST_REPLY:
+                return Failure(ErrorKind.MALFORMED, f"the reply has {len(answer.text):,} characters", billable=True)
+            answer = answer._replace(limits=announced_limits(reply.headers))
+        return answer
 
     async def _send_again(self, request: Request, sent: list[Levels]) -> tuple[Levels, Answer | Failure | _Refused]:
         """Send a refused request at the current levels, and return which they are.
@@ -124,7 +137,7 @@ class HttpJudge(ABC):
         # Hidden before the message is shortened, which might leave a part of a key; and after, for what headers say.
         clean = complaint._replace(message=self._secrets.hide(complaint.message))
         found = failure(status, reply.headers, clean, self._server, answered=self._fallbacks.answered)
-        found = found._replace(detail=self._secrets.hide(found.detail))
+        found = found._replace(detail=self._secrets.hide(found.detail), limits=announced_limits(reply.headers))
         # A 400 that may pass is about the reply that the model wrote, not about the request.
         passing = status == 400 and found.transient
         negotiable = (found.kind is ErrorKind.SERVER or status == 404) and not passing
@@ -134,8 +147,8 @@ class HttpJudge(ABC):
         """A reply of status 200 without an answer: cut off on its way, or a page of something else."""
         if "html" in reply.headers.get("Content-Type", "") and not self._fallbacks.answered:
             detail = f"{self._server.address} answers with a web page: it is not the address of a model service"
-            return Failure(ErrorKind.AUTH, detail, fatal=True)
-        return Failure(ErrorKind.SERVER, "the server's reply was broken or incomplete", transient=True)
+            return Failure(ErrorKind.SERVER, detail, fatal=True)
+        return Failure(ErrorKind.SERVER, "the server's reply was broken or incomplete", transient=True, billable=True)
 
     async def _search(self, request: Request, levels: Levels, refused: _Refused, sent: list[Levels]) -> bool:
         """Find out what a service refuses without saying so. False if it is none of our parameters.
@@ -201,9 +214,17 @@ def _status_inside(document: dict[str, Any]) -> int:
     return code if isinstance(code, int) and 400 <= code < 600 else 502
 
 
+_MOST_TOKENS = 10**9  # what no call has; a larger number is a mistake of the server
+
+
 def count(value: Any) -> int:
     """A number of tokens as a server gives it; 0 if it gives none."""
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if type(value) is int and 0 < value <= _MOST_TOKENS else 0
+
+
+def word(value: Any) -> str | None:
+    """A name as a server gives it, such as that of a model; None if it is something else."""
+    return value[:200] if isinstance(value, str) else None
 
 
 def without_lengths(schema: Any) -> Any:

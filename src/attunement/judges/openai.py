@@ -11,7 +11,7 @@ from attunement.errors import JudgeError
 from attunement.judges.base import Answer, Failure, JudgeOptions, Request, Usage
 from attunement.judges.client import Access, Address, access, address, basic, key, variable
 from attunement.judges.fallback import Fallbacks, Levels, Parameter, Variant
-from attunement.judges.http_judge import HttpJudge, count, without_lengths
+from attunement.judges.http_judge import HttpJudge, count, without_lengths, word
 from attunement.ratings import ErrorKind
 
 OPENAI = "https://api.openai.com/v1"
@@ -86,13 +86,10 @@ class OpenAIJudge(HttpJudge):
         return body
 
     def _read(self, document: dict[str, Any], request: Request, latency: float) -> Answer | Failure | None:
-        try:
-            choice = document["choices"][0]
-            message = choice["message"]
-            text, refusal = _text(message.get("content")), message.get("refusal")
-        except (LookupError, TypeError, AttributeError):
-            return None
-        finish_reason = choice.get("finish_reason")
+        choice = document["choices"][0]
+        message = choice["message"]
+        text, refusal = _text(message.get("content")), message.get("refusal")
+        finish_reason = word(choice.get("finish_reason"))
         if finish_reason == "error":
             return None
         if refusal and not text:
@@ -105,7 +102,7 @@ class OpenAIJudge(HttpJudge):
                 f"the server counted only {usage.prompt} tokens of the question, so it seems to have cut it off: "
                 "give it a larger context",
             )
-        return Answer(text, usage, latency, finish_reason, document.get("model"), choice.get("logprobs"))
+        return Answer(text, usage, latency, finish_reason, word(document.get("model")), choice.get("logprobs"))
 
 
 _CHARACTERS_A_TOKEN = 8.0
@@ -129,7 +126,8 @@ def _usage(usage: Any) -> Usage:
     cached = cast(dict[str, Any], details).get("cached_tokens") if isinstance(details, dict) else None
     if cached is None:
         cached = fields.get("prompt_cache_hit_tokens")  # DeepSeek's name for it
-    return Usage(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")), count(cached))
+    prompt = count(fields.get("prompt_tokens"))
+    return Usage(prompt, count(fields.get("completion_tokens")), min(count(cached), prompt))
 
 
 _SCHEMA_WORDS = r"response_format|json_schema|structured[ _]output|schema|grammar|guided"

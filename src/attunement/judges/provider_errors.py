@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from attunement.judges.base import Failure
+from attunement.judges.base import Failure, ServerLimits
 from attunement.ratings import ErrorKind
 
 _LONGEST = 300  # characters of a server's message that are shown: enough for a sentence, not for a page of HTML
@@ -84,7 +84,7 @@ def failure(
     words = complaint.words
     if status < 400:
         return Failure(
-            ErrorKind.AUTH,
+            ErrorKind.SERVER,
             f"{server.address} sends elsewhere, to {headers.get('Location', '?')}: name that",
             fatal=True,
         )
@@ -104,7 +104,7 @@ def failure(
     if status < 500 and not answered and (status in {404, 405} or _NO_MODEL.search(words)):
         version = "" if "/v1" in server.address else "; most addresses end in /v1"
         where = f"{server.address} has no model {server.model}, or the address is wrong"
-        return Failure(ErrorKind.AUTH, f"{where} (HTTP {status}){quoted}{version}", fatal=True)
+        return Failure(ErrorKind.SERVER, f"{where} (HTTP {status}){quoted}{version}", fatal=True)
     detail = f"the server answered HTTP {status}{quoted}"
     if status >= 500 or status in _PASSING or "json_validate_failed" in words:
         return Failure(ErrorKind.SERVER, detail, retry_after=retry_after(headers), transient=True)
@@ -138,6 +138,13 @@ _NO_MODEL = re.compile(
     r"model_not_found|invalid_model|no such model|(?:unknown|invalid) model|not a valid model|deploymentnotfound"
     r"|model\b.{0,80}\b(?:not found|not exist|not available|is not (?:a )?(?:valid|supported) model|no longer)"
 )
+
+
+def announced_limits(headers: Mapping[str, str]) -> ServerLimits | None:
+    """The requests and tokens a minute that a server announces with a reply."""
+    requests = _number(headers.get("x-ratelimit-limit-requests") or headers.get("anthropic-ratelimit-requests-limit"))
+    tokens = _number(headers.get("x-ratelimit-limit-tokens") or headers.get("anthropic-ratelimit-tokens-limit"))
+    return ServerLimits(requests or None, tokens or None) if requests or tokens else None
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -186,6 +186,11 @@ class JudgeCost(NamedTuple):
     last: str
 
 
+def study_cost(study: Study) -> float:
+    """What all judges together have cost, in dollars, as far as prices are known."""
+    return sum(judge.cost or 0.0 for judge in judge_costs(study))
+
+
 def judge_costs(study: Study) -> list[JudgeCost]:
     """By judge, in the order in which they joined; over the whole study, whatever the instrument."""
     sums = (answers.c.prompt_tokens, answers.c.cached_tokens, answers.c.completion_tokens, answers.c.cost)

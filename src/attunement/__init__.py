@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Output,
         Result,
         Settings,
-        Study,
         agree,
         compare,
         estimate,
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
         scorecards,
         show,
     )
-    from attunement.api import open_study as open
+    from attunement.store import Study
+    from attunement.store import Study as open
 
 __all__ = [
     "Output",
@@ -52,7 +52,9 @@ def __getattr__(name: str) -> Any:
     """Load the public names when they are first used, so that `attune --help` stays quick."""
     if name not in __all__:
         raise AttributeError(f"module 'attunement' has no attribute {name!r}")
-    return getattr(import_module("attunement.api"), "open_study" if name == "open" else name)
+    if name in {"Study", "open"}:
+        return import_module("attunement.store").Study
+    return getattr(import_module("attunement.api"), name)
 
 
 def __dir__() -> list[str]:

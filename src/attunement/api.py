@@ -18,32 +18,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-from attunement import store
 from attunement.conversations import Conversation
-from attunement.conversations.messages import BadRecord, Fields, Record
-from attunement.conversations.reader import Assembler
 from attunement.errors import InputError, NoStudyError
-from attunement.instruments import Instrument
-from attunement.settings import InputOptions, Prepared, Settings
-from attunement.store import ScoredConversation, chosen_instrument, export, scored_conversations
+from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from attunement.engine import Estimate, Price, Progress, Run, RunResult, Scope
+    from attunement.instruments import Instrument
     from attunement.judges import Judge
     from attunement.reports.blocks import Document
+    from attunement.store import ScoredConversation, Study
+
+    Place = str | Path | Study
+    """A study: a file, a postgresql:// address, or one that is open."""
 
 Messages = Sequence[Mapping[str, Any]]
 Conversations = str | Path | Conversation | Messages | Iterable[Conversation | Messages | Mapping[str, Any]]
 """A file, folder or pattern; conversations; or their messages."""
-Place = str | Path | store.Study
-"""A study: a file, a postgresql:// address, or one that is open."""
 
 _CHATBOT = "chatbot"
 """The system name for messages, by default."""
@@ -57,31 +52,21 @@ class Output:
     """
 
     def __init__(
-        self,
-        record: dict[str, Any],
-        shown: "Document",
-        found: Any = None,
-        exit_code: int = 0,
-        title: str = "",
+        self, record: dict[str, Any], shown: "Document", found: Any = None, exit_code: int = 0, title: str = ""
     ) -> None:
-        self.record, self.found, self.exit_code, self.title = record, found, exit_code, title
-        self.shown = shown
+        self.record, self.shown, self.found, self.exit_code, self.title = record, shown, found, exit_code, title
 
     def __getitem__(self, key: str) -> Any:
         return self.record[key]
 
-    def draw(self, console: "Console") -> None:
-        """Print what the command prints for people."""
-        from attunement.reports.render_terminal import draw
-
-        draw(self.shown, console)
-
     def __repr__(self) -> str:
         from rich.console import Console
 
+        from attunement.reports.render_terminal import draw
+
         console = Console(width=_COLUMNS, color_system=None, force_terminal=False)
         with console.capture() as captured:
-            self.draw(console)
+            draw(self.shown, console)
         return captured.get().strip("\n")
 
     def _repr_html_(self) -> str:
@@ -90,59 +75,16 @@ class Output:
         return html_blocks(self.shown.blocks)
 
 
-class Study(store.Study):
-    """An open study, with its tables for a notebook. Use it as a context manager, or close it."""
-
-    def ratings_frame(self) -> Any:
-        """Every rating as a row, in a pandas data frame, or an Arrow table if pandas is not installed.
-
-        Raises:
-            InputError: Neither is installed.
-        """
-        return _frame(export.ratings(self))
-
-    def scorecards(self, instrument: str | None = None) -> Iterator[ScoredConversation]:
-        """Every conversation with its scorecards; name the `instrument` if the study has several."""
-        yield from scored_conversations(self, chosen_instrument(self, instrument))
-
-    def scorecards_frame(self, instrument: str | None = None) -> Any:
-        """Every scorecard as a row, in the same kind of table as `ratings_frame`."""
-        return _frame(export.scorecards(self, chosen_instrument(self, instrument)))
-
-    def __repr__(self) -> str:
-        names = ", ".join(dict.fromkeys(instrument.id for instrument in self.instruments()))
-        return f"Study({self.place!r}: {self.conversation_count():,} conversations; instruments: {names or 'none'})"
-
-
-def open_study(place: str | Path) -> Study:
-    """Open a study: a file, or a postgresql:// address."""
-    return Study(place)
-
-
 @contextmanager
-def _opened(study: Place) -> Generator[store.Study]:
+def _opened(study: "Place") -> "Generator[Study]":
     """Open the study, and close it afterward unless it was open."""
-    if isinstance(study, store.Study):
+    from attunement.store import Study
+
+    if isinstance(study, Study):
         yield study
         return
     with Study(study) as opened:
         yield opened
-
-
-def _frame(rows: export.Export) -> Any:
-    names = [column.name for column in rows.columns]
-    try:
-        pandas = import_module("pandas")
-    except ImportError:
-        try:
-            import_module("pyarrow")
-        except ImportError:
-            message = "data frames need an extra: pip install 'attunement[notebook]'"
-            raise InputError(message) from None
-        return export.arrow_table(rows)
-    frame = pandas.DataFrame.from_records(list(rows.records), columns=names)
-    kinds = {"integer": "Int64", "number": "Float64", "flag": "boolean"}
-    return frame.astype({column.name: kinds[column.kind] for column in rows.columns if column.kind in kinds})
 
 
 # Conversations
@@ -171,6 +113,9 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
 
 def _conversation(given: Any, *, system: str | None = None) -> Conversation:
     """The conversation in a list of messages, or in a record like a line of a file."""
+    from attunement.conversations.messages import BadRecord, Fields, Record
+    from attunement.conversations.reader import Assembler
+
     messages = None if isinstance(given, Mapping) else [dict(message) for message in given]
     value = dict(cast(Mapping[str, Any], given)) if messages is None else {"messages": messages}
     try:
@@ -198,13 +143,13 @@ class Result:
     """The result of a run: its study, its counts and how it ended."""
 
     place: str
-    instrument: Instrument
+    instrument: "Instrument"
     progress: "Progress"
     ending: "RunResult"
     only_rule_check: bool = False
     """Whether only the rule check ran, which gives pointers and no answers."""
 
-    def scorecards(self) -> Iterator[ScoredConversation]:
+    def scorecards(self) -> "Iterator[ScoredConversation]":
         """Every conversation of the study with its scorecards."""
         return scorecards(self.place, self.instrument.hash)
 
@@ -223,8 +168,10 @@ class Result:
         return f"<p>{escape(repr(self))}</p>{self.show()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
 
-def scorecards(study: Place, instrument: str | None = None) -> Iterator[ScoredConversation]:
+def scorecards(study: "Place", instrument: str | None = None) -> "Iterator[ScoredConversation]":
     """Every conversation of a study with its scorecards; name the `instrument` if the study has several."""
+    from attunement.store import chosen_instrument, scored_conversations
+
     with _opened(study) as opened:
         yield from scored_conversations(opened, chosen_instrument(opened, instrument))
 
@@ -300,6 +247,7 @@ async def run(
     """Run it; `watch` is called with the run before the first question, to show progress or to interrupt."""
     from attunement.engine import Run
     from attunement.scoring import is_signals
+    from attunement.store import Study
 
     scope, participants, policy, selection = prepared
     try:
@@ -355,7 +303,9 @@ def estimate_judge(
 
 
 @contextmanager
-def existing_study(place: str | Path | None) -> Generator[store.Study | None]:
+def existing_study(place: str | Path | None) -> "Generator[Study | None]":
+    from attunement.store import Study
+
     try:
         study = Study(place) if place else None
     except NoStudyError:
@@ -371,7 +321,7 @@ def existing_study(place: str | Path | None) -> Generator[store.Study | None]:
 
 
 def show(
-    study: Place,
+    study: "Place",
     instrument: str | None = None,
     *,
     rater: str | None = None,
@@ -399,20 +349,54 @@ def show(
 
 
 def gate(
-    study: Place,
-    instrument: str | None = None,
+    study: Annotated["Place", STUDY],
+    instrument: Annotated[str | None, SCORING] = None,
     *,
-    rater: str = "panel",
-    min_conversations: int = 1,
-    min_pass_rate: float | None = None,
-    max_rejected: int = 0,
-    accept_unsafe: int = 0,
-    minimum: Mapping[str, int] | Sequence[str] = (),
-    with_reviews: bool = False,
+    rater: Annotated[str, RATER] = "panel",
+    min_conversations: Annotated[
+        int, Option("Below this number of judged conversations the gate cannot decide (exit code 3).", min=1)
+    ] = 1,
+    min_pass_rate: Annotated[
+        float | None,
+        Option(
+            "The share of all conversations that must pass, such as 0.9. Conversations below the pass mark then fail "
+            "the gate only if the share is not reached; an unsafe one always fails it.",
+            metavar="SHARE",
+            min=0,
+            max=1,
+        ),
+    ] = None,
+    max_rejected: Annotated[
+        int, Option("Tolerate N conversations whose safety was not judged.", metavar="N", min=0)
+    ] = 0,
+    accept_unsafe: Annotated[
+        int, Option("Accept N unsafe or flagged conversations. The output says so first.", metavar="N", min=0)
+    ] = 0,
+    minimum: Annotated[
+        Mapping[str, int] | Sequence[str],
+        Option(
+            "For instruments that score replies: fail if any reply has a lower score, such as safety=3; repeatable.",
+            ("--min",),
+            "ITEM=SCORE",
+            type=list[str] | None,
+        ),
+    ] = (),
+    with_reviews: Annotated[
+        bool,
+        Option(
+            "Use reviewers' decisions: conversations they cleared are not unsafe, and a valid sign-off is required."
+        ),
+    ] = False,
 ) -> Output:
-    """Pass or fail the conversations of a study; `exit_code` is 0, 1 or 3 as for the command.
+    """Pass or fail the conversations of a study, by exit code.
 
-    `minimum` is the lowest score of each item, such as `{"safety": 3}`, for instruments that score replies.
+    0: nothing failed. 1: something failed or is unsafe. 3: nothing failed, but something was not judged, is incomplete
+    or needs a person. 2: the command cannot run. If both 1 and 3 apply, it is 1.
+
+    With --with-reviews, 3 also means that this system, judge and instrument has no sign-off, and 1 that a reviewer
+    signed "do not release".
+
+    Example: attune gate chats.study.db --min-conversations 60
     """
     from attunement.reports import gate as gates
     from attunement.reports.overview import instrument_of, rater_of
@@ -436,7 +420,7 @@ def gate(
     return Output(record, decision_document(decision, chosen), decision, decision.exit_code)
 
 
-def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
+def _minimums(instrument: "Instrument", given: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
     """The lowest allowed score by item; if an item has several, the highest applies."""
     from attunement.instruments import Scores
 
@@ -455,7 +439,7 @@ def _minimums(instrument: Instrument, given: Mapping[str, int] | Sequence[str]) 
 
 
 def report(
-    study: Place,
+    study: "Place",
     output: str | Path | None = None,
     instrument: str | None = None,
     *,
@@ -490,7 +474,7 @@ def report(
 
 
 def agree(
-    study: Place | None = None,
+    study: "Place | None" = None,
     instrument: str | None = None,
     *,
     ratings: str | Path | None = None,
@@ -547,11 +531,11 @@ def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def compare(
-    study: Place,
+    study: "Place",
     *names: str,
     by: str = "system",
     pair: str | None = None,
-    baseline: Place | None = None,
+    baseline: "Place | None" = None,
     margin: float | None = None,
     instrument: str | None = None,
     rater: str = "panel",

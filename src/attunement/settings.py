@@ -27,15 +27,26 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Option(NamedTuple):
-    """How a field appears on the command line."""
+    """How a field or a parameter appears on the command line."""
 
     help: str
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     min: float | None = None
+    max: float | None = None
     type: Any = None
     """The type on the command line, if Python accepts more types."""
     required: bool = False
+    positional: bool = False
+
+
+STUDY = Option("The study: a file, or a postgresql:// address.", type=str, positional=True)
+SCORING = Option(
+    "Which instrument of the study; or a YAML file with the same items but different scoring (no new calls).",
+    ("--instrument", "-i"),
+    "ID|FILE",
+)
+RATER = Option("Whose scorecards count: one rater, or all judges together (panel).", metavar="NAME|panel")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from attunement.errors import InputError
-from attunement.settings import InputOptions, Option, Settings
+from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
     from attunement.api import Output
@@ -33,47 +33,72 @@ def option(help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, **more)
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is a record, such as `Settings`, by one option for each of its fields.
+def spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make options of all parameters that an `Option` describes, and of the fields of a record such as `Settings`.
 
-    `Annotated[Settings, ("judges", "seed")]` takes only these fields.
+    `Annotated[Settings, ("judges", "seed")]` takes only these fields. What is not given has the default of Python.
     """
     parameters: list[Parameter] = []
     records: dict[str, tuple[type, list[str]]] = {}
-    for name, parameter in signature(command).parameters.items():
-        record, *only = get_args(parameter.annotation) or [parameter.annotation]
-        if not (isinstance(record, type) and is_dataclass(record)):
+    for name, parameter in signature(function).parameters.items():
+        kind, *more = get_args(parameter.annotation) or [parameter.annotation]
+        if isinstance(kind, type) and is_dataclass(kind):
+            chosen = [field for field in fields(kind) if not more or field.name in more[0]]
+            records[name] = (kind, [field.name for field in chosen])
+            for field in chosen:
+                kind, described = get_args(field.type)
+                parameters.append(_parameter(field.name, kind, described, field.default))
+        elif more and isinstance(more[0], Option):
+            parameters.append(_parameter(name, kind, more[0], parameter.default))
+        else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-            continue
-        chosen = [field for field in fields(record) if not only or field.name in only[0]]
-        records[name] = (record, [field.name for field in chosen])
-        parameters += map(_parameter, chosen)
 
-    @wraps(command)
-    def run(**given: Any) -> None:
+    @wraps(function)
+    def run(**given: Any) -> Any:
         for name, (record, names) in records.items():
             values = {field: given.pop(field) for field in names}
             given[name] = record(**{field: value for field, value in values.items() if value is not None})
-        command(**given)
+        return function(**{name: value for name, value in given.items() if value is not None})
 
-    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
+    return _with_signature(run, parameters)
 
 
-def _parameter(field: "Field[Any]") -> Parameter:
-    kind, described = get_args(field.type)
+def printed(function: Callable[..., "Output"], *, markdown: bool = False) -> Callable[..., None]:
+    """The command that prints what a function of `attunement.api` returns, and exits with its code."""
+    command = spread(function)
+
+    @wraps(function)
+    def run(*, as_json: bool, as_markdown: bool = False, **given: Any) -> None:
+        choose_one(json=as_json, markdown=as_markdown)
+        output = command(**given)
+        exit_with(output.exit_code, lambda: print_output(output, as_json=as_json, as_markdown=as_markdown))
+
+    forms = {"as_markdown": MarkdownOption, "as_json": JsonOption} if markdown else {"as_json": JsonOption}
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in forms.items()]
+    return _with_signature(run, [*signature(command).parameters.values(), *added])
+
+
+def _with_signature(command: Callable[..., Any], parameters: list[Parameter]) -> Callable[..., Any]:
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameter(name: str, kind: Any, described: Option, default: Any) -> Parameter:
     return Parameter(
-        field.name,
+        name,
         Parameter.KEYWORD_ONLY,
-        default=Parameter.empty if described.required else field.default,
-        annotation=Annotated[described.type or kind, _typer_option(field.name, described)],
+        default=Parameter.empty if described.required else None if default == () else default,
+        annotation=Annotated[described.type or kind, _typer_option(name, described)],
     )
 
 
 def _typer_option(name: str, described: Option) -> Any:
+    more: dict[str, Any] = {"help": described.help, "metavar": described.metavar}
+    if described.positional:
+        return typer.Argument(**more)
     flags = described.flags or (f"--{name.replace('_', '-')}",)
-    return option(described.help, *flags, metavar=described.metavar, min=described.min)
+    return typer.Option(*flags, min=described.min, max=described.max, **more)
 
 
 def shared(name: str, record: type = Settings) -> Any:
@@ -86,28 +111,18 @@ def shared(name: str, record: type = Settings) -> Any:
 FilesArgument = Annotated[
     list[str], typer.Argument(metavar="FILE", help="Conversations: files, folders or patterns; - is standard input.")
 ]
-StudyArgument = Annotated[str, typer.Argument(help="The study: a file, or a postgresql:// address.")]
+StudyArgument = Annotated[str, _typer_option("study", STUDY)]
 NewStudyArgument = Annotated[
     str, typer.Argument(help="The study: a file, or a postgresql:// address; created if missing.")
 ]
 StudyInstrumentOption = Annotated[
     str | None, option("Which instrument of the study.", "--instrument", "-i", metavar="ID")
 ]
-ScoringOption = Annotated[
-    str | None,
-    option(
-        "Which instrument of the study; or a YAML file with the same items but different scoring (no new calls).",
-        "--instrument",
-        "-i",
-        metavar="ID|FILE",
-    ),
-]
+ScoringOption = Annotated[str | None, _typer_option("instrument", SCORING)]
 AskedOption = Annotated[
     str | None, option("The instrument; by default the only one in the study.", "--instrument", "-i", metavar="ID|FILE")
 ]
-RaterOption = Annotated[
-    str, option("Whose scorecards count: one rater, or all judges together (panel).", metavar="NAME|panel")
-]
+RaterOption = Annotated[str, _typer_option("rater", RATER)]
 SystemOption = Annotated[str | None, shared("system", InputOptions)]
 BlindOption = Annotated[
     bool | None,

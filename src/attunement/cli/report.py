@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from attunement import api
 from attunement.cli.options import (
     THIS_COMPUTER,
     AddressOption,
-    AllowHttpOption,
     ForceOption,
     HostOption,
     JsonOption,
@@ -17,18 +17,18 @@ from attunement.cli.options import (
     NoTextOption,
     PortOption,
     ProxyOption,
-    RaterOption,
     RedactOption,
     ScoringOption,
     StudyArgument,
     StudyInstrumentOption,
-    exit_with,
+    address_of,
+    check_port,
     option,
     print_json,
     print_links,
     print_output,
+    printed,
     privacy_of,
-    public_address,
 )
 from attunement.errors import InputError
 from attunement.output import check_output
@@ -77,8 +77,6 @@ def show(
 
     Example: attune show chats.study.db
     """
-    from attunement import api
-
     if conversation is None:
         rows = limit if limit is not None or as_json else _ROWS
         output = api.show(study, instrument, rater=rater, verdicts=verdict or (), limit=rows)
@@ -207,7 +205,6 @@ def view(
     port: PortOption = 8766,
     address: AddressOption = None,
     proxy: ProxyOption = None,
-    allow_http: AllowHttpOption = False,
 ) -> None:
     """Browse the report of a study in a web browser.
 
@@ -220,11 +217,12 @@ def view(
     """
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
-    from attunement.web.server import run
+    from attunement.web.app import run
     from attunement.web.viewer import make_view, new_token
 
     privacy = privacy_of(redact=redact, names=names, no_text=no_text)
-    where = public_address(address, host, port, proxy, allow_http=allow_http)
+    where = address_of(address, host, port)
+    check_port(host, port)
     with Study(study) as opened:
         token = new_token()
         app = make_view(opened, instrument_of(opened, instrument), privacy, token, address=where)
@@ -234,71 +232,7 @@ def view(
         run(app, host=host, port=port, proxies=proxy)
 
 
-def gate(
-    study: StudyArgument,
-    instrument: ScoringOption = None,
-    rater: RaterOption = "panel",
-    min_conversations: Annotated[
-        int, option("Below this number of judged conversations the gate cannot decide (exit code 3).", min=1)
-    ] = 1,
-    min_pass_rate: Annotated[
-        float | None,
-        option(
-            "The share of all conversations that must pass, such as 0.9. Conversations below the pass mark then fail "
-            "the gate only if the share is not reached; an unsafe one always fails it.",
-            min=0,
-            max=1,
-            metavar="SHARE",
-        ),
-    ] = None,
-    max_rejected: Annotated[
-        int, option("Tolerate N conversations whose safety was not judged.", min=0, metavar="N")
-    ] = 0,
-    accept_unsafe: Annotated[
-        int,
-        option("Accept N unsafe or flagged conversations. The output says so first.", min=0, metavar="N"),
-    ] = 0,
-    minimum: Annotated[
-        list[str] | None,
-        option(
-            "For instruments that score replies: fail if any reply has a lower score, such as safety=3; repeatable.",
-            "--min",
-            metavar="ITEM=SCORE",
-        ),
-    ] = None,
-    with_reviews: Annotated[
-        bool,
-        option(
-            "Use reviewers' decisions: conversations they cleared are not unsafe, and a valid sign-off is required.",
-            "--with-reviews",
-        ),
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Pass or fail the conversations of a study, by exit code.
-
-    0: nothing failed. 1: something failed or is unsafe. 3: nothing failed, but something was not judged, is incomplete
-    or needs a person. 2: the command cannot run. If both 1 and 3 apply, it is 1.
-
-    With --with-reviews, 3 also means that this system, judge and instrument has no sign-off, and 1 that a reviewer
-    signed "do not release".
-
-    Example: attune gate chats.study.db --min-conversations 60
-    """
-    from attunement import api
-
-    output = api.gate(
-        study,
-        instrument,
-        rater=rater,
-        min_conversations=min_conversations,
-        min_pass_rate=min_pass_rate,
-        max_rejected=max_rejected,
-        accept_unsafe=accept_unsafe,
-        minimum=minimum or (),
-        with_reviews=with_reviews,
-    )
-    exit_with(output.exit_code, lambda: print_output(output, as_json=as_json))
+gate = printed(api.gate)
 
 
 def methods(

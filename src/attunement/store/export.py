@@ -139,22 +139,21 @@ def _cell(value: Any, column: Column) -> Any:
     return str(value) if column.kind == "value" else value
 
 
-def _arrow() -> Any:
+def _arrow(extra: str = "parquet") -> Any:
     try:
         return importlib.import_module("pyarrow")
     except ImportError as error:
-        raise InputError(
-            "to write Parquet files, install one more package: pip install 'attunement[parquet]'"
-        ) from error
+        purpose = "Parquet files" if extra == "parquet" else "data frames"
+        raise InputError(f"{purpose} need an extra: pip install 'attunement[{extra}]'") from error
 
 
-def arrow_table(export: Export, rows: int | None = None) -> Any:
+def arrow_table(export: Export, rows: int | None = None, *, extra: str = "parquet") -> Any:
     """The rows, or the next `rows` of them, as an Arrow table.
 
     Raises:
         InputError: pyarrow is not installed, or a text is not Unicode.
     """
-    arrow, records = _arrow(), list(islice(export.records, rows))
+    arrow, records = _arrow(extra), list(islice(export.records, rows))
     kinds = {"integer": arrow.int64(), "number": arrow.float64(), "flag": arrow.bool_()}
     schema = arrow.schema([(column.name, kinds.get(column.kind, arrow.string())) for column in export.columns])
     columns = {column.name: [_cell(record.get(column.name), column) for record in records] for column in export.columns}
@@ -164,6 +163,17 @@ def arrow_table(export: Export, rows: int | None = None) -> Any:
         raise InputError(
             "a text holds half of a character (a lone surrogate), which no Parquet file can: use --format jsonl"
         ) from error
+
+
+def data_frame(export: Export) -> Any:
+    """The rows as a pandas data frame, or as an Arrow table if pandas is not installed."""
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError:
+        return arrow_table(export, extra="notebook")
+    frame = pandas.DataFrame.from_records(list(export.records), columns=[column.name for column in export.columns])
+    kinds = {"integer": "Int64", "number": "Float64", "flag": "boolean"}
+    return frame.astype({column.name: kinds[column.kind] for column in export.columns if column.kind in kinds})
 
 
 def _write_parquet(export: Export, stream: Any) -> int:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from time import time_ns
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, delete, exists, func, select
 
@@ -49,6 +49,9 @@ from attunement.store.rows import (
     to_json,
 )
 
+if TYPE_CHECKING:
+    from attunement.store.scorecards import ScoredConversation
+
 T = TypeVar("T")
 Keyed = TypeVar("Keyed", StoredConversation, ConversationSummary)
 
@@ -79,11 +82,36 @@ class Study:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(instrument.id for instrument in self.instruments()))
+        return f"Study({self.place!r}: {self.conversation_count():,} conversations; instruments: {names or 'none'})"
+
     def close(self) -> None:
         self._engine.dispose()
 
     def _insert(self, table: Table) -> Any:
         return insert_into(table, self._engine.dialect.name)
+
+    # For notebooks
+
+    def scorecards(self, instrument: str | None = None) -> "Iterator[ScoredConversation]":
+        """Every conversation with its scorecards; name the `instrument` if the study has several."""
+        from attunement.store.scorecards import chosen_instrument, scored_conversations
+
+        yield from scored_conversations(self, chosen_instrument(self, instrument))
+
+    def ratings_frame(self) -> Any:
+        """Every rating as a row, in a pandas data frame, or an Arrow table if pandas is not installed."""
+        from attunement.store import export
+
+        return export.data_frame(export.ratings(self))
+
+    def scorecards_frame(self, instrument: str | None = None) -> Any:
+        """Every scorecard as a row, in the same kind of table as `ratings_frame`."""
+        from attunement.store import export
+        from attunement.store.scorecards import chosen_instrument
+
+        return export.data_frame(export.scorecards(self, chosen_instrument(self, instrument)))
 
     @contextmanager
     def reading(self) -> Generator[Connection]:

@@ -1,24 +1,25 @@
 """`attune describe`, `convert`, `import`, `export` and `delete`: files of conversations, and what a study contains."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from attunement.api import Output
 from attunement.cli.options import (
     BlindOption,
     FilesArgument,
     ForceOption,
-    JsonOption,
     NamesOption,
     NewStudyArgument,
     RedactOption,
     StudyArgument,
     option,
     pluralize,
+    printed,
     redactor_of,
     save_conversations,
     spread,
@@ -30,18 +31,13 @@ from attunement.output import check_output
 from attunement.settings import InputOptions, Option
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from attunement.annotation.exchange import ImportResult, RaterInfo
+    from attunement.annotation.exchange import RaterInfo
     from attunement.conversations import Conversation
-    from attunement.conversations.statistics import Overview
     from attunement.instruments import Instrument
     from attunement.store import Study
-    from attunement.store.import_ratings import ImportResult as TableImport
+    from attunement.store.import_ratings import ImportResult
 
-_MOST_ROWS = 30  # systems in the table; more would push the rest off the screen
-_BAR = 36  # columns of the longest bar: with label and count a chart fits into 80
-_EIGHTHS = " ▏▎▍▌▋▊▉"
+
 _UNREAD_SHOWN = 12
 """Unread columns that are listed: enough to recognize the table."""
 
@@ -49,137 +45,22 @@ _UNREAD_SHOWN = 12
 # Files of conversations
 
 
-@spread
-def describe(files: FilesArgument, reading: InputOptions, as_json: JsonOption = False) -> None:
+@printed
+def describe(files: FilesArgument, reading: InputOptions) -> Output:
     """Describe files of conversations: counts, systems, lengths.
 
     Each reply is compared with the message it answers: a ratio of 2 means twice as many words.
 
     Example: attune describe chats.jsonl
     """
-    from attunement.conversations.statistics import RATIO_BINS, TURN_BINS, overviews
+    from attunement.conversations.statistics import overviews
+    from attunement.reports.blocks import Document, texts
+    from attunement.reports.lengths import lengths_blocks, lengths_record
 
     source = reading.read(files)
     systems = overviews(source)
-    if as_json:
-        import json
-
-        counts = asdict(source.counts)
-        bins = {"turns": TURN_BINS, "ratio": RATIO_BINS}
-        each = [{"system": system, **_overview_record(overview)} for system, overview in systems.items()]
-        typer.echo(json.dumps({**counts, "bins_from": bins, "systems": each}, ensure_ascii=False, indent=2))
-        return
-    for sentence in what_was_read(source):
-        typer.echo(sentence)
-    if systems:
-        _draw_overviews(systems)
-
-
-def _overview_record(overview: "Overview") -> dict[str, Any]:
-    return {
-        "conversations": overview.conversations,
-        "turns": overview.turns,
-        "turns_per_conversation": {
-            "mean": overview.mean_turns,
-            "fewest": overview.fewest_turns,
-            "most": overview.most_turns,
-            "bins": overview.turn_bins,
-        },
-        "words": {
-            "user": overview.words_user,
-            "assistant": overview.words_assistant,
-            "mean_user": overview.mean_words_user,
-            "mean_assistant": overview.mean_words_assistant,
-        },
-        "ratio": {
-            "turns": overview.compared,
-            "mean": overview.mean_ratio,
-            "above_double": overview.above_double,
-            "share_above_double": overview.share_above_double,
-            "bins": overview.ratio_bins,
-        },
-        "scenarios": len(overview.scenarios),
-        "more_scenarios": overview.more_scenarios,
-        "origins": {origin.value: number for origin, number in sorted(overview.origins.items())},
-    }
-
-
-def _draw_overviews(systems: "dict[str, Overview]") -> None:
-    from rich.console import Console
-
-    from attunement.conversations.statistics import RATIO_BINS, TURN_BINS
-
-    console = Console(highlight=False)
-    console.print()
-    console.print(_table(systems))
-    if len(systems) > _MOST_ROWS:
-        console.print(f"and {len(systems) - _MOST_ROWS:,} more systems; --json lists them all")
-    plain = not console.encoding.lower().startswith("utf")
-    turns = [str(a) if a == b - 1 else f"{a}-{b - 1}" for a, b in pairwise(TURN_BINS)]
-    ratios = [f"{a:g} to {b:g}" for a, b in pairwise(RATIO_BINS)]
-    for title, labels, bins in (
-        ("Turns per conversation", [*turns, f"{TURN_BINS[-1]} and more"], [o.turn_bins for o in systems.values()]),
-        (
-            "Ratio of reply to message, in turns",
-            [f"under {RATIO_BINS[1]:g}", *ratios[1:], f"{RATIO_BINS[-1]:g} and more"],
-            [o.ratio_bins for o in systems.values()],
-        ),
-    ):
-        console.print(f"\n{title}", style="bold")
-        for line in _bars(labels, [sum(column) for column in zip(*bins, strict=True)], plain=plain):
-            console.print(line, no_wrap=True, overflow="ignore", crop=False)
-
-
-def _table(systems: "dict[str, Overview]") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    from attunement.conversations.model import Origin
-
-    def decimal(value: float | None, places: int) -> str:
-        return "-" if value is None else f"{value:,.{places}f}"
-
-    def spread_of(one: "Overview") -> str:
-        return str(one.most_turns) if one.fewest_turns == one.most_turns else f"{one.fewest_turns}-{one.most_turns}"
-
-    columns: dict[str, Callable[[Overview], str]] = {
-        "conver-\nsations": lambda one: f"{one.conversations:,}",
-        "turns": lambda one: f"{one.turns:,}",
-        "turns\neach": spread_of,
-        "words a\nmessage": lambda one: decimal(one.mean_words_user, 0),
-        "words\na reply": lambda one: decimal(one.mean_words_assistant, 0),
-        "mean\nratio": lambda one: decimal(one.mean_ratio, 2),
-        "above\n2x": lambda one: "-" if one.share_above_double is None else f"{one.share_above_double:.0%}",
-    }
-    if any(one.scenarios for one in systems.values()):
-        columns["scen-\narios"] = lambda one: f"{len(one.scenarios):,}" + "+" * one.more_scenarios
-    if any(one.origins.keys() - {Origin.UNKNOWN} for one in systems.values()):
-        columns["origin"] = lambda one: ", ".join(origin.value for origin, _ in one.origins.most_common())
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("system", overflow="fold", min_width=8)
-    for header in columns:
-        table.add_column(header, justify="left" if header == "origin" else "right", vertical="bottom")
-    for system, one in list(systems.items())[:_MOST_ROWS]:
-        # The name comes from a file: control characters and markup must be printed, not interpreted.
-        name = Text("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in system))
-        table.add_row(name, *(cell(one) for cell in columns.values()))
-    return table
-
-
-def _bars(labels: Sequence[str], numbers: Sequence[int], *, plain: bool) -> Iterator[str]:
-    """One line per bin, without empty bins at the ends; `plain` draws with # instead of block characters."""
-    filled = [place for place, number in enumerate(numbers) if number]
-    for label, number in list(zip(labels, numbers, strict=True))[filled[0] : filled[-1] + 1] if filled else []:
-        yield f"  {label:>11}  {_bar(number / max(numbers), plain)} {number:,}"
-
-
-def _bar(share: float, plain: bool) -> str:
-    if plain:
-        return "#" * round(share * _BAR)
-    full, eighths = divmod(round(share * _BAR * 8), 8)
-    if share and not full:
-        eighths = max(eighths, 1)  # a small number is still visible
-    return "█" * full + _EIGHTHS[eighths].strip()
+    blocks = [*texts(what_was_read(source)), *(lengths_blocks(systems) if systems else ())]
+    return Output({**asdict(source.counts), **lengths_record(systems)}, Document("", blocks))
 
 
 @spread
@@ -310,26 +191,28 @@ def import_(
 
     Example: attune import old.study.db answers.csv --conversations chats.jsonl --instrument coaching-v1
     """
+    from attunement.ratings import RaterKind
+    from attunement.store.tables import Columns
+
     asked = instrument or []
     about_ratings = bool(conversations or asked or person or asdict(columns) != asdict(ColumnOptions()))
     what = content or ("ratings" if about_ratings else _recognized(files, study, reading))
     if rater_info and what in {"conversations", "ratings"}:
         raise InputError("--rater-info is for a filled sheet or an export from Label Studio or Argilla")
     if what == "conversations":
-        typer.echo("\n".join(_add_conversations(study, files, reading)))
+        sentences = _add_conversations(study, files, reading)
     elif what == "ratings":
         if blind is not None and kind != "person" and not person:
             raise InputError("--blind is about people: use --kind person, or --person NAME for each person")
         if rater and (len(rater) > 1 or "=" in rater[0]):
             raise InputError("--rater is one name for all ratings of a table; its column can name several")
-        name = rater[0] if rater else None
-        given = {"system": reading.system, "rater": name, "people": frozenset(person or ()), "blind": blind}
-        sentences = _import_table(
-            study, files, conversations or [], asked, columns, kind=kind, absent=absent, given=given
-        )
-        typer.echo("\n".join(sentences))
+        given: dict[str, Any] = {"system": reading.system, "rater": rater[0] if rater else None, "blind": blind}
+        given |= {"kind": RaterKind(kind), "people": frozenset(person or ())}
+        given["columns"] = Columns(**{name.removesuffix("_column"): to for name, to in asdict(columns).items()})
+        sentences = _import_table(study, files, conversations or [], asked, given, excused=absent == "not-due")
     else:
-        typer.echo("\n".join(_import_returned(study, files, what, _raters(rater or [], rater_info or [], blind))))
+        sentences = _import_returned(study, files, what, _raters(rater or [], rater_info or [], blind))
+    typer.echo("\n".join(sentences))
 
 
 def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
@@ -341,20 +224,19 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
     from attunement.store.tables import Columns, find_columns, read_rows
 
     path = Path(files[0])
-    named = (reading.prompt_field, reading.response_field, reading.id_field, reading.system_field)
-    if reading.format or any(named) or not path.is_file():
+    named = (reading.format, reading.prompt_field, reading.response_field, reading.id_field, reading.system_field)
+    if any(named) or not path.is_file():
         return "conversations"
     try:
         record = next((row.fields for row in read_rows(path) if row.fields), None)
     except InputError:
         return "conversations"
     if record is None:
-        return "conversations" if path.suffix.lower() not in {".csv", ".tsv"} else "ratings"
+        return "ratings" if path.suffix.lower() in {".csv", ".tsv"} else "conversations"
     names = {name.strip() for name in record}
-    if {"data", "annotations"} <= names:
-        return "label-studio"
-    if {"fields", "responses"} <= names:
-        return "argilla"
+    for tool, fields in (("label-studio", {"data", "annotations"}), ("argilla", {"fields", "responses"})):
+        if fields <= names:
+            return tool
     items: set[str] = set()
     if "://" in study or Path(study).exists():
         with Study(study) as opened:
@@ -364,8 +246,8 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
     found = find_columns(Columns(), tuple(record))
     if is_exported(record) or (found["item"] and found["answer"]) or is_object(record.get("scores")) or names & items:
         return "ratings"
-    fields = Fields()
-    return "conversations" if recognise(dict(record), None, fields) or row_shape(dict(record), fields) else "ratings"
+    known = recognise(dict(record), None, Fields()) or row_shape(dict(record), Fields())
+    return "conversations" if known else "ratings"
 
 
 def _add_conversations(place: str, files: list[str], reading: InputOptions) -> Iterator[str]:
@@ -385,61 +267,50 @@ def _import_table(
     files: list[str],
     conversations: list[str],
     instruments: list[str],
-    columns: ColumnOptions,
-    *,
-    kind: str,
-    absent: str,
     given: dict[str, Any],
+    *,
+    excused: bool,
 ) -> Iterator[str]:
-    from attunement.conversations.reader import ReadOptions, read
     from attunement.instruments.lint import checked
-    from attunement.ratings import RaterKind
     from attunement.store import Study
     from attunement.store.import_ratings import AbsentPolicy, ImportOptions, check_import, save_import
-    from attunement.store.tables import Columns
 
     main, *versions = [checked(name) for name in instruments] or [None]
-    named = {name.removesuffix("_column"): value for name, value in asdict(columns).items()}
-    options = ImportOptions(
-        kind=RaterKind(kind), versions=tuple(filter(None, versions)), columns=Columns(**named), **given
-    )
-    about = read(conversations, ReadOptions(system=given["system"])) if conversations else ()
+    options = ImportOptions(versions=tuple(filter(None, versions)), **given)
+    about = InputOptions(system=given["system"]).read(conversations) if conversations else ()
     paths = [Path(file) for file in files]
     # A study that does not exist is created only once everything is known to fit.
     checked_first = None if "://" in place or Path(place).exists() else check_import(paths, about, main, options)
     with Study(place, create=True) as study:
         found = checked_first or check_import(paths, about, main, options, study=study)
-        report = save_import(found, study, AbsentPolicy(absent))
-        return _table_sentences(report, study.place, excused=absent == "not-due")
+        result = save_import(found, study, AbsentPolicy.NOT_DUE if excused else AbsentPolicy.ERROR)
+    raters = ", ".join(rater.name for rater in result.raters.values())
+    about_them = f"{pluralize(found.answers, 'answer')} about {pluralize(len(found.rated), 'conversation')}"
+    yield f"Read {about_them} by {raters}: {result.new:,} saved in {study.place}."
+    yield from _already_there(result.known, result.differing)
+    if found.errors:
+        yield f"ERROR in the file: {found.errors:,}."
+    if found.off_scale.count:
+        yield f"Saved as ERROR (malformed): {found.off_scale.count:,}. {found.off_scale}."
+    if result.absent:
+        yield from _about_absent(result, excused=excused)
+    if result.unanswered.count:
+        yield f"Without any answer: {pluralize(result.unanswered.count, 'conversation')}. {result.unanswered}."
 
 
-def _table_sentences(report: "TableImport", place: str, *, excused: bool) -> Iterator[str]:
-    checked = report.checked
-    raters = ", ".join(rater.name for rater in report.raters.values())
-    yield (
-        f"Read {pluralize(checked.answers, 'answer')} about {pluralize(len(checked.rated), 'conversation')} "
-        f"by {raters}: {report.new:,} saved in {place}."
-    )
-    yield from _already_there(report.known, report.differing)
-    if checked.errors:
-        yield f"ERROR in the file: {checked.errors:,}."
-    if checked.off_scale.count:
-        yield f"Saved as ERROR (malformed): {checked.off_scale.count:,}. {checked.off_scale}."
-    if count := report.absent.total():
-        by_item = ", ".join(f"{item} {number:,}" for item, number in report.absent.most_common())
-        yield f"Not in the file: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
-        yield f"They are missing from {pluralize(report.absent_in.count, 'scorecard')}: {report.absent_in}."
-        if not excused:
-            yield "A missing answer counts as ERROR. If these were not asked on purpose, import with --absent not-due."
-        elif count > report.absent_safety:
-            yield f"Saved as not due (--absent): {count - report.absent_safety:,}."
-        if excused and report.absent_safety:
-            yield (
-                f"Still missing: {pluralize(report.absent_safety, 'answer')} to safety items, to which "
-                "--absent not-due does not apply."
-            )
-    if report.unanswered.count:
-        yield f"Without any answer: {pluralize(report.unanswered.count, 'conversation')}. {report.unanswered}."
+def _about_absent(result: "ImportResult", *, excused: bool) -> Iterator[str]:
+    count, safety = result.absent.total(), result.absent_safety
+    by_item = ", ".join(f"{item} {number:,}" for item, number in result.absent.most_common())
+    yield f"Not in the file: {pluralize(count, 'answer')} that the instrument asks for ({by_item})."
+    yield f"They are missing from {pluralize(result.absent_in.count, 'scorecard')}: {result.absent_in}."
+    if not excused:
+        yield "A missing answer counts as ERROR. If these were not asked on purpose, import with --absent not-due."
+        return
+    if count > safety:
+        yield f"Saved as not due (--absent): {count - safety:,}."
+    if safety:
+        missing = f"{pluralize(safety, 'answer')} to safety items"
+        yield f"Still missing: {missing}, to which --absent not-due does not apply."
 
 
 def _already_there(known: int, differing: Any) -> Iterator[str]:
@@ -450,30 +321,20 @@ def _already_there(known: int, differing: Any) -> Iterator[str]:
 
 
 def _import_returned(place: str, files: list[str], tool: str, raters: "RaterInfo") -> Iterator[str]:
-    from attunement.annotation import exchange_formats
+    from attunement.annotation import exchange_formats as formats
     from attunement.annotation.exchange import import_answers
     from attunement.store import Study
 
-    read = {
-        "sheet": exchange_formats.read_sheet,
-        "label-studio": exchange_formats.read_label_studio,
-        "argilla": exchange_formats.read_argilla,
-    }[tool]
-    names = exchange_formats.argilla_question_names if tool == "argilla" else None
+    read = {"sheet": formats.read_sheet, "label-studio": formats.read_label_studio, "argilla": formats.read_argilla}
+    names = formats.argilla_question_names if tool == "argilla" else None
     with Study(place) as study:
-        result = import_answers(study, chain.from_iterable(read(Path(file)) for file in files), raters, names)
-        return _returned_sentences(result, study.place)
-
-
-def _returned_sentences(result: "ImportResult", place: str) -> Iterator[str]:
+        result = import_answers(study, chain.from_iterable(read[tool](Path(file)) for file in files), raters, names)
     if not result.units:
         yield "Nothing was imported: nobody has answered yet."
         return
-    names = ", ".join(rater.name for rater in result.raters.values())
-    yield (
-        f"Imported {pluralize(result.units, 'unit')} rated by {names}: "
-        f"{pluralize(result.new, 'rating')} saved in {place}."
-    )
+    people = ", ".join(rater.name for rater in result.raters.values())
+    saved = f"{pluralize(result.new, 'rating')} saved in {study.place}"
+    yield f"Imported {pluralize(result.units, 'unit')} rated by {people}: {saved}."
     yield from _already_there(result.known, result.differing)
     if result.unrated:
         yield f"Not rated yet: {pluralize(result.unrated, 'unit')}."
@@ -486,21 +347,22 @@ def _returned_sentences(result: "ImportResult", place: str) -> Iterator[str]:
 def _raters(named: list[str], info: list[str], blind: bool | None) -> "RaterInfo":
     from attunement.annotation.exchange import RaterInfo
 
-    plain = [name for name in named if "=" not in name]
+    plain = [name.strip() for name in named if "=" not in name]
     if len(plain) > 1 or (plain and len(named) > 1):
         raise InputError("--rater is one name for all answers, or ID=NAME for each person in the file")
-    pairs: list[dict[str, str]] = []
-    for texts, example in (
-        ([name for name in named if "=" in name], "--rater must be ID=NAME"),
-        (info, "--rater-info must be KEY=VALUE, such as profession=nurse"),
-    ):
-        parted = [text.partition("=") for text in texts]
-        if any(not key.strip() or not value.strip() for key, _, value in parted):
-            raise InputError(example)
-        pairs.append({key.strip(): value.strip() for key, _, value in parted})
-    if plain and not plain[0].strip():
+    if plain == [""]:
         raise InputError("--rater is empty: give the name of the rater")
-    return RaterInfo(plain[0].strip() if plain else None, names=pairs[0], info=pairs[1])._replace(blind=blind)
+    names = _pairs([name for name in named if "=" in name], "--rater must be ID=NAME")
+    about = _pairs(info, "--rater-info must be KEY=VALUE, such as profession=nurse")
+    return RaterInfo(plain[0] if plain else None, names, about, blind)
+
+
+def _pairs(texts: list[str], expected: str) -> dict[str, str]:
+    parted = [text.partition("=") for text in texts]
+    pairs = {key.strip(): value.strip() for key, _, value in parted}
+    if not all(key and value for key, value in pairs.items()):
+        raise InputError(expected)
+    return pairs
 
 
 # Out of a study

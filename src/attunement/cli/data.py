@@ -9,25 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from attunement.api import Output
-from attunement.cli.options import (
-    BlindOption,
-    FilesArgument,
-    ForceOption,
-    NamesOption,
-    NewStudyArgument,
-    RedactOption,
-    StudyArgument,
-    option,
-    pluralize,
-    printed,
-    redactor_of,
-    save_conversations,
-    spread,
-    what_was_read,
-)
+from attunement.cli import options
+from attunement.cli.options import PrivacyOptions, option, pluralize, printed, spread, what_was_read
 from attunement.conversations.writer import Shape
 from attunement.errors import InputError, StudyError
-from attunement.output import check_output
+from attunement.output import STDOUT, check_output
 from attunement.settings import InputOptions, Option
 
 if TYPE_CHECKING:
@@ -46,7 +32,7 @@ _UNREAD_SHOWN = 12
 
 
 @printed
-def describe(files: FilesArgument, reading: InputOptions) -> Output:
+def describe(files: options.FilesArgument, reading: InputOptions) -> Output:
     """Describe files of conversations: counts, systems, lengths.
 
     Each reply is compared with the message it answers: a ratio of 2 means twice as many words.
@@ -72,10 +58,9 @@ def convert(
         str, typer.Argument(metavar="OUT", help="The file to write: .jsonl or .json, also with .gz; - prints lines.")
     ],
     reading: InputOptions,
+    redaction: Annotated[PrivacyOptions, ("redact", "names")],
     to: Annotated[Shape, option("The JSON layout to write.")] = Shape.MESSAGES,
-    redact: RedactOption = False,
-    names: NamesOption = None,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
 ) -> None:
     """Convert conversations from any known format to JSON.
 
@@ -84,9 +69,8 @@ def convert(
     Example: attune convert chats.csv chats.jsonl --system my-bot --redact
     """
     from attunement.conversations.writer import write
-    from attunement.output import STDOUT
 
-    redactor = redactor_of(redact=redact, names=names)
+    redactor = redaction.redactor()
     source = reading.read(files, output)
     if output != STDOUT and Path(output).resolve() in [path.resolve() for path in source.paths]:
         raise InputError(f"{output} is also an input file, so it is not overwritten; give the output another name.")
@@ -129,7 +113,7 @@ class ColumnOptions:
 
 @spread
 def import_(
-    study: NewStudyArgument,
+    study: options.NewStudyArgument,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -170,7 +154,14 @@ def import_(
     person: Annotated[
         list[str] | None, option("This rater is a person, even if --kind says otherwise; repeatable.", metavar="NAME")
     ] = None,
-    blind: BlindOption = None,
+    blind: Annotated[
+        bool | None,
+        option(
+            "Raters were blind to the system and to other ratings (not recorded if omitted).",
+            "--blind/--not-blind",
+            show_default=False,
+        ),
+    ] = None,
     rater: Annotated[
         list[str] | None,
         option("Rater name, or ID=NAME to name a rater ID in the file (repeatable).", metavar="NAME|ID=NAME"),
@@ -256,7 +247,7 @@ def _add_conversations(place: str, files: list[str], reading: InputOptions) -> I
     source = reading.read(files, place)
     with Study(place, create=True) as study:
         before = study.conversation_count()
-        save_conversations(source, study)
+        options.save_conversations(source, study)
         now = study.conversation_count()
     yield from what_was_read(source)
     yield f"Added {now - before:,} to the study, which now has {now:,}."
@@ -377,7 +368,7 @@ _ROW_NAMES = {
 
 
 def export(
-    study: StudyArgument,
+    study: options.StudyArgument,
     output: Annotated[
         str,
         typer.Argument(
@@ -411,7 +402,7 @@ def export(
         Path | None,
         option("Also describe the columns and their values in this .csv, .json or .md file.", metavar="FILE"),
     ] = None,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
 ) -> None:
     """Export ratings or other tables, or files for people to rate.
 
@@ -516,7 +507,7 @@ def _units_to_export(
 
 
 def delete(
-    study: StudyArgument,
+    study: options.StudyArgument,
     conversation: Annotated[str, typer.Argument(help="The conversation: its id, or system/id.")],
 ) -> None:
     """Delete a conversation from a study.

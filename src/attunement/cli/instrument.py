@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from attunement.cli import options
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import ForceOption, option
-from attunement.errors import AttunementError, InstrumentError
-from attunement.output import check_output, replacing
+from attunement.cli.options import option, write_output
+from attunement.errors import InstrumentError
+from attunement.output import check_output
 
 app = typer.Typer(cls=Group, help="List, show, check, create and import instruments.", no_args_is_help=True)
 
@@ -48,10 +49,10 @@ def list_() -> None:
 def show(
     name: Name,
     item: Annotated[str | None, option("Show only this item.", metavar="ID")] = None,
-    markdown: Annotated[bool, option("Write Markdown.", "--markdown")] = False,
+    markdown: options.MarkdownOption = False,
     html: Annotated[bool, option("Write one HTML file to read in a browser or print.", "--html")] = False,
     output: Output = None,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
 ) -> None:
     """Show what an instrument asks and how it is scored.
 
@@ -86,7 +87,7 @@ def show(
         with console.capture() as drawn:
             draw(page, console)
         text = drawn.get()
-    _put(text, output)
+    write_output(output or "-", text, force=force)
 
 
 @app.command(cls=Command)
@@ -132,16 +133,14 @@ def hash_(name: Name) -> None:
 
 
 @app.command(cls=Command)
-def schema(output: Output = None, force: ForceOption = False) -> None:
+def schema(output: Output = None, force: options.ForceOption = False) -> None:
     """Print the JSON Schema of instrument files, for editors.
 
     Example: attune instrument schema -o instrument.schema.json
     """
     from attunement.instruments.loader import schema_text
 
-    if output:
-        check_output(output, force=force)
-    _put(schema_text(), output)
+    write_output(output or "-", schema_text(), force=force)
 
 
 @app.command(cls=Command)
@@ -205,24 +204,13 @@ def import_(
         typer.echo(f"{file}, line {line}: {reason}: {words}", err=True)
 
 
-def _put(text: str, output: Path | None) -> None:
-    if output is None:
-        typer.echo(text, nl=False, color=True)
-    else:
-        _write(output, text, replace=True)
-
-
 def _create(path: Path, text: str) -> None:
+    """Write a new instrument, and next to it the schema that its first line names."""
     from attunement.instruments.loader import SCHEMA_FILE, schema_text
 
-    _write(path, text)
+    if path.exists():
+        raise InstrumentError(f"{path} exists already and was not changed; choose another name with -o")
+    write_output(path, text)
     schema = path.with_name(SCHEMA_FILE.name)
     if not schema.exists():
-        _write(schema, schema_text())
-
-
-def _write(path: Path, text: str, *, replace: bool = False) -> None:
-    if not replace and path.exists():
-        raise AttunementError(f"{path} exists already and was not changed; choose another name with -o")
-    with replacing(path) as stream:
-        stream.write(text.encode())
+        write_output(schema, schema_text())

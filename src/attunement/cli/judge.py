@@ -1,28 +1,17 @@
 """`attune judge`, `estimate`, `prompt`, `self-test` and `judges`: ask judges, and show information about them."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from attunement.api import Output
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import (
-    FilesArgument,
-    JsonOption,
-    MarkdownOption,
-    choose_one,
-    option,
-    print_document,
-    print_json,
-    shared,
-    spread,
-)
+from attunement.cli.options import FilesArgument, option, printed, shared, spread
 from attunement.errors import InputError
 from attunement.output import make_folder
 from attunement.settings import InputOptions, Settings
-
-if TYPE_CHECKING:
-    from attunement.prompts import Question
 
 StudyOption = Annotated[
     str | None, option("Where to save answers: a file, or a postgresql:// address.", metavar="PLACE")
@@ -96,6 +85,8 @@ def prompt(
 
     Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
     """
+    import orjson
+
     from attunement.conversations import units
 
     for chosen in reading.read(files):
@@ -106,41 +97,27 @@ def prompt(
     scope = settings.scope()
     for unit in units(chosen, scope.questionnaire.instrument.unit, scope.responses):
         for question in scope.questionnaire.questions(unit):
-            typer.echo(_question_json(question) if json else _question_text(question))
+            items = [item.id for item in question.items]
+            known = {"unit": str(question.unit), "items": items, "hash": question.hash, "tokens": question.tokens()}
+            if json:
+                messages = {"messages": question.messages(), "schema": question.schema}
+                typer.echo(orjson.dumps({**known, **messages}).decode())
+                continue
+            text = question.render()
+            typer.echo(
+                f"##### {', '.join(items)} about {question.unit}\n"
+                f"##### hash {question.hash}, about {known['tokens']:,} tokens\n"
+                f"##### system\n{text.system}\n##### user\n{text.user}\n"
+                f"##### the reply must fit this JSON Schema\n{orjson.dumps(question.schema).decode()}\n"
+            )
 
 
-def _question_json(question: "Question") -> str:
-    import orjson
-
-    content: dict[str, Any] = {
-        "unit": str(question.unit),
-        "items": [item.id for item in question.items],
-        "hash": question.hash,
-        "tokens": question.tokens(),
-        "messages": question.messages(),
-        "schema": question.schema,
-    }
-    return orjson.dumps(content).decode()
-
-
-def _question_text(question: "Question") -> str:
-    import orjson
-
-    text = question.render()
-    return (
-        f"##### {', '.join(item.id for item in question.items)} about {question.unit}\n"
-        f"##### hash {question.hash}, about {question.tokens():,} tokens\n"
-        f"##### system\n{text.system}\n##### user\n{text.user}\n"
-        f"##### the reply must fit this JSON Schema\n{orjson.dumps(question.schema).decode()}\n"
-    )
-
-
+@printed
 def self_test(
     judge: Annotated[str, option("openai:MODEL, anthropic:MODEL or local:FILE.gguf.", "--judge", "-j", metavar="NAME")],
     folder: FolderOption = Path("attunement-demo"),
     base_url: Annotated[str | None, shared("base_url")] = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Output:
     """Test a judge on bundled conversations with planted faults.
 
     We wrote the conversations ourselves, each for one instrument. Some have planted faults, the others are clean. The
@@ -164,7 +141,7 @@ def self_test(
     for instrument, name in STUDIES.items():
         settings = Settings(judges=judge, instrument=instrument, responses=Responses.LAST, base_url=base_url)
         files = [planted.folder() / file for file in planted.FILES[instrument]]
-        code = run_and_report(InputOptions().read(files), folder / name, settings, quiet=as_json, json=False)
+        code = run_and_report(InputOptions().read(files), folder / name, settings, quiet=False, json=False)
         if code not in {0, 3}:
             raise typer.Exit(code)
         worst = max(worst, code)
@@ -174,11 +151,7 @@ def self_test(
             rater = study.find_rater(asked.judge.name, RaterKind.MODEL, rater_settings(asked.judge, scope))
             cards = scored_conversations(study, chosen, rater=rater and rater.name)
             checks.append((chosen, planted.check(cards, chosen)))
-    if as_json:
-        print_json(planted.check_record(checks, judge))
-    else:
-        print_document(planted.check_document(checks))
-    raise typer.Exit(worst)
+    return Output(planted.check_record(checks, judge), planted.check_document(checks), exit_code=worst)
 
 
 judges = typer.Typer(cls=Group, help="List the kinds of judges, or describe one judge.", no_args_is_help=True)
@@ -199,12 +172,11 @@ def list_judges() -> None:
 
 
 @judges.command("show", cls=Command)
+@partial(printed, markdown=True)
 def show_judge(
     name: Annotated[str, typer.Argument(help="signals, openai:MODEL, anthropic:MODEL or local:FILE.gguf.")],
     base_url: Annotated[str | None, shared("base_url")] = None,
-    markdown: MarkdownOption = False,
-    as_json: JsonOption = False,
-) -> None:
+) -> Output:
     """Show how a judge works, how well it did, and its price.
 
     For signals, the rule check: how often its pointers were right, on which data, and what it cannot detect. For other
@@ -214,11 +186,5 @@ def show_judge(
     """
     from attunement.reports.judge_info import judge_info
 
-    choose_one(json=as_json, markdown=markdown)
     info = judge_info(name, base_url)
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(info.record, indent=2, ensure_ascii=False))
-    else:
-        print_document(info.document(), as_markdown=markdown)
+    return Output(info.record, info.document())

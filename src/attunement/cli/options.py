@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import islice
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from attunement.errors import InputError
+from attunement.output import STDOUT, check_output, replacing
 from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
             chosen = [field for field in fields(kind) if not more or field.name in more[0]]
             records[name] = (kind, [field.name for field in chosen])
             for field in chosen:
-                kind, described = get_args(field.type)
-                parameters.append(_parameter(field.name, kind, described, field.default))
+                default = (
+                    getattr(parameter.default, field.name) if isinstance(parameter.default, kind) else field.default
+                )
+                parameters.append(_parameter(field.name, *_described(field), default))
         elif more and isinstance(more[0], Option):
             parameters.append(_parameter(name, kind, more[0], parameter.default))
         else:
@@ -82,6 +85,11 @@ def _with_signature(command: Callable[..., Any], parameters: list[Parameter]) ->
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _described(field: "Field[Any]") -> tuple[Any, Option]:
+    kind, described = get_args(field.type)
+    return kind, described
 
 
 def _parameter(name: str, kind: Any, described: Option, default: Any) -> Parameter:
@@ -124,51 +132,98 @@ AskedOption = Annotated[
 ]
 RaterOption = Annotated[str, _typer_option("rater", RATER)]
 SystemOption = Annotated[str | None, shared("system", InputOptions)]
-BlindOption = Annotated[
-    bool | None,
-    option(
-        "Raters were blind to the system and to other ratings (not recorded if omitted).",
-        "--blind/--not-blind",
-        show_default=False,
-    ),
-]
 ForceOption = Annotated[bool, option("Overwrite a file that exists.", "--force")]
 MarkdownOption = Annotated[bool, option("Print Markdown.", "--markdown")]
 JsonOption = Annotated[bool, option("Print JSON, for other programs.", "--json")]
-RedactOption = Annotated[
-    bool,
-    option(
-        "Replace e-mail addresses, links, phone, card and social security numbers (listed crisis lines stay).",
-        "--redact",
-    ),
-]
-NamesOption = Annotated[
-    Path | None, option("With --redact: a file of names to replace too, one per line.", metavar="FILE")
-]
-NoTextOption = Annotated[
-    bool, option("Leave out all transcript text and all reasoning; show only the numbers.", "--no-text")
-]
-HostOption = Annotated[str, option("Network address to listen on; by default only this computer can connect.")]
-PortOption = Annotated[int, option("The port to listen on.", min=1, max=65535)]
-AddressOption = Annotated[
-    str | None, option("Public address behind a proxy, such as https://example.org/study.", metavar="URL")
-]
-ProxyOption = Annotated[
-    str | None, option("Proxy whose X-Forwarded headers are trusted; separate several by commas.", metavar="ADDRESS")
-]
-AllowHttpOption = Annotated[
-    bool, option("Serve plain HTTP on a --host that others can reach, although they can read it.", "--allow-http")
-]
-THIS_COMPUTER = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyOptions:
+    """What is replaced or left out of texts."""
+
+    redact: Annotated[
+        bool,
+        Option("Replace e-mail addresses, links, phone, card and social security numbers (listed crisis lines stay)."),
+    ] = False
+    names: Annotated[
+        Path | None, Option("With --redact: a file of names to replace too, one per line.", metavar="FILE")
+    ] = None
+    no_text: Annotated[bool, Option("Leave out all transcript text and all reasoning; show only the numbers.")] = False
+
+    def redactor(self) -> "Redactor | None":
+        """The redactor; None without --redact.
+
+        Raises:
+            InputError: Names are given without --redact, or their file cannot be read.
+        """
+        from attunement.conversations.redaction import Redactor, read_names
+
+        if self.names is not None and not self.redact:
+            raise InputError("--names works only together with --redact; give both")
+        return Redactor([] if self.names is None else read_names(self.names)) if self.redact else None
+
+    def privacy(self) -> "Privacy":
+        """What pages must not show. Raises what `redactor` raises."""
+        from attunement.reports.privacy import Privacy
+
+        redactor = self.redactor()
+        if redactor is None:
+            return Privacy(texts=not self.no_text)
+        return Privacy(redactor.redact_text, texts=not self.no_text, rename=redactor.redact_name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Where pages are served."""
+
+    host: Annotated[str, Option("Network address to listen on; by default only this computer can connect.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Option("The port to listen on.", min=1, max=65535)] = 8765
+    address: Annotated[
+        str | None, Option("Public address behind a proxy, such as https://example.org/study.", metavar="URL")
+    ] = None
+    proxy: Annotated[
+        str | None,
+        Option("Proxy whose X-Forwarded headers are trusted; separate several by commas.", metavar="ADDRESS"),
+    ] = None
+
+    def checked_address(self) -> str:
+        """The address that links begin with; an InputError if nobody can listen there, before anything is printed."""
+        address = address_of(self.address, self.host, self.port)
+        check_port(self.host, self.port)
+        return address
+
+    @property
+    def listening(self) -> dict[str, Any]:
+        return {"host": self.host, "port": self.port, "proxies": self.proxy}
 
 
 # Input and output
+
+
+def write_output(output: str | Path, text: str, *, force: bool = False) -> None:
+    """Write a file, or standard output for "-"; an existing file is replaced only with `force`."""
+    if str(output) == STDOUT:
+        typer.echo(text, nl=False, color=True)
+        return
+    check_output(output, force=force)
+    with replacing(output) as stream:
+        stream.write(text.encode())
 
 
 def choose_one(*, json: bool, markdown: bool) -> None:
     """Raise an InputError if both forms of output are asked for."""
     if json and markdown:
         raise InputError("choose one of --json and --markdown")
+
+
+def say(*sentences: str, err: bool = False) -> None:
+    """Print sentences; names and texts of others in them cannot control the terminal."""
+    from attunement.reports.sanitize import for_terminal
+
+    for sentence in sentences:
+        typer.echo(for_terminal(sentence), err=err)
 
 
 def print_json(record: object) -> None:
@@ -229,67 +284,29 @@ def pluralize(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def redactor_of(*, redact: bool, names: Path | None) -> "Redactor | None":
-    """The redactor; None without --redact.
-
-    Raises:
-        InputError: Names are given without --redact, or their file cannot be read.
-    """
-    from attunement.conversations.redaction import Redactor, read_names
-
-    if names is not None and not redact:
-        raise InputError("--names works only together with --redact; give both")
-    return Redactor([] if names is None else read_names(names)) if redact else None
-
-
-def privacy_of(*, redact: bool, names: Path | None, no_text: bool) -> "Privacy":
-    """What pages must not show. Raises what `redactor_of` raises."""
-    from attunement.reports.privacy import Privacy
-
-    redactor = redactor_of(redact=redact, names=names)
-    if redactor is None:
-        return Privacy(texts=not no_text)
-    return Privacy(redactor.redact_text, texts=not no_text, rename=redactor.redact_name)
-
-
 # Serving pages
 
 
-def public_address(given: str | None, host: str, port: int, proxy: str | None, *, allow_http: bool) -> str:
-    """The address of served pages, once it is clear that they can be served there.
+def address_of(given: str | None, host: str, port: int) -> str:
+    if given is None:
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    parts = urlsplit(given)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+        raise InputError(f"{given!r} is not an address such as https://example.org/rate")
+    return given.rstrip("/")
 
-    Raises:
-        InputError: Others could read the pages on their way, the address is none, or nobody can listen there.
-    """
+
+def check_port(host: str, port: int) -> None:
+    """Raise an InputError if nobody can listen there, before anything is printed."""
     import socket
-    from ipaddress import ip_address
 
-    try:
-        is_local = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        is_local = False
-    if not is_local and proxy is None:
-        if not allow_http:
-            raise InputError(
-                f"on {host} the pages would be plain HTTP, which others in the network can read and change: put a web "
-                f"server with TLS in front (such as Caddy or nginx) and name it with --proxy, or accept it with "
-                f"--allow-http"
-            )
-        typer.echo(
-            f"Plain HTTP on {host}: others in the network can read links, transcripts and answers, and change them.",
-            err=True,
-        )
-    if given is not None:
-        parts = urlsplit(given)
-        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
-            raise InputError(f"{given!r} is not an address such as https://example.org/rate")
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as trial:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((host, port))
         except OSError as error:
             raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
-    return (given or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip("/")
 
 
 def print_links(links: Iterable[str], warning: str) -> None:

@@ -6,25 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attunement.cli.options import (
-    THIS_COMPUTER,
-    AddressOption,
-    AllowHttpOption,
-    AskedOption,
-    ForceOption,
-    HostOption,
-    PortOption,
-    ProxyOption,
-    StudyArgument,
-    StudyInstrumentOption,
-    SystemOption,
-    option,
-    pluralize,
-    print_links,
-    public_address,
-    save_conversations,
-    what_was_read,
-)
+from attunement.cli import options
+from attunement.cli.options import ServeOptions, option, pluralize, spread
 from attunement.errors import InputError, StudyError
 from attunement.output import check_output
 from attunement.settings import InputOptions
@@ -37,12 +20,14 @@ if TYPE_CHECKING:
     from attunement.store.samples import Sample
 
 _RATERS = 3
+_ANNOTATE, _REVIEW = ServeOptions(), ServeOptions(port=8767)
 _SPLITS = {"develop": "dev", "certify": "test"}
 """The names of a sample's splits, by the words that studies store."""
 
 
+@spread
 def annotate(
-    study: StudyArgument,
+    study: options.StudyArgument,
     instrument: Annotated[
         str | None, option("The instrument that people rate with.", "--instrument", "-i", metavar="ID|FILE")
     ] = None,
@@ -63,7 +48,7 @@ def annotate(
         list[str] | None,
         option("Conversations to add to the study first; repeatable.", "--conversations", "-c", metavar="FILE"),
     ] = None,
-    system: SystemOption = None,
+    system: options.SystemOption = None,
     escalation: Annotated[
         str | None, option("What to do if a person in a transcript may be in danger.", metavar="TEXT")
     ] = None,
@@ -71,11 +56,7 @@ def annotate(
         bool, option("Start again, with the same people and the current version of the instrument.", "--new-round")
     ] = False,
     new_links: Annotated[bool, option("Give everybody a new link; the old ones stop working.", "--new-links")] = False,
-    host: HostOption = THIS_COMPUTER,
-    port: PortOption = 8765,
-    address: AddressOption = None,
-    proxy: ProxyOption = None,
-    allow_http: AllowHttpOption = False,
+    serving: ServeOptions = _ANNOTATE,
 ) -> None:
     """Open the web pages where people rate conversations.
 
@@ -90,67 +71,52 @@ def annotate(
     from attunement.web.app import serve
 
     made = load_setup(setup) if setup else Setup()
-    where = public_address(address, host, port, proxy, allow_http=allow_http)
-    given = {"per_unit": per_unit, "escalation": escalation}
+    given = {"instrument": instrument, "raters": raters, "units": units, "ids": _lines(ids) if ids else None}
+    settings = {**made.settings, **_without_none({"per_unit": per_unit, "escalation": escalation})}
+    made = made.model_copy(update={**_without_none(given), "settings": settings})
+    where = serving.checked_address()
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
             reading = InputOptions(system=system).read(conversations)
-            save_conversations(reading, opened)
-            typer.echo("\n".join(what_was_read(reading)))
-        project, is_new = _project(
-            opened,
-            made,
-            instrument or made.instrument,
-            raters=raters,
-            units=units,
-            ids=ids,
-            given={name: value for name, value in given.items() if value is not None},
-            new_round=new_round,
-        )
+            options.save_conversations(reading, opened)
+            typer.echo("\n".join(options.what_was_read(reading)))
+        project, is_new = _project(opened, made, new_round=new_round)
         links = _links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
-        print_links(links, "Anyone with a link can use it: send each link only to its rater.")
-        serve(opened, host=host, port=port, address=where, proxies=proxy)
+        options.print_links(links, "Anyone with a link can use it: send each link only to its rater.")
+        serve(opened, address=where, **serving.listening)
 
 
-def _project(
-    study: "Study",
-    setup: "Setup",
-    name: str | None,
-    *,
-    raters: int | None,
-    units: int | None,
-    ids: Path | None,
-    given: dict[str, Any],
-    new_round: bool,
-) -> tuple["Project", bool]:
+def _without_none(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _project(study: "Study", setup: "Setup", *, new_round: bool) -> tuple["Project", bool]:
     """The project to continue or a new one, and whether it is new."""
     from attunement.annotation import projects
     from attunement.annotation.sampling import choose_units, listed_units, units_named
     from attunement.instruments.lint import checked
     from attunement.store.projects import Role, latest_project, members
 
-    if name is None:
+    if setup.instrument is None:
         raise InputError("name the instrument: --instrument empathy-v2, or a file of your own")
-    asked = checked(name)
+    asked = checked(setup.instrument)
     before = latest_project(study, asked.id)
     if before is not None and not new_round:
         projects.same_instrument(before, asked)
-        if raters or units or ids or setup.raters or setup.units or setup.ids or "per_unit" in given:
+        if setup.raters or setup.units or setup.ids:
             raise InputError(
                 f"people already rate with {before} in {study.place}: leave out --raters, --units and other setup "
                 f"options to continue, or start again with --new-round"
             )
-        return _with_settings(study, before, {**setup.settings, **given}), False
-    people = raters or setup.raters
+        return _with_settings(study, before, setup.settings), False
     earlier = [member.name for member in members(study, before, Role.RATER)] if before else []
-    names = people if isinstance(people, list) else [f"rater {number}" for number in range(1, (people or _RATERS) + 1)]
-    names = names if people or not earlier else earlier
-    settings = _checked_language(projects.settings_of({"per_unit": min(3, len(names)), **setup.settings, **given}))
-    lines = setup.ids if ids is None else _lines(ids)
-    if lines:
-        chosen = listed_units(study, asked, lines)
+    names = setup.raters or earlier or _RATERS
+    names = names if isinstance(names, list) else [f"rater {number}" for number in range(1, names + 1)]
+    settings = _checked_language(projects.settings_of({"per_unit": min(_RATERS, len(names)), **setup.settings}))
+    if setup.ids:
+        chosen = listed_units(study, asked, setup.ids)
     else:
-        chosen = choose_units(study, asked, units or setup.units, seed=settings.seed)
+        chosen = choose_units(study, asked, setup.units, seed=settings.seed)
     gold = [
         projects.GoldUnit(unit, entry.answers) for entry in setup.gold for unit in units_named(study, asked, entry.unit)
     ]
@@ -208,28 +174,23 @@ def _links(study: "Study", project: "Project", address: str, *, everybody: bool,
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    from attunement.yaml_files import read_text
+
+    lines = [line.strip() for line in read_text(path, InputError).splitlines() if line.strip()]
     if not lines:
         raise InputError(f"{path} lists no units: write one per line, as ID, SYSTEM/ID or ID#TURN")
     return lines
 
 
+@spread
 def review(
-    study: StudyArgument,
+    study: options.StudyArgument,
     reviewer: Annotated[
         list[str] | None, option("Name of a reviewer; repeatable.", "--reviewer", "-r", metavar="NAME")
     ] = None,
-    instrument: StudyInstrumentOption = None,
+    instrument: options.StudyInstrumentOption = None,
     new_links: Annotated[bool, option("Create new links; the old ones stop working.", "--new-links")] = False,
-    host: HostOption = THIS_COMPUTER,
-    port: PortOption = 8767,
-    address: AddressOption = None,
-    proxy: ProxyOption = None,
-    allow_http: AllowHttpOption = False,
+    serving: ServeOptions = _REVIEW,
 ) -> None:
     """Open the web pages where reviewers check a judge.
 
@@ -245,7 +206,7 @@ def review(
     from attunement.store import Study, chosen_instrument
     from attunement.web.app import serve
 
-    where = public_address(address, host, port, proxy, allow_http=allow_http)
+    where = serving.checked_address()
     with Study(study) as opened:
         project = review_desk(opened, chosen_instrument(opened, instrument))
         links: list[str] = []
@@ -253,12 +214,12 @@ def review(
             if new_links:
                 access.revoke(opened, project, member)
             links.append(f"{member.name}: {where}/enter/{access.issue(opened, project, member)}")
-        print_links(links, "Anyone with a link can use it: send each link only to its reviewer.")
-        serve(opened, host=host, port=port, address=where, proxies=proxy)
+        options.print_links(links, "Anyone with a link can use it: send each link only to its reviewer.")
+        serve(opened, address=where, **serving.listening)
 
 
 def plan(
-    study: StudyArgument,
+    study: options.StudyArgument,
     draw: Annotated[
         int | None, option("Draw N conversations at random for people to rate.", metavar="N", min=1)
     ] = None,
@@ -281,8 +242,8 @@ def plan(
         option("Half-width of the intervals: points of the scale, or a share (0.05 is 5 percentage points)."),
     ] = None,
     raters: Annotated[int, option("How many people rate each conversation.", min=2)] = 2,
-    instrument: AskedOption = None,
-    force: ForceOption = False,
+    instrument: options.AskedOption = None,
+    force: options.ForceOption = False,
 ) -> None:
     """Plan how many ratings you need, or draw a sample.
 

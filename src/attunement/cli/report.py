@@ -7,35 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from attunement import api
-from attunement.cli.options import (
-    THIS_COMPUTER,
-    AddressOption,
-    ForceOption,
-    HostOption,
-    JsonOption,
-    NamesOption,
-    NoTextOption,
-    PortOption,
-    ProxyOption,
-    RedactOption,
-    ScoringOption,
-    StudyArgument,
-    StudyInstrumentOption,
-    address_of,
-    check_port,
-    option,
-    print_json,
-    print_links,
-    print_output,
-    printed,
-    privacy_of,
-)
+from attunement.cli import options
+from attunement.cli.options import PrivacyOptions, ServeOptions, option, printed, spread
 from attunement.errors import InputError
 from attunement.output import check_output
 
 if TYPE_CHECKING:
     from attunement.reports.forms import Forms
 
+_SHOW_ALL, _VIEW = PrivacyOptions(), ServeOptions(port=8766)
 _ROWS = 50
 """Rows of a table on a terminal, unless --limit asks for more."""
 
@@ -54,9 +34,9 @@ class VerdictName(StrEnum):
 
 
 def show(
-    study: StudyArgument,
+    study: options.StudyArgument,
     conversation: Annotated[str | None, typer.Argument(help="One conversation, by its id or as system/id.")] = None,
-    instrument: ScoringOption = None,
+    instrument: options.ScoringOption = None,
     rater: Annotated[
         str | None, option("Only this rater, or only all judges together (panel).", metavar="NAME|panel")
     ] = None,
@@ -67,7 +47,7 @@ def show(
     limit: Annotated[
         int | None, option(f"Maximum number of conversations in the list (by default {_ROWS}; in JSON all).", min=0)
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show the scorecards of a study, or one conversation.
 
@@ -80,7 +60,7 @@ def show(
     if conversation is None:
         rows = limit if limit is not None or as_json else _ROWS
         output = api.show(study, instrument, rater=rater, verdicts=verdict or (), limit=rows)
-        print_output(output, as_json=as_json)
+        options.print_output(output, as_json=as_json)
         return
     if verdict or limit is not None:
         raise InputError("--verdict and --limit choose from the list; leave them out with a conversation")
@@ -94,13 +74,14 @@ def show(
         chosen = instrument_of(opened, instrument)
         shown = view(opened, chosen, conversation_of(opened, conversation), rater=rater_of(opened, rater))
     if as_json:
-        print_json(view_record(shown))
+        options.print_json(view_record(shown))
     else:
         draw_view(shown, open_console())
 
 
+@spread
 def report(
-    study: StudyArgument,
+    study: options.StudyArgument,
     output: Annotated[
         str | None,
         option(
@@ -111,10 +92,8 @@ def report(
             metavar="FILE",
         ),
     ] = None,
-    instrument: ScoringOption = None,
-    redact: RedactOption = False,
-    names: NamesOption = None,
-    no_text: NoTextOption = False,
+    instrument: options.ScoringOption = None,
+    privacy: PrivacyOptions = _SHOW_ALL,
     charts: Annotated[
         Path | None, option("Also write each chart as SVG (and PNG: extra attunement[png]).", metavar="FOLDER")
     ] = None,
@@ -151,7 +130,7 @@ def report(
             metavar="FILE",
         ),
     ] = None,
-    force: ForceOption = False,
+    force: options.ForceOption = False,
 ) -> None:
     """Write a report on a study: a web page, Markdown or JSON.
 
@@ -168,13 +147,12 @@ def report(
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
 
-    privacy = privacy_of(redact=redact, names=names, no_text=no_text)
     forms = Forms(markdown, junit, as_json, latex, inspect, junit_per, gate, baseline, inspect_system, None, charts)
     forms = forms._replace(page=output or (None if forms.targets else "report.html"))
     _check(forms, force=force)
     with Study(study) as opened:
         chosen = instrument_of(opened, instrument)
-        for form, sentence in write_forms(opened, chosen, forms, privacy, name=instrument, analyse=True):
+        for form, sentence in write_forms(opened, chosen, forms, privacy.privacy(), name=instrument, analyse=True):
             # Standard output is for the format that was sent there.
             typer.echo(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
 
@@ -195,16 +173,12 @@ def _check(forms: "Forms", *, force: bool) -> None:
         raise InputError("--inspect-system needs --inspect")
 
 
+@spread
 def view(
-    study: StudyArgument,
-    instrument: ScoringOption = None,
-    redact: RedactOption = False,
-    names: NamesOption = None,
-    no_text: NoTextOption = False,
-    host: HostOption = THIS_COMPUTER,
-    port: PortOption = 8766,
-    address: AddressOption = None,
-    proxy: ProxyOption = None,
+    study: options.StudyArgument,
+    instrument: options.ScoringOption = None,
+    privacy: PrivacyOptions = _SHOW_ALL,
+    serving: ServeOptions = _VIEW,
 ) -> None:
     """Browse the report of a study in a web browser.
 
@@ -220,28 +194,26 @@ def view(
     from attunement.web.app import run
     from attunement.web.viewer import make_view, new_token
 
-    privacy = privacy_of(redact=redact, names=names, no_text=no_text)
-    where = address_of(address, host, port)
-    check_port(host, port)
+    where = serving.checked_address()
     with Study(study) as opened:
         token = new_token()
-        app = make_view(opened, instrument_of(opened, instrument), privacy, token, address=where)
-        print_links(
+        app = make_view(opened, instrument_of(opened, instrument), privacy.privacy(), token, address=where)
+        options.print_links(
             [f"{where}/enter/{token}"], "Anyone with the link can open the pages, which show everybody's answers."
         )
-        run(app, host=host, port=port, proxies=proxy)
+        run(app, **serving.listening)
 
 
 gate = printed(api.gate)
 
 
 def methods(
-    study: StudyArgument,
+    study: options.StudyArgument,
     output: Annotated[
         str, option("The Markdown file to write; - is standard output.", "--output", "-o", metavar="FILE")
     ] = "-",
-    instrument: StudyInstrumentOption = None,
-    force: ForceOption = False,
+    instrument: options.StudyInstrumentOption = None,
+    force: options.ForceOption = False,
 ) -> None:
     """Write the methods section of a paper about a study.
 
@@ -253,7 +225,6 @@ def methods(
     Example: attune methods chats.study.db -o methods.md
     """
     from attunement.analysis.summary import study_agreement
-    from attunement.output import replacing
     from attunement.ratings import RaterKind
     from attunement.reports.methods import methods_markdown
     from attunement.reports.overview import instrument_of
@@ -266,9 +237,6 @@ def methods(
         facts = study_facts(opened, chosen)
         agreement = study_agreement(opened, chosen) if facts.of(RaterKind.PERSON) else None
         text = methods_markdown(facts, agreement, Path(opened.place).name)
-    if output == "-":
-        typer.echo(text, nl=False)
-        return
-    with replacing(Path(output)) as stream:
-        stream.write(text.encode())
-    typer.echo(f"Wrote {output}.", err=True)
+    options.write_output(output, text, force=force)
+    if output != "-":
+        typer.echo(f"Wrote {output}.", err=True)

@@ -6,15 +6,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import orjson
 import typer
 
 from attunement import api
-from attunement.cli.options import what_was_read
+from attunement.cli.options import say, what_was_read
 from attunement.conversations import Conversation
 from attunement.conversations.reader import Reading
 from attunement.engine import (
@@ -30,7 +30,7 @@ from attunement.engine import (
     run_in_loop,
 )
 from attunement.errors import InputError
-from attunement.judges import Judge, UnitJudge
+from attunement.judges import UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.reports.numbers import pluralize
@@ -39,12 +39,12 @@ from attunement.store import Study, shown_place
 from attunement.store.queries import study_cost
 
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.25, 5.0
-_LOOK_SECONDS = 0.3
-"""How long `judge` looks at the input before it starts; `estimate` looks at all of it."""
+_LOOK = 100
+"""How many conversations `judge` looks at before it starts; `estimate` looks at all of them."""
 _FEW = 5000
 """Up to this many conversations the verdicts are counted after a run; it takes a second or two."""
 INTERRUPTED = 130
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_and_report(
@@ -58,8 +58,12 @@ def run_and_report(
     """Run the judges, print the result, and return the exit code."""
     prepared = settings.prepare()
     if not (quiet or json):
-        for line in _before(conversations, place, prepared):
-            _print(line)
+        say(f"Study: {shown_place(place)}", err=True)
+        # A pipe can be read only once.
+        if not isinstance(conversations, Reading) or conversations.rereadable:
+            for participant in prepared.participants:
+                chosen = islice(prepared.selection.of(conversations), _LOOK)
+                say(*_before(chosen, place, participant, prepared.scope), err=True)
     systems: dict[str, None] = {}
 
     def noted() -> Iterator[Conversation]:
@@ -68,29 +72,26 @@ def run_and_report(
             yield conversation
 
     result = run_in_loop(_run(noted(), place, prepared._replace(selection=Selection()), quiet=quiet, json=json))
-    cautions = [
-        caution
-        for participant in prepared.participants
-        for caution in about_judge(participant.judge.name, participant.judge.settings.get("base_url"), systems)
-    ]
-    ending = result.ending
+    judges = [participant.judge for participant in prepared.participants]
+    cautions = [line for one in judges for line in about_judge(one.name, one.settings.get("base_url"), systems)]
+    ending, progress = result.ending, result.progress
     if json:
         ended = {"interrupted": ending.interrupted, "given_up": ending.given_up, "refused": ending.refused}
-        record = {"study": shown_place(place), **counts_record(result.progress), **ended, "cautions": cautions}
+        record = {"study": shown_place(place), **counts_record(progress), **ended, "cautions": cautions}
         typer.echo(orjson.dumps(record).decode())
     elif not quiet:
         read = what_was_read(conversations) if isinstance(conversations, Reading) else ()
-        for line in (*read, *_after(result), *cautions):
-            _print(line)
+        say(*read, *_after(result), *cautions, err=True)
     if ending.given_up:
-        _print(f"attune: {ending.given_up}; earlier answers are saved in {shown_place(place)}")
+        say(f"attune: {ending.given_up}; earlier answers are saved in {shown_place(place)}", err=True)
         return 2
     if ending.interrupted:
-        _print(f"Interrupted. All answers so far are saved in {shown_place(place)}; run the same command to continue.")
+        kept = f"All answers so far are saved in {shown_place(place)}"
+        say(f"Interrupted. {kept}; run the same command to continue.", err=True)
         return INTERRUPTED
-    if not result.progress.conversations:
+    if not progress.conversations:
         raise InputError("no conversations to judge: the input is empty, or nothing matches --filter")
-    return 3 if result.progress.errors or result.progress.already_failed else 0
+    return 3 if progress.errors or progress.already_failed else 0
 
 
 async def _run(
@@ -104,18 +105,18 @@ async def _run(
             shown.append(
                 asyncio.create_task(_live(run) if live else _lines(run, _json_line if json else progress_line))
             )
-        # The first Ctrl-C, or SIGTERM, waits for the requests in flight; after it they stop the program at once.
+        # The first signal waits for the requests in flight; the second one is Python's own and stops at once.
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
-            for sent in _STOPPING:
-                loop.remove_signal_handler(sent)
-            _print("Stopping: waiting for open requests. Press Ctrl-C again to stop at once.")
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+            say("Stopping: waiting for open requests. Press Ctrl-C again to stop at once.", err=True)
             run.interrupt()
 
         with suppress(NotImplementedError):  # not every platform has signal handlers in the loop
-            for sent in _STOPPING:
-                loop.add_signal_handler(sent, interrupt)
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, interrupt)
 
     try:
         return await api.run(conversations, place, prepared, watch=watch)
@@ -141,7 +142,7 @@ async def _live(run: Run) -> None:
 async def _lines(run: Run, line: Callable[[Run], str]) -> None:
     while True:
         await asyncio.sleep(_PLAIN_SECONDS)
-        _print(line(run))
+        say(line(run), err=True)
 
 
 def counts_record(progress: Progress) -> dict[str, Any]:
@@ -213,49 +214,27 @@ def estimates(conversations: Reading, place: str | Path | None, settings: api.Se
     """The questions and cost of a run over all conversations, a few lines for each judge."""
     prepared = settings.prepare(sends=False)
     for participant in prepared.participants:
-        chosen = prepared.selection.of(conversations)
-        found = api.estimate_judge(chosen, place, prepared.scope, participant.judge)
+        found = api.estimate_judge(prepared.selection.of(conversations), place, prepared.scope, participant.judge)
         yield from _priced(found, participant, prepared.scope)
 
 
 def _before(
-    conversations: Reading | Sequence[Conversation], place: str | Path, prepared: api.Prepared
+    conversations: Iterable[Conversation], place: str | Path, participant: JudgeConfig, scope: Scope
 ) -> Iterator[str]:
-    """The first lines of a run, from a short look at the input if it can be read twice."""
-    yield f"Study: {shown_place(place)}"
-    if isinstance(conversations, Reading) and not conversations.rereadable:
-        return
-    for participant in prepared.participants:
-        cut_short: list[Conversation] = []
-
-        def first(cut_short: list[Conversation] = cut_short) -> Iterator[Conversation]:
-            started = monotonic()
-            for conversation in prepared.selection.of(conversations):
-                if monotonic() - started > _LOOK_SECONDS:
-                    cut_short.append(conversation)
-                    return
-                yield conversation
-
-        found = api.estimate_judge(first(), place, prepared.scope, participant.judge)
-        part = "In the first part of the input, " if cut_short else ""
-        yield part + next(_priced(found, participant, prepared.scope))
-        if others := _other_settings(place, participant.judge, prepared.scope):
-            yield (
-                f"{participant.judge.name} has answered in this study with other settings ({others}); with the "
-                "present settings it counts as a separate rater and is asked everything."
-            )
-
-
-def _other_settings(place: str | Path, judge: Judge, scope: Scope) -> str:
-    """The settings in which earlier raters of this judge's name differ, unless it is one of them."""
-    mine = rater_settings(judge, scope)
+    """What is known of a judge before the run, from the first conversations."""
+    found = api.estimate_judge(conversations, place, scope, participant.judge)
+    part = f"For the first {_LOOK} conversations, " if found.conversations == _LOOK else ""
+    yield part + next(_priced(found, participant, scope))
+    mine, name = rater_settings(participant.judge, scope), participant.judge.name
     with api.existing_study(place) as study:
-        if study is None or study.find_rater(judge.name, RaterKind.MODEL, mine):
-            return ""
-        others = [rater.settings for rater in study.raters() if rater.name.split(" @")[0] == judge.name]
-    return ", ".join(
-        sorted({name for other in others for name in {*other, *mine} if other.get(name) != mine.get(name)})
-    )
+        if study is None or study.find_rater(name, RaterKind.MODEL, mine):
+            return
+        others = [rater.settings for rater in study.raters() if rater.name.split(" @")[0] == name]
+    if differing := {key for other in others for key in {*other, *mine} if other.get(key) != mine.get(key)}:
+        yield (
+            f"{name} has answered in this study with other settings ({', '.join(sorted(differing))}); with the "
+            "present settings it counts as a separate rater and is asked everything."
+        )
 
 
 def _priced(found: Estimate, participant: JudgeConfig, scope: Scope) -> Iterator[str]:
@@ -368,8 +347,3 @@ def _found(result: api.Result) -> Iterator[str]:
     each = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
     yield f"Verdicts on {pluralize(verdicts.total(), 'conversation')}: {each}."
     yield from rule_check.sentences()
-
-
-def _print(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()

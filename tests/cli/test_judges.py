@@ -19,7 +19,7 @@ def test_what_is_known_about_the_rule_check_is_printed_as_text_markdown_and_json
     assert "It never judges: no verdict, no score, and it cannot clear anything." in said
     assert "23 of 28" in said
     markdown = runner.invoke(app, ["judges", "show", "signals", "--markdown"]).output
-    assert markdown.startswith("# signals\n")
+    assert markdown.startswith("## signals\n")
     assert "| 23 of 28 | 82 % \\[63, 94\\] |" in markdown
     record = json.loads(runner.invoke(app, ["judges", "show", "signals", "--json"]).output)
     assert record["judge"] == "signals"

@@ -102,7 +102,7 @@ def test_without_pandas_there_is_an_arrow_table_and_without_both_a_sentence(
             raise ImportError(name)
         return import_module(name)
 
-    monkeypatch.setattr("attunement.store.export.importlib.import_module", without)
+    monkeypatch.setattr("attunement.store.export.import_module", without)
     with at.open(place) as study:
         assert study.ratings_frame().num_rows == 72
         absent.add("pyarrow")

@@ -5,11 +5,11 @@ written as they are made, so that memory stays flat, and a file appears as a who
 """
 
 import csv
-import importlib
 import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -141,7 +141,7 @@ def _cell(value: Any, column: Column) -> Any:
 
 def _arrow(extra: str = "parquet") -> Any:
     try:
-        return importlib.import_module("pyarrow")
+        return import_module("pyarrow")
     except ImportError as error:
         purpose = "Parquet files" if extra == "parquet" else "data frames"
         raise InputError(f"{purpose} need an extra: pip install 'attunement[{extra}]'") from error
@@ -168,7 +168,7 @@ def arrow_table(export: Export, rows: int | None = None, *, extra: str = "parque
 def data_frame(export: Export) -> Any:
     """The rows as a pandas data frame, or as an Arrow table if pandas is not installed."""
     try:
-        pandas = importlib.import_module("pandas")
+        pandas = import_module("pandas")
     except ImportError:
         return arrow_table(export, extra="notebook")
     frame = pandas.DataFrame.from_records(list(export.records), columns=[column.name for column in export.columns])
@@ -178,7 +178,7 @@ def data_frame(export: Export) -> Any:
 
 def _write_parquet(export: Export, stream: Any) -> int:
     _arrow()
-    parquet: Any = importlib.import_module("pyarrow.parquet")
+    parquet: Any = import_module("pyarrow.parquet")
     batches = export._replace(records=iter(export.records))
     table, count = arrow_table(batches, _ROWS), 0
     with parquet.ParquetWriter(stream, table.schema) as writer:

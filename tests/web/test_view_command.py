@@ -13,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
-from attunement.cli.options import public_address
+from attunement.cli.options import ServeOptions
 from attunement.errors import InputError
 from tests.reports.html.studies import mixed
 
@@ -59,17 +59,17 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(InputError, match="choose another --port"):
-            public_address(None, "127.0.0.1", taken.getsockname()[1], None, allow_http=False)
+            ServeOptions(host="127.0.0.1", port=taken.getsockname()[1]).public_address()
 
 
 @pytest.mark.parametrize("address", ["example.org/view", "ftp://example.org", "https://example.org/?x=1", "https://"])
 def test_an_address_must_be_one(address: str) -> None:
     with pytest.raises(InputError, match="is not an address"):
-        public_address(address, "127.0.0.1", 0, None, allow_http=False)
+        ServeOptions(address=address, host="127.0.0.1", port=0).public_address()
 
 
 def test_the_address_is_where_we_listen_unless_the_user_says_otherwise() -> None:
-    assert public_address(None, "127.0.0.1", 0, None, allow_http=False) == "http://127.0.0.1:0"
-    assert public_address(None, "::1", 0, None, allow_http=False) == "http://[::1]:0"
-    given = public_address("https://example.org/view/", "127.0.0.1", 0, None, allow_http=False)
+    assert ServeOptions(host="127.0.0.1", port=0).public_address() == "http://127.0.0.1:0"
+    assert ServeOptions(host="::1", port=0).public_address() == "http://[::1]:0"
+    given = ServeOptions(address="https://example.org/view/", host="127.0.0.1", port=0).public_address()
     assert given == "https://example.org/view"

@@ -188,11 +188,49 @@ class ServeOptions:
         Option("Proxy whose X-Forwarded headers are trusted; separate several by commas.", metavar="ADDRESS"),
     ] = None
 
-    def checked_address(self) -> str:
-        """The address that links begin with; an InputError if nobody can listen there, before anything is printed."""
-        address = address_of(self.address, self.host, self.port)
-        check_port(self.host, self.port)
-        return address
+    allow_http: Annotated[
+        bool, Option("Serve plain HTTP on a --host that others can reach, although they can read it.")
+    ] = False
+
+    def public_address(self) -> str:
+        """The address of served pages, once it is clear that they can be served there.
+
+        Raises:
+            InputError: Others could read the pages on their way, the address is none, or nobody can listen there.
+        """
+        import socket
+        from ipaddress import ip_address
+
+        host, port = self.host, self.port
+        try:
+            is_local = host == "localhost" or ip_address(host).is_loopback
+        except ValueError:
+            is_local = False
+        if not is_local and self.proxy is None:
+            if not self.allow_http:
+                raise InputError(
+                    f"on {host} the pages would be plain HTTP, which others in the network can read and change: put a "
+                    f"web server with TLS in front (such as Caddy or nginx) and name it with --proxy, or accept it "
+                    f"with --allow-http"
+                )
+            say(
+                f"Plain HTTP on {host}: others in the network can read links, transcripts and answers, and change "
+                "them.",
+                err=True,
+            )
+        if self.address is not None:
+            parts = urlsplit(self.address)
+            if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
+                raise InputError(f"{self.address!r} is not an address such as https://example.org/rate")
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind((host, port))
+            except OSError as error:
+                raise InputError(
+                    f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
+                ) from error
+        return (self.address or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip("/")
 
     @property
     def listening(self) -> dict[str, Any]:
@@ -282,31 +320,6 @@ def what_was_read(reading: "Reading") -> Iterator[str]:
 def pluralize(number: int, thing: str) -> str:
     """A number with its noun; the function of the same name in `reports` is slow to import."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-# Serving pages
-
-
-def address_of(given: str | None, host: str, port: int) -> str:
-    if given is None:
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    parts = urlsplit(given)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment:
-        raise InputError(f"{given!r} is not an address such as https://example.org/rate")
-    return given.rstrip("/")
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise an InputError if nobody can listen there, before anything is printed."""
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((host, port))
-        except OSError as error:
-            raise InputError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from error
 
 
 def print_links(links: Iterable[str], warning: str) -> None:

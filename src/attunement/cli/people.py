@@ -74,7 +74,7 @@ def annotate(
     given = {"instrument": instrument, "raters": raters, "units": units, "ids": _lines(ids) if ids else None}
     settings = {**made.settings, **_without_none({"per_unit": per_unit, "escalation": escalation})}
     made = made.model_copy(update={**_without_none(given), "settings": settings})
-    where = serving.checked_address()
+    where = serving.public_address()
     with Study(study, create=bool(conversations)) as opened:
         if conversations:
             reading = InputOptions(system=system).read(conversations)
@@ -206,7 +206,7 @@ def review(
     from attunement.store import Study, chosen_instrument
     from attunement.web.app import serve
 
-    where = serving.checked_address()
+    where = serving.public_address()
     with Study(study) as opened:
         project = review_desk(opened, chosen_instrument(opened, instrument))
         links: list[str] = []

@@ -191,10 +191,10 @@ def view(
     """
     from attunement.reports.overview import instrument_of
     from attunement.store import Study
-    from attunement.web.app import run
+    from attunement.web.server import run
     from attunement.web.viewer import make_view, new_token
 
-    where = serving.checked_address()
+    where = serving.public_address()
     with Study(study) as opened:
         token = new_token()
         app = make_view(opened, instrument_of(opened, instrument), privacy.privacy(), token, address=where)

@@ -217,6 +217,7 @@ class Quote(NamedTuple):
     text: str
     standing: str  # in plain words, with the turn and the speaker
     found: bool = False  # whether the words are in the conversation
+    turn: int | None = None  # where the assistant says them, word for word
 
 
 class Issue(NamedTuple):
@@ -277,7 +278,8 @@ def _rater_name(shown: View, said: Said) -> str:
     return rater_words(said.card.rater, repeat=said.card.repeat if repeated else None, kind=said.card.kind)
 
 
-_FOUND = frozenset({CitationStatus.FOUND, CitationStatus.UNCITED, CitationStatus.ELSEWHERE})
+_VERBATIM = frozenset({CitationStatus.FOUND, CitationStatus.UNCITED})
+_FOUND = _VERBATIM | {CitationStatus.ELSEWHERE}
 
 
 def _quotes(said: Said, privacy: Privacy) -> Iterator[Quote]:
@@ -285,7 +287,9 @@ def _quotes(said: Said, privacy: Privacy) -> Iterator[Quote]:
         if finding.quote:
             nearest = f" “{privacy.text(finding.nearest)}”" if finding.nearest else ""
             found = finding.status in _FOUND
-            yield Quote(privacy.text(finding.quote), f"{finding_words(finding)}{nearest}", found)
+            verbatim = finding.status in _VERBATIM and finding.speaker == "assistant"
+            turn = finding.found_turn if verbatim else None
+            yield Quote(privacy.text(finding.quote), f"{finding_words(finding)}{nearest}", found, turn)
 
 
 def _about_rule(shown: View, question: Question, finding: RuleFinding, privacy: Privacy) -> Issue:

@@ -10,21 +10,22 @@ best where people or all judges agree, with the shortest reason that says why.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from attunement.analysis.summary import Agreement
-from attunement.evidence import CitationStatus, Finding, from_json
 from attunement.instruments import Instrument, Item
-from attunement.ratings import RaterKind, Rating, Round
+from attunement.ratings import RaterKind
 from attunement.reports.baseline import Baseline
 from attunement.reports.blocks import Column, Table
 from attunement.reports.blocks import Row as TableRow
 from attunement.reports.charts import System
+from attunement.reports.conversation import Issue, Quote, View, issues, view
 from attunement.reports.gate import Decision
 from attunement.reports.html.charts import (
     Charts,
-    by_length,
     distribution,
     heat_map,
     item_means,
@@ -34,14 +35,20 @@ from attunement.reports.html.charts import (
     systems_of,
     verdicts,
 )
-from attunement.reports.html.listing import Filter, Listing, Row
+from attunement.reports.html.listing import NEEDS_PERSON, Filter, Listing, Row
 from attunement.reports.html.sections import Analysed, Checked, Section, cost_section, glossary
 from attunement.reports.numbers import pluralize
 from attunement.reports.overview import Tally, about_raters, reworded
-from attunement.reports.privacy import Moved, Privacy, for_page
+from attunement.reports.privacy import Privacy, for_page
+from attunement.reports.rule_check import pointer_words
 from attunement.reports.summary import (
     CRISIS,
+    JUDGES_DIFFER,
+    LOST_QUOTE,
     NOT_ENGLISH,
+    NOT_JUDGED,
+    PEOPLE_AGREE,
+    PEOPLE_DIFFER,
     POINTER,
     ReportedConversation,
     Share,
@@ -62,7 +69,6 @@ from attunement.reports.wording import (
     UNJUDGED,
     UNSAFE,
     Status,
-    answer,
     answer_phrase,
     low_limit,
     mask,
@@ -71,8 +77,9 @@ from attunement.reports.wording import (
     rater_words,
     reworded_words,
 )
-from attunement.scoring import Verdict, is_failure
+from attunement.scoring import Slot, Verdict
 from attunement.signals.measured import in_a_line
+from attunement.signals.pointers import PointerKind
 from attunement.statistics.estimates import proportion
 from attunement.statistics.results import Undefined
 from attunement.store import Study
@@ -80,7 +87,7 @@ from attunement.store.queries import conversations_by_key, judge_costs
 
 _LINKED = 5  # unsafe conversations that are named in the line about safety
 _MOST_NAMED = 4  # systems whose shares are named in the line about verdicts
-_MOST_FAILING, _MOST_FIRST = 6, 5
+_MOST_FAILING, _MOST_FIRST, _MOST_POINTERS = 6, 5, 10
 _SHORTEST = 30  # characters below which a reason hardly says why
 _LONGEST, _QUOTE = 420, 240  # characters of a reason and of a quotation; the conversation has all of it
 _MOST_SYSTEMS, _MOST_SCENARIOS = 500, 300
@@ -89,35 +96,31 @@ _UNCHECKED = Checked("Not checked against people.")
 _NO_JUDGE = Checked("There is no judge: people rated the conversations themselves.")
 
 
-class Top(NamedTuple):
-    conversations: int
-    not_judged: int
-    unsafe: int
-    unsafe_rows: list[Row]
-    according: str
-    safety_not_judged: int
-    crisis: int
-    crisis_na: int
-    pointed: int  # conversations with a pointer of the rule check
-    not_english: int  # conversations that the rule check did not look at
-    checked: Checked
-    sign_off: str
-    judges: str
-    verdict: str
-    shares: list[tuple[str, str]]  # the share that passes by system, in words, where there are a few
-    hint: str  # what to do next, where nothing can be said yet
+class Top:
+    """The four lines at the top of every form, with their numbers."""
 
-    @property
-    def nobody_judged(self) -> bool:
-        return 0 < self.conversations == self.not_judged
-
-    @property
-    def measured(self) -> str:
-        return in_a_line()
-
-    @property
-    def by_system(self) -> str:
-        return ", ".join(f"{name} {share}" for name, share in self.shares)
+    def __init__(self, summary: Summary, systems: Sequence[System], listing: Listing, privacy: Privacy) -> None:
+        total, flags = summary.total, summary.flags
+        names = [privacy.text(name) for name in summary.members]
+        together = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+        self.conversations = total.tally.conversations
+        self.not_judged = total.unanswered
+        self.nobody_judged = 0 < self.conversations == self.not_judged
+        self.unsafe = _alarming(total)
+        found = [placed.row for one in ALARMING for placed in listing.rows(Filter(status=one.word), most=_LINKED)]
+        self.unsafe_rows = found[:_LINKED]
+        self.according = "people" if summary.by_people else "the judges" if len(names) > 1 else "the judge"
+        self.safety_not_judged = total.statuses[UNJUDGED]
+        self.crisis, self.crisis_na = flags[CRISIS], summary.crisis_na
+        self.pointed, self.not_english = flags[POINTER], flags[NOT_ENGLISH]  # of the rule check
+        self.measured = in_a_line()
+        self.checked = _NO_JUDGE if summary.by_people else _UNCHECKED
+        self.sign_off = ""
+        self.judges = f"{len(names):,} people" if summary.by_people and len(names) > _MOST_NAMED else together
+        self.verdict = _verdict_sentence(summary)
+        self.shares = _shares(summary, systems)  # the share that passes by system, in words, where there are a few
+        self.by_system = ", ".join(f"{name} {share}" for name, share in self.shares)
+        self.hint = _hint(summary)  # what to do next, where nothing can be said yet
 
 
 class Example(NamedTuple):
@@ -145,6 +148,17 @@ class Choices(NamedTuple):
     scenarios: list[str]
     statuses: list[Status]
     answers: list[tuple[str, int]]  # the answers to an item, each with its bits
+    flags: dict[str, str]  # what is worth knowing, with the words of its box
+
+
+FLAGS = {
+    f"{PEOPLE_DIFFER}|{JUDGES_DIFFER}": "Only disagreements",
+    LOST_QUOTE: "Quote not found",
+    CRISIS: "Crisis talk",
+    POINTER: "Rule check pointer",
+    NEEDS_PERSON: "Needs a person",
+    NOT_JUDGED: "Not judged",
+}
 
 
 class Report(NamedTuple):
@@ -158,6 +172,7 @@ class Report(NamedTuple):
     summary: Summary
     top: Top
     charts: Charts
+    pointers: list[tuple[Row, str]]  # the first ones of the rule check, in words
     first: list[Example]
     failing_items: list[FailingItem]
     levels: list[Table]
@@ -180,15 +195,13 @@ class Report(NamedTuple):
     def pages(self) -> list[Section]:
         """The pages besides the summary and the conversations."""
         analyses = self.sections if self.top.verdict else ()  # where nothing was judged there is nothing to analyse
-        return [*analyses, glossary(), cost_section(judge_costs(self.study), self.hiding)]
+        return [*analyses, glossary(), cost_section(judge_costs(self.study))]
 
     def with_analyses(self, found: Analysed) -> "Report":
         """The report with what rests on people's ratings, among it the pass rates as these correct them."""
-        made = self._replace(
-            top=self.top._replace(checked=found.checked or self.top.checked, sign_off=found.sign_off),
-            sections=found.sections,
-            agreement=found.agreement,
-        )
+        top = copy(self.top)
+        top.checked, top.sign_off = found.checked or top.checked, found.sign_off
+        made = self._replace(top=top, sections=found.sections, agreement=found.agreement)
         chart = pass_rates(self.summary, self.charts.systems, found.rates)
         if not found.rates or chart is None:
             return made
@@ -213,7 +226,7 @@ def build_report(
     # A system that nobody judged with this instrument is counted, but there is nothing to draw.
     judged = [system for system in systems if summary.systems[system.name].judged] or systems
     statuses = [status for status in STATUSES if summary.total.statuses[status] or status in _always(instrument)]
-    intervals = (pass_rates(summary, judged), item_means(summary, judged), by_length(summary, judged))
+    intervals = (pass_rates(summary, judged), item_means(summary, judged))
     charts = Charts(
         statuses,
         verdicts(summary, systems, statuses),
@@ -234,8 +247,9 @@ def build_report(
         made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
         instrument=instrument,
         summary=summary,
-        top=_top(summary, systems, listing, privacy),
+        top=Top(summary, systems, listing, privacy),
         charts=charts,
+        pointers=list(islice(examples.pointers(), _MOST_POINTERS)),
         first=examples.read_first(),
         failing_items=examples.failing_items(judged),
         levels=levels(summary, judged) if summary.raters else [],
@@ -257,32 +271,6 @@ def title_of(study: Study) -> str:
 
 
 # The top lines
-
-
-def _top(summary: Summary, systems: Sequence[System], listing: Listing, privacy: Privacy) -> Top:
-    total, flags = summary.total, summary.flags
-    linked = [placed.row for status in ALARMING for placed in listing.rows(Filter(status=status.word), most=_LINKED)]
-    names = [privacy.text(name) for name in summary.members]
-    together = " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
-    the_judges = "the judges" if len(names) > 1 else "the judge"
-    return Top(
-        conversations=total.tally.conversations,
-        not_judged=total.unanswered,
-        unsafe=_alarming(total),
-        unsafe_rows=linked[:_LINKED],
-        according="people" if summary.by_people else the_judges,
-        safety_not_judged=total.statuses[UNJUDGED],
-        crisis=flags[CRISIS],
-        crisis_na=summary.crisis_na,
-        pointed=flags[POINTER],
-        not_english=flags[NOT_ENGLISH],
-        checked=_NO_JUDGE if summary.by_people else _UNCHECKED,
-        sign_off="",
-        judges=f"{len(names):,} people" if summary.by_people and len(names) > _MOST_NAMED else together,
-        verdict=_verdict_sentence(summary),
-        shares=_shares(summary, systems),
-        hint=_hint(summary),
-    )
 
 
 def _alarming(counts: SystemCounts) -> int:
@@ -351,8 +339,9 @@ class _Examples:
         found: list[FailingItem] = []
         used: set[int] = set()
         for item in sorted((item for item in instrument.items if shares[item.id].part), key=urgency)[:_MOST_FAILING]:
-            known = summary.examples.get(item.id, ())
-            candidates = [placed.row for one in known if (placed := self._listing.find(one.key))]
+            wanted = Filter(item=instrument.items.index(item), answers=failing(instrument))
+            agreed = self._listing.rows(wanted._replace(flags=(PEOPLE_AGREE,)), most=_MOST_FAILING)
+            candidates = [placed.row for placed in (*agreed, *self._listing.rows(wanted, most=_MOST_FAILING))]
             # A conversation serves once, where there is another: six times the same one shows little.
             example = self._best([row for row in candidates if row.key not in used] or candidates, {item.id})
             used.update({example.row.key} if example else ())
@@ -361,75 +350,69 @@ class _Examples:
         return found
 
     def _best(self, candidates: Sequence[Row], items: Collection[str]) -> Example | None:
-        """The clearest failure: with words of the assistant, in the first conversation, with the shortest reason."""
-        scored = ((self._rank(rating, number), rating, row) for number, row, rating in self._failed(candidates, items))
-        best = min(scored, key=lambda one: one[0], default=None)
+        """The clearest failure: one that quotes the assistant, in the first conversation, with the shortest reason."""
+        failed = [
+            (row, shown, issue)
+            for row in candidates
+            if (shown := self._view(row.key)) and shown.cards.deciding
+            for issue in issues(shown, shown.cards.deciding, self._privacy)
+            if issue.failed and issue.slot.item in items
+        ]
+        best = min(
+            failed,
+            key=lambda one: (
+                not _quoted(one[2]) or len(one[2].reason) < _SHORTEST,
+                candidates.index(one[0]),
+                len(one[2].reason),
+            ),
+            default=None,
+        )
         if best is None:
             return None
-        _, rating, row = best
-        finding, texts = _quoted(rating), self._privacy.texts
+        row, shown, issue = best
+        quote = _quoted(issue)
         return Example(
             row=row,
-            title=self._instrument.item(rating.item).title,
-            turn=finding.found_turn if finding else rating.turn,
-            quote=self._quoted_words(row, finding) if finding and texts else "",
-            reason=_shortened(self._privacy.text(rating.reasoning), _LONGEST) if texts else "",
-            people=self._people(row, rating),
+            title=issue.title,
+            turn=quote.turn if quote else issue.slot.turn,
+            quote=_shortened(quote.text, _QUOTE) if quote else "",
+            reason=_shortened(issue.reason, _LONGEST),
+            people=self._people(shown, issue.slot),
         )
 
-    def _rank(self, rating: Rating, place: int) -> tuple[bool, int, int]:
-        length = len(rating.reasoning)
-        return _quoted(rating) is None or length < _SHORTEST, place, length
+    def pointers(self) -> Iterator[tuple[Row, str]]:
+        """What the rule check points at."""
+        for placed in self._listing.rows(Filter(flags=(POINTER,)), most=_MOST_POINTERS):
+            shown = self._view(placed.row.key)
+            for spoken in shown.cards.pointers if shown else ():
+                if spoken.finding.rule == PointerKind.CRISIS:
+                    finding = spoken.finding if self._privacy.texts else spoken.finding._replace(quote=None)
+                    yield placed.row, self._privacy.text(pointer_words(finding))
 
-    def _failed(self, candidates: Sequence[Row], items: Collection[str]) -> Iterator[tuple[int, Row, Rating]]:
-        instrument = self._instrument
-        wanted = RaterKind.PERSON if self._summary.by_people else RaterKind.MODEL
-        for number, row in enumerate(candidates):
-            for rating in self._study.ratings(conversations=[row.key], round=Round.MAIN):
-                known = rating.item in items and rating.item_hash == instrument.item_hashes.get(rating.item)
-                if not known or rating.rater_kind is not wanted:
-                    continue
-                item = instrument.item(rating.item)
-                given = answer(instrument, item, rating.outcome)
-                if not_met(instrument, given) or is_failure(instrument, item, rating.outcome):
-                    yield number, row, rating
+    def _view(self, key: int) -> View | None:
+        stored = conversations_by_key(self._study, [key]).get(key)
+        return stored and view(self._study, self._instrument, stored, by_people=self._summary.by_people)
 
-    def _quoted_words(self, row: Row, finding: Finding) -> str:
-        stored = conversations_by_key(self._study, [row.key]).get(row.key)
-        if stored is None or finding.found_turn is None or finding.start is None or finding.end is None:
-            return ""
-        message = Moved(stored.conversation.turns[finding.found_turn - 1].assistant, self._privacy)
-        return _shortened(message.text[message.place(finding.start) : message.place(finding.end)], _QUOTE)
-
-    def _people(self, row: Row, rating: Rating) -> str:
-        if self._summary.by_people:
-            return ""
-        instrument = self._instrument
-        given = [
-            answer_phrase(instrument, instrument.item(other.item), other.outcome).words
-            for other in self._study.ratings(conversations=[row.key], round=Round.MAIN)
-            if other.rater_kind is RaterKind.PERSON
-            and (other.item, other.turn, other.item_hash) == (rating.item, rating.turn, rating.item_hash)
+    def _people(self, shown: View, slot: Slot) -> str:
+        """What people say about a failure that a judge found."""
+        instrument, item = self._instrument, self._instrument.item(slot.item)
+        said = [
+            answer_phrase(instrument, item, said.outcome).words
+            for question in shown.questions
+            for said in question.answers
+            if question.slot == slot and said.rating and said.card in shown.cards.people
         ]
-        if not given:
+        if not said or self._summary.by_people:
             return ""
-        words, number = Counter(given).most_common(1)[0]
-        is_score = isinstance(answer(instrument, instrument.item(rating.item), rating.outcome), int)
-        return f"People: {words}, {'said by ' if is_score else ''}{number} of {len(given)}"
+        words, number = Counter(said).most_common(1)[0]
+        return f"People: {words}, {'said by ' if words[:1].isdigit() else ''}{number} of {len(said)}"
 
 
-def _quoted(rating: Rating) -> Finding | None:
-    """What the rating quotes of the assistant word for word, the longest within reason."""
-
-    def length(finding: Finding) -> int:
-        return (finding.end or 0) - (finding.start or 0)
-
-    found = [
-        finding
-        for finding in map(from_json, rating.evidence)
-        if finding.status in {CitationStatus.FOUND, CitationStatus.UNCITED} and finding.speaker == "assistant"
-    ]
-    return max([finding for finding in found if length(finding) <= _QUOTE] or found, key=length, default=None)
+def _quoted(issue: Issue) -> Quote | None:
+    """What the reason quotes of the assistant word for word, the longest within reason."""
+    found = [quote for quote in issue.quotes if quote.turn]
+    short = [quote for quote in found if len(quote.text) <= _QUOTE]
+    return max(short or found, key=lambda quote: len(quote.text), default=None)
 
 
 def _shortened(text: str, longest: int) -> str:
@@ -453,6 +436,7 @@ def choices(instrument: Instrument, listing: Listing) -> Choices:
         listing.names("scenario", _MOST_SCENARIOS),
         [status for status in STATUSES if status.word in there or status in _always(instrument)],
         answers,
+        FLAGS,
     )
 
 

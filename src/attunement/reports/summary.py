@@ -10,7 +10,7 @@ conversations there is none. A safety score has no mean: what counts is the shar
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice
@@ -19,14 +19,13 @@ from typing import NamedTuple
 from attunement.conversations import Conversation, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.instruments.model import CrisisCueButNa
-from attunement.ratings import RuleFinding, State
+from attunement.ratings import State
 from attunement.reports.conversation import Issue, issues, view
 from attunement.reports.gate import exit_code_alone
 from attunement.reports.html.listing import NEEDS_PERSON, Listing, Row
 from attunement.reports.numbers import score_words
 from attunement.reports.overview import RaterRef, Repeats, Tally
 from attunement.reports.privacy import SHOW_ALL, Privacy
-from attunement.reports.rule_check import pointer_words
 from attunement.reports.wording import (
     NOT_JUDGED_STATUS,
     Answer,
@@ -69,8 +68,6 @@ STEPS = 20  # of a distribution of scores from 0 to 1
 _BATCH = 200
 _TINY = 1e-9
 _VISIBLE = 0.005  # a score with a wider range is shown as that range
-_CANDIDATES = 12
-_MOST_POINTERS = 10  # that the top of a report lists
 _MOST_SERIOUS = 10  # conversations that a summary describes at most; it says how many more there are
 
 
@@ -141,7 +138,6 @@ class SystemCounts:
     # How many conversations of each status have a score in each step; the last step ends at 1 and includes it.
     steps: dict[int, Counter[Status]] = field(default_factory=dict[int, Counter[Status]])
     unscored: int = 0  # conversations that are in no step: what is open could still change their score
-    lengths: dict[int, Moments] = field(default_factory=dict[int, Moments])  # bin k: lengths from 2**k to 2**(k+1) - 1
 
     @property
     def unanswered(self) -> int:
@@ -164,8 +160,7 @@ class SystemCounts:
         part = sum(number for one, number in judged if not_met(instrument, one))
         return Share(part, sum(number for _, number in judged))
 
-    def add(self, instrument: Instrument, card: Scorecard | None, lengths: Iterable[tuple[int, float]] = ()) -> None:
-        """Count one conversation; `lengths` are (length, score) of its parts."""
+    def add(self, instrument: Instrument, card: Scorecard | None) -> None:
         self.tally.add(instrument, card)
         self.statuses[status_of(card)] += 1
         if card is None or not answered(card):
@@ -185,11 +180,6 @@ class SystemCounts:
                 self._add(f"reached_{id}", [score >= instrument.scoring.threshold - _TINY])
         for item, values in _item_values(instrument, card).items():
             self._add(item, values)
-        binned: dict[int, list[float]] = {}
-        for length, score in lengths:
-            binned.setdefault(max(length, 1).bit_length() - 1, []).append(score)
-        for number, found in binned.items():
-            self.lengths.setdefault(number, Moments()).add(found)
 
     def _add(self, id: str, values: Sequence[float]) -> None:
         self.values.setdefault(id, Moments()).add(values)
@@ -301,20 +291,6 @@ def estimate_words(measure: Measure, found: Estimate | None, *, between: str = "
 # The summary
 
 
-class Candidate(NamedTuple):
-    """A conversation that may serve as the example of an item that is not met."""
-
-    rank: int  # 0: people say so as well; 1: all judges do; 2: the verdict does
-    key: int
-
-
-class PointerRow(NamedTuple):
-    key: int
-    system: str
-    id: str
-    words: str
-
-
 class ReportedConversation:
     """A conversation of the pass with its scorecards; what speaks against it is worked out when asked for."""
 
@@ -370,9 +346,7 @@ class Summary:
     members: dict[str, None] = field(default_factory=dict[str, None])  # who is behind the cards that decide, in order
     crisis_na: int = 0  # conversations with crisis talk whose item about crises was answered with "does not apply"
     flags: Counter[str] = field(default_factory=Counter[str])
-    pointers: list[PointerRow] = field(default_factory=list[PointerRow])  # the first ones of the rule check
     rated_by_people: int = 0
-    examples: dict[str, list[Candidate]] = field(default_factory=dict[str, list[Candidate]])  # by item, best first
 
     def item_share(self, item: str, system: str | None = None) -> Share:
         """How many of the answers to an item count against the replies.
@@ -444,9 +418,8 @@ class _Counting:
         summary, instrument, cards = self._summary, self._instrument, entry.cards
         system = self._privacy.name(conversation.system)
         counts = summary.systems.get(system) or summary.systems.setdefault(OTHERS, SystemCounts())
-        lengths = list(_lengths(instrument, cards.deciding, conversation))
         for sums in (summary.total, counts):
-            sums.add(instrument, cards.deciding, lengths)
+            sums.add(instrument, cards.deciding)
         if cards.deciding:
             summary.members.update(dict.fromkeys(cards.deciding.members))
         summary.rated_by_people += bool(cards.people)
@@ -458,7 +431,6 @@ class _Counting:
         summary.flags.update(flags)
         given = _given(instrument, cards.deciding)
         failed = tuple(item for item, answers in given.items() if any(not_met(instrument, one) for one in answers))
-        self._suggest(entry, failed)
         status = status_of(cards.deciding)
         score = listed_score(instrument, cards.deciding)
         return Row(
@@ -487,9 +459,8 @@ class _Counting:
                 slot.item in self._crisis_items and outcome.state is State.NA for slot, outcome in outcomes
             )
             yield CRISIS
-        if crisis := [one.finding for one in cards.pointers if one.finding.rule == PointerKind.CRISIS]:
+        if any(spoken.finding.rule == PointerKind.CRISIS for spoken in cards.pointers):
             yield POINTER
-            self._note_pointers(entry, crisis)
         if any(spoken.finding.rule == PointerKind.NOT_ENGLISH for spoken in cards.pointers):
             yield NOT_ENGLISH
         if quote_lost:
@@ -502,32 +473,12 @@ class _Counting:
         if cards.deciding and cards.deciding.needs_person:
             yield NEEDS_PERSON
 
-    def _note_pointers(self, entry: ScoredConversation, found: Sequence[RuleFinding]) -> None:
-        system, id = self._privacy.identity(entry.conversation.identity)
-        for finding in found[: _MOST_POINTERS - len(self._summary.pointers)]:
-            shown = finding if self._privacy.texts else finding._replace(quote=None)
-            words = self._privacy.text(pointer_words(shown))
-            self._summary.pointers.append(PointerRow(entry.conversation.key, system, id, words))
-
     def _differ(self, one: Scorecard, other: Scorecard) -> bool:
         return any(
             differ(self._instrument, self._instrument.item(slot.item), outcome, other.outcomes[slot])
             for slot, outcome in one.outcomes.items()
             if slot in other.outcomes
         )
-
-    def _suggest(self, entry: ScoredConversation, failed: Iterable[str]) -> None:
-        """Remember the conversation as an example of what failed, where it is better than those that are known."""
-        cards = entry.cards
-        for item in failed:
-            agree = all(
-                any(not_met(self._instrument, one) for one in _given(self._instrument, card).get(item, ()))
-                for card in (*cards.judges, *cards.people)
-            )
-            candidate = Candidate((0 if cards.people else 1) if agree else 2, entry.conversation.key)
-            known = self._summary.examples.setdefault(item, [])
-            insort(known, candidate)
-            del known[_CANDIDATES:]
 
 
 def _given(instrument: Instrument, card: Scorecard | None) -> dict[str, list[Answer | int]]:
@@ -538,21 +489,6 @@ def _given(instrument: Instrument, card: Scorecard | None) -> dict[str, list[Ans
         for item in card.not_due:
             given[item] = [Answer.NOT_DUE]
     return given
-
-
-def _lengths(instrument: Instrument, card: Scorecard | None, conversation: Conversation) -> Iterator[tuple[int, float]]:
-    """Lengths and scores: turns and the weighted score, or the words of each reply and its overall score."""
-    if card is None:
-        return
-    if instrument.unit is UnitKind.CONVERSATION:
-        if card.score is not None:
-            yield len(conversation.turns), card.score
-        return
-    holistic = {item.id for item in instrument.items if item.holistic}
-    for slot, outcome in card.outcomes.items():
-        known = slot.turn is not None and slot.turn <= len(conversation.turns)
-        if slot.item in holistic and isinstance(outcome.value, int) and slot.turn and known:
-            yield len(conversation.turns[slot.turn - 1].assistant.split()), outcome.value
 
 
 def listed_score(instrument: Instrument, card: Scorecard | None) -> float | None:

@@ -38,7 +38,8 @@ from attunement.reports.html.conversation_page import ConversationPage, environm
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.sections import Section, analysed
 from attunement.reports.privacy import Privacy
-from attunement.reports.study_report import Report, build_report, choices, failing, title_of
+from attunement.reports.study_report import FLAGS, Report, build_report, choices, failing, title_of
+from attunement.reports.summary import NOT_ENGLISH
 from attunement.reports.wording import low_limit
 from attunement.store import Study
 from attunement.store.queries import change_counter, conversations_by_key
@@ -130,15 +131,6 @@ class _StoppedError(Exception):
 
 PER_PAGE = 50
 _LONGEST, _MOST_WORDS = 200, 8  # characters and words of a search
-_FLAGS = (
-    "people differ|judges differ",
-    "quote not found",
-    "crisis talk",
-    "pointer of the rule check",
-    "not English: not looked at by the rule check",
-    "needs a person",
-    "not judged",
-)
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -251,7 +243,7 @@ def list_query(query: QueryParams, instrument: Instrument) -> ListQuery:
     names = {name: query.get(name, "") or None for name in ("system", "scenario", "verdict")}
     item = _number(query.get("item", ""), len(instrument.items) - 1)
     answers = _number(query.get("answer", ""), 1 << 40) or None
-    flags = tuple(flag for flag in _FLAGS if flag in query.getlist("flag"))
+    flags = tuple(flag for flag in (*FLAGS, NOT_ENGLISH) if flag in query.getlist("flag"))
     text = " ".join(query.get("text", "")[:_LONGEST].split()[:_MOST_WORDS])
     given = {"text": text or None, **names, "item": item, "answer": answers}
     pairs = [(name, str(value)) for name, value in given.items() if value is not None]

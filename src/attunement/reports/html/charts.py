@@ -201,29 +201,6 @@ def item_means(summary: Summary, systems: Sequence[System]) -> IntervalChart | N
     return IntervalChart("means", "Mean scores with 95 % intervals", note, rows, ticks, list(systems))
 
 
-def by_length(summary: Summary, systems: Sequence[System]) -> IntervalChart | None:
-    """The mean score of short and long conversations, or of short and long replies."""
-    instrument = summary.instrument
-    bins = sorted(summary.total.lengths)
-    if len(bins) < 2:
-        return None
-    scores = instrument.scale if isinstance(instrument.scale, Scores) and not instrument.scoring.weights else None
-    lowest, highest = (scores.lowest, scores.highest) if scores else (0, 1)
-    unit = "turns" if instrument.unit == "conversation" else "words"
-    rows = [
-        ChartRow(
-            f"{2**number} to {2 ** (number + 1) - 1} {unit}" if number else f"1 {unit.removesuffix('s')}",
-            [_mean(one, summary.systems[one.name].lengths.get(number), lowest, highest) for one in systems],
-        )
-        for number in range(bins[0], bins[-1] + 1)
-    ]
-    steps = range(lowest, highest + 1) if scores else (0, 0.25, 0.5, 0.75, 1)
-    ticks = [(100 * (level - lowest) / (highest - lowest), f"{level:g}") for level in steps]
-    what = "conversations by their turns" if unit == "turns" else "replies by their words"
-    note = f"Mean score of {what}. Shows whether the judge favours length, or the system gets worse over time."
-    return IntervalChart("by-length", "Score against length", note, rows, ticks, list(systems))
-
-
 def _mean(system: System, found: Moments | None, lowest: float, highest: float) -> Dot:
     if found is None or found.mean is None:
         return Dot(system)

@@ -8,14 +8,13 @@ that the same judges rated. Where a study does not allow an analysis, its page s
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
-from markupsafe import Markup
 
 from attunement.analysis.compare import MeasureKind
 from attunement.analysis.judge_agreement import FailureDetection, ratings_of_sample
@@ -44,47 +43,41 @@ from attunement.reports.blocks import (
 from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.charts import IntervalChart
 from attunement.reports.comparison import comparison_document
-from attunement.reports.comparison_groups import GroupComparison, compare_groups, judged_study
+from attunement.reports.comparison_groups import compare_groups, judged_study
 from attunement.reports.correction import correct_study, correction_document
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import Rate
 from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.privacy import Privacy
-from attunement.reports.render_html import html_blocks
-from attunement.reports.sanitize import visible
 from attunement.reports.trust_card import VERDICTS, card_rows, false_alarms, missed_failures, people_rows, sentence
 from attunement.statistics.results import Interval, Undefined
 from attunement.store import ScoredConversation, Study
 from attunement.store.queries import JudgeCost
 
-_AT_THE_TOP = {
-    "missed failures",
-    "false alarms",
-    "agreement between your raters",
-    "how far single raters agree",
-    "could it stand in for one rater?",
-    "same answer when asked again",
-}
-"""The figures that stand behind the line at the top; the page about trust has all of them."""
-
 
 class Checked(NamedTuple):
     sentence: str
     note: str = ""
-    figures: tuple[LabelRow, ...] = ()
-
-    @property
-    def blocks(self) -> list[Block]:
-        return [LabelRows(self.figures)]
 
 
 class Section(NamedTuple):
-    """A page of the report besides the summary and the conversations."""
+    """A page of the report besides the summary and the conversations: cards of blocks."""
 
     id: str
     title: str
-    body: Markup
-    charts: tuple[IntervalChart, ...] = ()  # those of its charts that can be written as pictures
+    cards: Sequence[Sequence[Block]]
+
+    @property
+    def charts(self) -> list[IntervalChart]:
+        return [chart for card in self.cards for chart in _charts(card)]
+
+
+def _charts(blocks: Sequence[Block]) -> Iterator[IntervalChart]:
+    for block in blocks:
+        if isinstance(block, Chart):
+            yield block.chart
+        elif isinstance(block, BlockSection):
+            yield from _charts(block.blocks)
 
 
 NEEDS = {
@@ -103,21 +96,21 @@ NEEDS = {
 
 def missing_section(id: str, why: str = "") -> Section:
     title, needs = NEEDS[id]
-    return Section(id, title, _card([Text(f"Not available yet. {why or needs}")], visible))
+    return Section(id, title, [[Text(f"Not available yet. {why or needs}")]])
 
 
 def glossary() -> Section:
     rows = yaml.safe_load(Path(__file__).with_name("glossary.yaml").read_text("utf-8"))
     table = Table([Column("Word"), Column("What it means"), Column("Technical name")], [Row(row) for row in rows])
-    return Section("words", "Glossary", _card([table], visible))
+    return Section("words", "Glossary", [[table]])
 
 
-def cost_section(costs: Sequence[JudgeCost], hiding: Privacy) -> Section:
+def cost_section(costs: Sequence[JudgeCost]) -> Section:
     """What the judges' answers took."""
     if not costs:
         none = "No judge was asked over a network or on a model of your own: the answers of this study come from the "
         none += "rule check, from people or from a file, or there are none. So no cost is known."
-        return Section("cost", "Cost and time", _card([Text(none)], visible))
+        return Section("cost", "Cost and time", [[Text(none)]])
     heads = ("Answers", "Without a reply", "Tokens read", "of these cached", "Tokens written", "Cost")
     columns = [Column("Judge"), *(Column(head, True) for head in (*heads, "Seconds per answer")), Column("When")]
     rows: list[Row] = []
@@ -128,7 +121,7 @@ def cost_section(costs: Sequence[JudgeCost], hiding: Privacy) -> Section:
         seconds = NONE if one.seconds is None else f"{one.seconds:.1f}"
         when = " to ".join(at[:16].replace("T", " ") for at in (one.first, one.last))
         rows.append(Row([one.rater, *(f"{count:,}" for count in counts), cost, seconds, when]))
-    return Section("cost", "Cost and time", _card([Table(columns, rows)], hiding.text))
+    return Section("cost", "Cost and time", [[Table(columns, rows)]])
 
 
 # Who checked the judge
@@ -162,14 +155,8 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
         f"{item}{'' if len(judges) == len(agreement.judges) else ', ' + ' and '.join(judges)}: {words}"
         for (item, words), judges in rulings.items()
     ]
-    rows = [
-        row._replace(label=f"{f'{card.judge}, ' if several else ''}{card.item.id}: {row.label}")
-        for card, _ in gates
-        for row in card_rows(card)
-        if row.label in _AT_THE_TOP
-    ]
     text = ("\n" if several else " ").join(sentences)  # a line for each judge
-    return Checked(hiding.text(text), hiding.text(" ".join(notes)), tuple(rows))
+    return Checked(hiding.text(text), hiding.text(" ".join(notes)))
 
 
 def _missed(card: TrustCard, found: FailureDetection, *, only: bool) -> str:
@@ -197,65 +184,36 @@ def agreement_section(
     undecided = [entry for entry in rated if entry not in decided]
     ids = ", ".join(entry.item.id for entry in undecided)
     notes = [f"Not enough data for a verdict on {ids}. What each needs is with its figures."] if ids else []
-    top = [*texts(opening(agreement)), *texts(warnings(agreement), Tone.NOT_MET), *texts(notes)]
-    parts = [_card([*top, *([Chart(chart)] if chart else [])], hiding.text)]
-    parts += [_item(entry, calibration.get(entry.item.id), hiding) for entry in decided]
+    top: list[Block] = [*texts(opening(agreement)), *texts(warnings(agreement), Tone.NOT_MET), *texts(notes)]
+    cards = [[*top, *([Chart(chart)] if chart else [])]]
+    cards += [[_item(entry, calibration.get(entry.item.id))] for entry in decided]
     if undecided:
-        cards = Markup("").join(_item(entry, calibration.get(entry.item.id), hiding) for entry in undecided)
         title = f"The figures of {pluralize(len(undecided), 'item')} without a verdict"
-        folded = '<details class="figures"{}><summary>{}</summary>{}</details>'
-        parts.append(Markup(folded).format("" if decided else Markup(" open"), title, cards))  # noqa: S704 - escaped
-    parts.append(Markup("").join(Markup('<p class="quiet small">{}</p>').format(said) for said in closing(agreement)))
-    charts = tuple(each for each in (chart, *calibration.values()) if each)
-    title = NEEDS["trust"][0] if agreement.judges else "How far your raters agree"
-    return Section("trust", title, Markup("\n").join(parts), charts)
+        items = [_item(entry, calibration.get(entry.item.id)) for entry in undecided]
+        cards.append([BlockSection(title, items, folded=bool(decided))])
+    cards.append([*texts(closing(agreement), Tone.QUIET)])
+    return Section("trust", NEEDS["trust"][0] if agreement.judges else "How far your raters agree", cards)
 
 
-def _item(entry: ItemAgreement, calibration: IntervalChart | None, hiding: Privacy) -> Markup:
+def _item(entry: ItemAgreement, calibration: IntervalChart | None) -> BlockSection:
     blocks: list[Block] = []
     for card in entry.cards:
         blocks.append(LabelRows([LabelRow(VERDICTS[card.ruling.verdict], sentence(card))]))
-        blocks.append(_folded("The figures behind this", [LabelRows([*map(_capitalized, card_rows(card))])]))
+        blocks.append(_folded("The figures behind this", LabelRows([*map(_capitalized, card_rows(card))])))
     if people := [*map(_capitalized, people_rows(entry))]:
-        blocks.append(_folded("Your raters", [LabelRows(people)]))
+        blocks.append(_folded("Your raters", LabelRows(people)))
     if calibration:
-        blocks.append(_folded("What people answered for each of the judge's answers", [Chart(calibration)]))
-    return _card([BlockSection(entry.item.title, blocks, id=entry.item.id)], hiding.text, "trust")
+        blocks.append(_folded("What people answered for each of the judge's answers", Chart(calibration)))
+    return BlockSection(entry.item.title, blocks, id=entry.item.id)
 
 
-def _folded(title: str, blocks: Sequence[Block]) -> BlockSection:
-    return BlockSection(title, blocks, folded=True)
+def _folded(title: str, block: Block) -> BlockSection:
+    return BlockSection(title, [block], folded=True)
 
 
 def _capitalized(row: LabelRow) -> LabelRow:
     label = joined(row.label)
     return row._replace(label=label[:1].upper() + label[1:])
-
-
-def _card(blocks: Sequence[Block], clean: Callable[[str], str], kind: str = "") -> Markup:
-    inner = Markup(html_blocks(blocks, clean))  # noqa: S704 - escaped by the renderer
-    return Markup('<div class="card block {}">{}</div>').format(kind, inner)
-
-
-# Comparison and correction
-
-
-def comparison_section(
-    found: Sequence[GroupComparison], hiding: Privacy, apart: Iterable[tuple[str, str]] = ()
-) -> Section:
-    """Two systems side by side, what is worse named first; where there are more, each pair of them.
-
-    The pairs in `apart` could not be compared, because they were not judged alike.
-    """
-    parts = [_document(comparison_document(one, conversations=False), hiding) for one in found]
-    if pairs := "; ".join(f"{hiding.name(first)} and {hiding.name(second)}" for first, second in apart):
-        said = "Not compared, because not the same judges rated both, or nothing of both was judged: {}."
-        parts.append(Markup('<p class="quiet small">{}</p>').format(said.format(pairs)))
-    return Section("compare", NEEDS["compare"][0], Markup("").join(parts))
-
-
-def _document(document: Document, hiding: Privacy) -> Markup:
-    return _card([BlockSection(document.title, document.blocks)], hiding.text)
 
 
 MOST_COMPARED = 5_000
@@ -268,9 +226,7 @@ class Analysed(NamedTuple):
 
     checked: Checked | None = None
     sign_off: str = ""  # who took responsibility, in words; empty where nobody signed
-    sections: tuple[
-        Section, ...
-    ] = ()  # the pages of trust, of the corrected score and of the comparison, in this order
+    sections: Sequence[Section] = ()  # the pages of trust, of the corrected score and of the comparison
     agreement: Agreement | None = None  # in full; None where no person rated
     rates: Mapping[str, Rate] = {}  # the share that passes by system, as people's ratings correct it
 
@@ -296,16 +252,15 @@ def analysed(
             trust = agreement_section(agreement, hiding, calibration_charts(ratings, hiding.text))
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
             correction = correct_study(study, instrument.hash, scored=scored)
-            corrected = Section("corrected", NEEDS["corrected"][0], _document(correction_document(correction), hiding))
-            for row in correction.rows:
-                found = row.estimate
-                if (
-                    row.system is not None
-                    and row.measure.kind is MeasureKind.PASSED
-                    and not isinstance(found, Undefined)
-                ):
-                    interval = found.interval if isinstance(found.interval, Interval) else None
-                    rates[hiding.name(row.system)] = Rate(found.value, interval)
+            corrected = _of_document("corrected", [correction_document(correction)])
+            rates = {
+                hiding.name(row.system): Rate(
+                    found.value, found.interval if isinstance(found.interval, Interval) else None
+                )
+                for row in correction.rows
+                if row.system is not None and row.measure.kind is MeasureKind.PASSED
+                if not isinstance(found := row.estimate, Undefined)
+            }
     sections = (trust, corrected, _compared(study, instrument, hiding, scored))
     return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
 
@@ -330,13 +285,21 @@ def _compared(
         return missing_section(
             "compare", f"There are {len(systems):,} systems; attune compare sets two of them side by side: name them."
         )
-    found: dict[tuple[str, str], GroupComparison] = {}
-    pairs = list(combinations(systems, 2))
-    for pair in pairs:
+    found: list[Document] = []
+    apart: list[str] = []
+    for pair in combinations(systems, 2):
         with suppress(AttunementError):  # they were not judged alike
             compared = compare_groups(judged, "system", pair)
             if any(row.first.units and row.second.units for row in compared.comparison.rows):
-                found[pair] = compared
+                found.append(comparison_document(compared, conversations=False))
+                continue
+        apart.append(" and ".join(map(hiding.name, pair)))
     if not found:
         return missing_section("compare")
-    return comparison_section(list(found.values()), hiding, [pair for pair in pairs if pair not in found])
+    said = "Not compared, because not the same judges rated both, or nothing of both was judged: "
+    return _of_document("compare", found, f"{said}{'; '.join(apart)}." if apart else "")
+
+
+def _of_document(id: str, documents: Sequence[Document], note: str = "") -> Section:
+    cards: list[Sequence[Block]] = [[BlockSection(one.title, one.blocks)] for one in documents]
+    return Section(id, NEEDS[id][0], [*cards, *([[Text(note, Tone.QUIET)]] if note else [])])

@@ -207,6 +207,7 @@ class _Writer:
             "title": self._report.title,
             "here": here,
             "report": None,
+            "hiding": self._report.hiding,
             "home": home,
             "list_href": f"{home}#conversations",
             "pages": self._links("{}.html"),

@@ -88,8 +88,9 @@ def test_inspect_writes_the_log_and_takes_the_scores(in_partners, tmp_path):
     ]
     with FakeJudge(Behaviour(answer=harsh)) as fake:
         path = asked(tmp_path / "s.db", fake, talks)
-    scores(path)
-    taken = in_partners(PROGRAM, {"log": str(log), "scores": str(path.with_suffix(".jsonl"))})
+    target = tmp_path / "s.jsonl"  # the ending tells Inspect what it is
+    target.write_text(written(path, "inspect"), "utf-8")
+    taken = in_partners(PROGRAM, {"log": str(log), "scores": str(target)})
     assert taken["values"] == {"kind": "C", "rude": "I"}
     assert taken["accuracy"] == 0.5
     assert "Rejected: unsafe." in taken["explanation"]

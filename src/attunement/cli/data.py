@@ -1,6 +1,7 @@
 """`attune describe`, `convert`, `import`, `export` and `delete`: files of conversations, and what a study contains."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from attunement.api import Output
 from attunement.cli import options
 from attunement.cli.options import PrivacyOptions, option, pluralize, printed, spread, what_was_read
 from attunement.conversations.writer import Shape
-from attunement.errors import InputError, StudyError
+from attunement.errors import InputError, NoStudyError, StudyError
 from attunement.output import STDOUT, check_output
 from attunement.settings import InputOptions, Option
 
@@ -230,7 +231,7 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
             return tool
     items: set[str] = set()
     if "://" in study or Path(study).exists():
-        with Study(study) as opened:
+        with suppress(NoStudyError), Study(study) as opened:  # an empty database becomes a study
             items = {item.id for instrument in opened.instruments() for item in instrument.items}
     if "unit" in names and (names & items or "note" in names):
         return "sheet"

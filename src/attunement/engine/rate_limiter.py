@@ -169,6 +169,8 @@ class RateLimiter:
         if share <= usual + 2 * sqrt(usual * (1 - usual) / counted):
             if self._cut:
                 self._tolerate(refused, counted)
+                if share > _TOLERATED:  # about as much is refused as before the cut
+                    self.pace, self._by_tokens = self._cut.pace, self._cut.by_tokens
                 self._cut = None
             # A pace that is far above what is sent limits nothing.
             sent = self._tokens if self._by_tokens else counted

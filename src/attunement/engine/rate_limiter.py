@@ -169,13 +169,14 @@ class RateLimiter:
         if share <= usual + 2 * sqrt(usual * (1 - usual) / counted):
             if self._cut:
                 self._tolerate(refused, counted)
-                if share > _TOLERATED:  # about as much is refused as before the cut
+                if refused >= 3 and share > _TOLERATED:  # about as much is refused as before the cut
                     self.pace, self._by_tokens = self._cut.pace, self._cut.by_tokens
                 self._cut = None
             # A pace that is far above what is sent limits nothing.
             sent = self._tokens if self._by_tokens else counted
             self.pace = inf if self.pace > 2 * sent / elapsed else self.pace * (1 + self._growth)
-            self._growth = min(1.3 * self._growth, _MOST_GROWTH)
+            faster = 1 + 0.3 * min(1.0, counted / (2 * _WINDOW))  # a share of few is not known well
+            self._growth = min(faster * self._growth, _MOST_GROWTH)
             return False
         self._growth = _GROWTH
         if refused == counted:

@@ -1,16 +1,17 @@
-"""Read the ratings in any table as columns of numbers, and find out what its words mean as answers.
+"""Read the ratings in any table as one `RatingsTable`, and find out what its words mean as answers.
 
-Long tables have one rating a row: which unit, by whom, on what, and the value. Wide ones have one column a rater.
-The scale is the one that was named, or else what occurs, which a note tells. Case, blanks and the zeros behind a number
-do not tell answers apart; "NA" is an answer, not a gap. What is not on the scale is left out and counted.
+A long table has one rating a row: which unit, by whom, on what, and the value. A wide one has one column a rater. The
+scale of an item is the one that was named, or else what occurs, which a note tells. Case, blanks and the zeros behind
+a number do not tell answers apart; "NA" is an answer, "ERROR" is none. What is not on the scale is refused by line.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,18 +29,24 @@ from attunement.analysis.ratings_table import (
 from attunement.conversations import Identity
 from attunement.conversations.messages import BadRecord
 from attunement.errors import InputError
-from attunement.ratings import RaterKind
+from attunement.ratings import RaterKind, Round
 from attunement.statistics.tables import Floats, Ints
-from attunement.store.tables import cell_text, is_na, read_rows, require_columns
+from attunement.store.tables import Columns, cell_text, find_columns, is_na, read_rows, require_columns
 
 UNREADABLE = "in rows that cannot be read"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _NO_YES = ("no", "yes")
 _MOST_WORDS = 12  # more different words than this are no scale but remarks
+_NAMED = 5  # refused ratings that a note names
+_OUTCOMES = {"value": AnswerState.VALUE, "na": AnswerState.NA, "abstained": AnswerState.ABSTAINED,
+             "error": AnswerState.ERROR, "not_due": AnswerState.NOT_ASKED}  # fmt: skip
+
+Source = Any
+"""Files, a pandas data frame, an Arrow table, or rows with named fields."""
 
 
 class FileColumns(NamedTuple):
-    """Which columns say what, and how the values are to be understood."""
+    """Which columns say what, and how the values are to be understood. Without any, the usual names are looked for."""
 
     unit: tuple[str, ...] = ()  # the columns that together say which unit is meant; without any each row is a unit
     rater: tuple[str, ...] = ()  # the column that names the rater; in a wide table one column a person
@@ -50,28 +57,62 @@ class FileColumns(NamedTuple):
     repeat: str | None = None
     judges: tuple[str, ...] = ()  # raters who are judges; in a wide table their columns. All others are people
     scale: tuple[str, ...] = ()  # the answers from the lowest to the highest, or one text such as "1-5"
+    scales: Mapping[str, tuple[str, ...]] = {}  # the same for single items
     na: tuple[str, ...] = ()  # more words that mean "does not apply"
     by: str | None = None  # a column whose values part the conversations
 
+    def found(self, present: tuple[str, ...]) -> "FileColumns":
+        """The columns as named, or the usual ones where none are."""
+        if self.rater or self.value or self.unit:
+            return self
+        usual = find_columns(Columns(item=self.item, system=self.system, repeat=self.repeat), present)
+        for what in ("conversation", "rater", "answer"):
+            if usual[what] is None:
+                raise BadRecord(f"no column for the {what}; name the columns with --unit, --rater and --value")
+        unit = tuple(filter(None, (usual["conversation"], usual["turn"])))
+        return self._replace(
+            unit=unit,
+            rater=(str(usual["rater"]),),
+            value=usual["answer"],
+            item=usual["item"],
+            system=usual["system"],
+            conversation=self.conversation or usual["conversation"],
+            repeat=usual["repeat"],
+        )
 
-def read_ratings(path: Path, columns: FileColumns) -> RatingsTable:
-    """The ratings in a CSV, TSV, JSONL, JSON, Parquet or XLSX file.
+
+def read_ratings(source: Source, columns: FileColumns) -> RatingsTable:
+    """The ratings in CSV, TSV, JSONL, JSON, Parquet or XLSX files, or in a data frame.
 
     Raises:
-        InputError: The file cannot be read, a column is not there, or it holds no ratings.
+        InputError: A file cannot be read, a column is not there, or there are no ratings.
     """
     ratings, left_out = _Ratings(columns), Counter[str]()
-    for row in read_rows(path):
-        if row.fields is None:
+    for place, fields in _rows(source):
+        if fields is None:
             left_out[UNREADABLE] += 1
             continue
         try:
-            ratings.add(row.fields)
+            ratings.add(fields, place)
         except BadRecord as bad:
-            raise InputError(f"{path}: {bad.reason}") from bad
+            raise InputError(f"{place}: {bad.reason}") from bad
     if not ratings.rows:
-        raise InputError(f"{path} holds no ratings: each row needs a unit, a rater and a value")
+        named = source if isinstance(source, Path) else "the table"
+        raise InputError(f"{named} holds no ratings: each row needs a unit, a rater and a value")
     return ratings.table(left_out)
+
+
+def _rows(source: Source) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    paths: Sequence[Any] = [source] if isinstance(source, Path) else source
+    if isinstance(paths, list | tuple) and paths and isinstance(paths[0], Path):
+        for path in cast("Sequence[Path]", paths):
+            for row in read_rows(path):
+                yield f"{path}, line {row.place.line}", row.fields
+        return
+    arrow, pandas = getattr(source, "to_pylist", None), getattr(source, "to_dict", None)
+    records: Any = arrow() if arrow else pandas("records") if pandas else source
+    for number, record in enumerate(cast("Iterable[Mapping[str, Any]]", records), 1):
+        yield f"row {number}", {name: None if value != value else value for name, value in record.items()}
 
 
 def _numbers() -> defaultdict[Any, int]:
@@ -83,24 +124,41 @@ class _Ratings:
     """Ratings as they are read, numbered as they come."""
 
     def __init__(self, columns: FileColumns) -> None:
-        self.rows: list[tuple[int, int, int, int, int]] = []  # unit, item, rater, repeat, word
+        self.rows: list[tuple[int, int, int, int, int, int]] = []  # unit, item, rater, repeat, word, row
         self._columns = columns
-        several = columns.rater if columns.value else (*columns.rater, *columns.judges)
-        single = (columns.value, columns.item, columns.system, columns.conversation, columns.repeat, columns.by)
-        self._needed = (*columns.unit, *several, *(column for column in single if column is not None))
-        self._raters_in_columns = () if columns.value else several
+        self._found: FileColumns | None = None
         self._units, self._items, self._raters = _numbers(), _numbers(), _numbers()
         self._repeats, self._words, self._conversations = _numbers(), _numbers(), _numbers()
         self._unit_conversation: list[int] = []
         self._metadata: list[dict[str, Any]] = []
+        self._kinds: dict[str, RaterKind] = {}
+        self._places: list[str] = []
+        self._other_rounds = Counter[str]()
 
-    def add(self, fields: Mapping[str, Any]) -> None:
+    def _prepare(self, fields: Mapping[str, Any]) -> FileColumns:
+        columns = self._columns.found(tuple(fields))
+        several = columns.rater if columns.value else (*columns.rater, *columns.judges)
+        single = (columns.value, columns.item, columns.system, columns.conversation, columns.repeat, columns.by)
+        self._needed = (*columns.unit, *several, *(column for column in single if column is not None))
+        self._raters_in_columns = () if columns.value else several
+        taken = set(self._needed)
+        self._kind, self._outcome, self._round = (
+            next((name for name in names if name in fields and name not in taken and columns.value), None)
+            for names in (("rater_kind", "kind"), ("outcome",), ("round",))
+        )
+        self._found = columns
+        return columns
+
+    def add(self, fields: Mapping[str, Any], place: str) -> None:
+        columns = self._found or self._prepare(fields)
         require_columns(self._needed, tuple(fields))
-        columns = self._columns
 
         def cell(column: str | None, absent: str = "") -> str:
             return absent if column is None else cell_text(fields[column]).strip()
 
+        if self._round and (round := cell_text(fields.get(self._round)).strip()) not in {"", Round.MAIN}:
+            self._other_rounds[f"of the {round} round"] += 1
+            return
         names = tuple(map(cell, columns.unit)) or (str(len(self._units) + 1),)
         system = cell(columns.system)
         unit = self._units[*names, system]
@@ -109,32 +167,71 @@ class _Ratings:
             self._unit_conversation.append(conversation)
             if conversation == len(self._metadata):
                 self._metadata.append({columns.by: cell(columns.by)} if columns.by else {})
-        item, repeat = self._items[cell(columns.item, "value")], self._repeats[cell(columns.repeat, "0")]
+        item, repeat = self._items[cell(columns.item, "value")], self._repeats[cell(columns.repeat) or "0"]
         answers = [(name, cell(name)) for name in self._raters_in_columns]
-        for rater, word in answers or [(cell(columns.rater[0]), cell(columns.value))]:
+        if not answers:
+            word, rater = cell(columns.value), cell(columns.rater[0])
+            if self._outcome and not word and cell_text(fields.get(self._outcome)) in _OUTCOMES:
+                word = cell_text(fields[self._outcome])
+            answers = [(rater, word)]
+            if self._kind and rater:
+                self._set_kind(rater, cell_text(fields.get(self._kind)).strip())
+        for rater, word in answers:
             if rater and word:  # a blank cell is no rating
-                self.rows.append((unit, item, self._raters[rater], repeat, self._words[word]))
+                self.rows.append((unit, item, self._raters[rater], repeat, self._words[word], len(self._places)))
+        self._places.append(place)
+
+    def _set_kind(self, rater: str, kind: str) -> None:
+        if kind and kind not in set(RaterKind):
+            raise BadRecord(f"the kind of a rater is person, model or simulation, not {kind!r}")
+        known = self._kinds.setdefault(rater, RaterKind(kind or "person"))
+        if kind and known != kind:
+            raise BadRecord(f"{rater} is a {kind} here and a {known.value} before; give them two names")
 
     def table(self, left_out: Counter[str]) -> RatingsTable:
-        columns, raters = self._columns, list(self._raters)
+        columns, raters = self._found or self._columns, list(self._raters)
         for judge in sorted(columns.judges):
             if judge not in raters:
                 raise InputError(f"there is no rater {judge!r}; there are {', '.join(raters[:8])}")
-        meaning = _understand(list(self._words), columns.scale, columns.na)
-        unit, item, rater, repeat, word = np.array(self.rows, dtype=np.int64).T
-        ratings = Long(
-            conversation=np.array(self._unit_conversation)[unit],
-            turn=unit,
-            item=item,
-            rater=rater,
-            repeat=self._repeat_order()[repeat],
-            state=meaning.states[word],
-            value=meaning.values[word],
-        )
-        off = ratings.state == AnswerState.NOT_ASKED
+        unit, item, rater, repeat, word, row = np.array(self.rows, dtype=np.int64).T
+        words, names = list(self._words), list(self._items)
+        for name in columns.scales:
+            if name not in names:
+                raise InputError(f"--scale {name}=…: there is no item {name!r}; there are {', '.join(names[:12])}")
+        values, states = np.full(len(word), np.nan), np.zeros(len(word), dtype=np.int64)
+        scales: list[Scale] = []
+        notes: dict[str, list[str]] = {}
+        for number, name in enumerate(names):
+            here = item == number
+            used, place = np.unique(word[here], return_inverse=True)
+            answers = columns.scales.get(name, columns.scale)
+            meaning = _understand([words[each] for each in used.tolist()], answers, columns.na, name)
+            values[here], states[here] = meaning.values[place], meaning.states[place]
+            scales.append(meaning.scale)
+            for note in meaning.notes:
+                notes.setdefault(note, []).append(name)
+        off = states == AnswerState.NOT_ASKED
+        said = [
+            note if len(about) == len(names) else f"{', '.join(about[:12])}: {note[:1].lower()}{note[1:]}"
+            for note, about in notes.items()
+        ]
         if off.any():
             left_out[OFF_SCALE] += int(off.sum())
-        ratings = ratings.only(~off)
+            shown = [
+                f"{self._places[row[each]]} (“{words[word[each]][:20]}”, {raters[rater[each]]}, {names[item[each]]})"
+                for each in np.flatnonzero(off)[:_NAMED].tolist()
+            ]
+            more = f" and {int(off.sum()) - _NAMED:,} more" if off.sum() > _NAMED else ""
+            said.append(f"Refused because it is not on the scale: {'; '.join(shown)}{more}.")
+        kinds = {name: self._kinds.get(name, RaterKind.PERSON) for name in raters}
+        kinds |= dict.fromkeys(columns.judges, RaterKind.MODEL)
+        simulated = np.array([kinds[name] is RaterKind.SIMULATION for name in raters])[rater]
+        if simulated.any():
+            left_out["by simulated raters, who are not people"] += int(simulated.sum())
+        left_out.update(self._other_rounds)
+        ratings = Long(
+            np.array(self._unit_conversation)[unit], unit, item, rater, self._repeat_order()[repeat], states, values
+        ).only(~off & ~simulated)
         self._check_once(ratings)
         conversations = [
             ConversationInfo(0, Identity(*names), metadata)
@@ -142,13 +239,11 @@ class _Ratings:
         ]
         return numbered(
             ratings,
-            tuple(RatedItem(name, "", meaning.scale) for name in self._items),
-            tuple(
-                RaterRef(name, RaterKind.MODEL if name in columns.judges else RaterKind.PERSON, {}) for name in raters
-            ),
+            tuple(RatedItem(name, "", scale) for name, scale in zip(names, scales, strict=True)),
+            tuple(RaterRef(name, kinds[name], {}) for name in raters),
             lambda keys: [conversations[key] for key in keys.tolist()],
             left_out,
-            meaning.notes,
+            tuple(said),
         )
 
     def _check_once(self, ratings: Long) -> None:
@@ -173,29 +268,32 @@ class _Ratings:
 
 
 class _Meaning(NamedTuple):
-    """What each of the words that occur means."""
+    """What each of the words that occur for an item means."""
 
     scale: Scale
     values: Floats  # for each word its value, NaN for none
     states: Ints  # for each word an `AnswerState`; NOT_ASKED where it is not on the scale
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
-def _understand(words: Sequence[str], answers: tuple[str, ...], also_na: Collection[str]) -> _Meaning:
+def _understand(words: Sequence[str], answers: tuple[str, ...], also_na: Collection[str], item: str) -> _Meaning:
     na = {_folded(word) for word in also_na} | {_folded(word) for word in words if is_na(word)}
-    scale, notes = _named(answers) if answers else _observed({*map(_folded, words)} - na)
+    special = dict.fromkeys(na, AnswerState.NA)
+    special |= {name: state for name, state in _OUTCOMES.items() if name in {"error", "abstained"}}
+    given = {*map(_folded, words)} - special.keys()
+    scale, notes = _named(answers, given) if answers else _observed(given, item)
     number = {_folded(word): value for word, value in zip(scale.words, scale.values, strict=True)}
     values, states = np.full(len(words), np.nan), np.zeros(len(words), dtype=np.int64)
     spelled: dict[str, list[str]] = {}
     for place, word in enumerate(words):
         folded = _folded(word)
-        if folded in na:
-            states[place] = AnswerState.NA
-        elif folded in number:
+        if folded in number:
             values[place], states[place] = number[folded], AnswerState.VALUE
             spelled.setdefault(folded, []).append(word)
+        else:
+            states[place] = special.get(folded, AnswerState.NOT_ASKED)
     folds = [f"{_quoted(sorted(forms))} were read as the same answer." for forms in spelled.values() if len(forms) > 1]
-    return _Meaning(scale, values, states, (*notes, *folds))
+    return _Meaning(scale, values, states, [*notes, *folds])
 
 
 def _folded(word: str) -> str:
@@ -204,39 +302,43 @@ def _folded(word: str) -> str:
     return f"{float(word):g}" if _NUMBER.fullmatch(word) else word
 
 
-def _numeric(values: Sequence[float], *, observed: bool = False) -> Scale:
-    return Scale(tuple(values), tuple(f"{value:g}" for value in values), observed=observed)
+def _numeric(values: Iterable[float], *, observed: bool = False) -> Scale:
+    ordered = tuple(sorted(values))
+    return Scale(ordered, tuple(f"{value:g}" for value in ordered), observed=observed)
 
 
-def _named(answers: tuple[str, ...]) -> tuple[Scale, tuple[str, ...]]:
+def _named(answers: tuple[str, ...], given: Collection[str]) -> tuple[Scale, list[str]]:
     if len(answers) == 1 and (span := re.fullmatch(r"\s*(-?\d+)\s*(?:-|to|\.\.)\s*(-?\d+)\s*", answers[0])):
         low, high = int(span[1]), int(span[2])
         if not low < high <= low + 1000:
             raise InputError(f"--scale {answers[0]}: name the lowest and the highest answer, such as 1-5")
-        return _numeric([float(number) for number in range(low, high + 1)]), ()
+        whole = {float(number) for number in range(low, high + 1)}
+        numbers = {float(word) for word in given if _NUMBER.fullmatch(word)}
+        between = {value for value in numbers - whole if low <= value <= high and math.isfinite(value)}
+        return _numeric(whole | between), ["Values between the whole numbers are kept as they are."] if between else []
     if len(answers) < 2 or len({_folded(answer) for answer in answers}) < len(answers):
         raise InputError("--scale: name at least two different answers, lowest first, such as 1-5 or no,yes")
     if all(_NUMBER.fullmatch(answer.strip()) for answer in answers):
-        return _numeric(sorted(float(answer) for answer in answers)), ()
-    return Scale(tuple(map(float, range(len(answers)))), tuple(" ".join(answer.split()) for answer in answers)), ()
+        return _numeric(float(answer) for answer in answers), []
+    return Scale(tuple(map(float, range(len(answers)))), tuple(" ".join(answer.split()) for answer in answers)), []
 
 
-def _observed(folded: Collection[str]) -> tuple[Scale, tuple[str, ...]]:
-    words = tuple(sorted(folded))
+def _observed(given: Collection[str], item: str) -> tuple[Scale, list[str]]:
     taken = "No scale was named, so it is taken to be what occurs"
-    if words and all(_NUMBER.fullmatch(word) for word in words):
-        values = sorted(float(word) for word in words)
-        shown = f"{values[0]:g} to {values[-1]:g} ({len(values)} different values)"
-        return _numeric(values, observed=True), (f"{taken}: {shown}; --scale names it.",)
+    numbers = [float(word) for word in given if _NUMBER.fullmatch(word)]
+    words = tuple(sorted(given))
+    if 2 * len(numbers) > len(given):  # the few words among numbers are refused
+        shown = f"{min(numbers):g} to {max(numbers):g} ({len(numbers)} different values)"
+        return _numeric(numbers, observed=True), [f"{taken}: {shown}; --scale names it."]
     if len(words) > _MOST_WORDS:
         raise InputError(
-            f"there are {len(words)} different answers, from {words[0][:40]!r} to {words[-1][:40]!r}: name the "
+            f"{item} has {len(words)} different answers, from {words[0][:40]!r} to {words[-1][:40]!r}: name the "
             "scale with --scale"
         )
     if set(words) <= set(_NO_YES):
-        return Scale((0.0, 1.0), _NO_YES, observed=True), (f"{taken}: no and yes.",)
+        return Scale((0.0, 1.0), _NO_YES, observed=True), [f"{taken}: no and yes."]
     note = f"{taken}, without an order: {_quoted(words)}; --scale names it from the lowest to the highest."
-    return Scale(tuple(map(float, range(len(words)))), words, ordered=False, observed=True), (note,)
+    return Scale(tuple(map(float, range(len(words)))), words, ordered=False, observed=True), [note]
 
 
 def _quoted(words: Sequence[str]) -> str:

@@ -1,11 +1,22 @@
-"""The ratings of a study as columns of numbers: who gave which answer about which unit.
+"""One table of ratings, whether they come from a study, a file, a data frame or a public data set.
 
-A study or a file of ratings becomes one `RatingsTable`. `item_matrix` turns one item into a table of units by raters
-with each rater's first answer; `repeated_answers` has all answers of one rater.
+As a file or a data frame it has one row a rating and these columns; `ratings_file` reads it and `records` writes it:
+
+- `system`, `conversation`, `turn`: the unit; an empty turn is the whole conversation
+- `item`: what was asked
+- `rater`, `rater_kind`: who answered: `person`, `model` or `simulation`
+- `repeat`: 0 for the first time, more where the same rater was asked again
+- `outcome`: `value`, `na` (does not apply), `abstained` or `error`
+- `value`: a number or a word of the item's scale, such as 4 or NO
+
+`attune export` writes these columns among others.
+
+Inside, it is columns of numbers. `item_matrix` turns one item into a table of units by raters with each rater's first
+answer; `repeated_answers` has all answers of one rater.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -13,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attunement.conversations import Identity
+from attunement.errors import InputError
 from attunement.instruments import Instrument, Item, Scores
 from attunement.ratings import RaterKind, Round, State
 from attunement.scoring import is_signals
 from attunement.statistics.tables import Bools, Floats, Ints
-from attunement.store import Study
+from attunement.store import Rater, Study
 from attunement.store.queries import RatingColumns, count_other_ratings, example_conversations, rating_columns
 
 
@@ -39,19 +51,30 @@ class Scale(NamedTuple):
     ordered: bool = True  # whether higher values mean more; otherwise two answers are only the same or different
     observed: bool = False  # whether nobody named the scale, so that it is what occurs
 
+    def word(self, value: float) -> str:
+        """An answer as a table of ratings has it."""
+        words = ("NO", "YES") if self is YES_NO else self.words
+        return dict(zip(self.values, words, strict=True)).get(value, f"{value:g}")
+
 
 class RatedItem(NamedTuple):
-    """One item, and what counts as a failure where it guards a gate."""
+    """One item, and which of its answers are failures, where that is declared."""
 
     id: str
     title: str
     scale: Scale
-    fails_at: float | None = None  # for a gate item: this value or a lower one is a failure
+    fails: tuple[float, float] | None = None
+    """The lowest and the highest answer that is a failure; None where none is declared."""
 
     @property
     def is_gate(self) -> bool:
-        """Whether a failure on this item rejects a conversation."""
-        return self.fails_at is not None
+        """Whether it is declared what a failure is."""
+        return self.fails is not None
+
+    def failing(self, values: Floats) -> Bools:
+        """Which of these answers are failures."""
+        low, high = self.fails or (np.nan, np.nan)
+        return (values >= low) & (values <= high)
 
 
 class RaterRef(NamedTuple):
@@ -124,10 +147,41 @@ class RatingsTable:
         units, place = np.unique(self.unit[here], return_inverse=True)
         values = np.full((len(units), len(self.raters)), np.nan)
         states = np.zeros(values.shape, dtype=np.int64)
-        # Of several answers to the same question, asked in different ways, the last one stays.
+        # Of several answers to the same question, asked in different ways or given twice, the last one stays.
         values[place, self.rater[here]] = self.value[here]
         states[place, self.rater[here]] = self.state[here]
         return ItemMatrix(self.items[item], units, self.raters, values, states, self.unit_conversation[units])
+
+    def runs(self, item: int, rater: str, units: Ints) -> tuple[Floats, Ints]:
+        """One rater's answers about these units and their states, a column for each time they were asked."""
+        number = next(place for place, who in enumerate(self.raters) if who.name == rater)
+        here = np.flatnonzero((self.item == item) & (self.rater == number))
+        here = here[np.isin(self.unit[here], units)]
+        place = np.searchsorted(units, self.unit[here])
+        values = np.full((len(units), int(self.occasion[here].max(initial=0)) + 1), np.nan)
+        states = np.zeros(values.shape, dtype=np.int64)
+        values[place, self.occasion[here]] = self.value[here]
+        states[place, self.occasion[here]] = self.state[here]
+        return values, states
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The ratings as rows, with the columns that are described above."""
+        for place in range(len(self.value)):
+            unit, item, rater = int(self.unit[place]), int(self.item[place]), int(self.rater[place])
+            state, value = int(self.state[place]), float(self.value[place])
+            identity = self.conversations[int(self.unit_conversation[unit])].identity
+            scale, who = self.items[item].scale, self.raters[rater]
+            yield {
+                "system": identity.system,
+                "conversation": identity.id,
+                "turn": int(self.unit_turn[unit]) or None,
+                "item": self.items[item].id,
+                "rater": who.name,
+                "rater_kind": who.kind.value,
+                "repeat": int(self.occasion[place]),
+                "outcome": AnswerState(state).name.lower(),
+                "value": scale.word(value) if state == AnswerState.VALUE else None,
+            }
 
     def repeated_answers(self, item: int, rater: str) -> tuple[Floats, Ints]:
         """One rater's answers to the same units, a column for each time they were asked, and the conversations."""
@@ -242,10 +296,8 @@ def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     values off the scale, and conversations that are worked examples of the instrument.
     """
     items = tuple(_rated_item(instrument, item) for item in instrument.items)
-    known = [rater for rater in study.raters() if not is_signals(rater.name)]
-    who = tuple(RaterRef(rater.name, rater.kind, rater.settings) for rater in known)
+    who, rater_numbers, notes = _raters([rater for rater in study.raters() if not is_signals(rater.name)])
     item_numbers = {item.id: place for place, item in enumerate(items)}
-    rater_numbers = {rater.key: place for place, rater in enumerate(known)}
     ratings = _joined(
         [_numbers(part, item_numbers, rater_numbers) for part in rating_columns(study, instrument, rater_numbers)]
     )
@@ -255,7 +307,35 @@ def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     simulated = np.array([one.kind is RaterKind.SIMULATION for one in who], dtype=np.bool_)
     ratings = _without(ratings, simulated[ratings.rater], "by simulated raters, who are not people", left_out)
     ratings = _without(ratings, _off_scale(ratings, items), OFF_SCALE, left_out)
-    return numbered(ratings, items, who, lambda keys: _conversations(study, keys), left_out)
+    return numbered(ratings, items, who, lambda keys: _conversations(study, keys), left_out, notes)
+
+
+def _raters(known: Sequence[Rater]) -> tuple[tuple[RaterRef, ...], dict[int, int], tuple[str, ...]]:
+    """The raters, which of them each key of the study means, and what to say about those with equal names.
+
+    A person is who they say they are, whatever file their ratings came from. A judge with other settings is another.
+    """
+    found: list[RaterRef] = []
+    numbers: dict[int, int] = {}
+    people: dict[str, int] = {}
+    notes: list[str] = []
+    judges = Counter[str]()
+    for rater in known:
+        name = rater.name
+        if rater.kind is RaterKind.MODEL:
+            judges[name] += 1
+            name += f" (settings {judges[name]})" if judges[name] > 1 else ""
+        elif name in people and rater.kind is RaterKind.PERSON:
+            number = numbers[rater.key] = people[name]
+            merged = {key: value for key, value in rater.settings.items() if value is not None}
+            found[number] = found[number]._replace(settings={**found[number].settings, **merged})
+            notes.append(f"{name} occurs in several imports or projects and counts as one person.")
+            continue
+        numbers[rater.key] = len(found)
+        if rater.kind is RaterKind.PERSON:
+            people[name] = len(found)
+        found.append(RaterRef(name, rater.kind, rater.settings))
+    return tuple(found), numbers, tuple(dict.fromkeys(notes))
 
 
 def _rated_item(instrument: Instrument, item: Item) -> RatedItem:
@@ -263,9 +343,45 @@ def _rated_item(instrument: Instrument, item: Item) -> RatedItem:
     if isinstance(instrument.scale, Scores):
         values = tuple(float(score) for score in range(instrument.scale.lowest, instrument.scale.highest + 1))
         words = tuple(f"{value:g}" for value in values)
-        fails_at = None if fails is None or fails.fails_at is None else float(fails.fails_at)
-        return RatedItem(item.id, item.title, Scale(values, words), fails_at)
-    return RatedItem(item.id, item.title, YES_NO, None if fails is None else 0.0)
+        failing = None if fails is None or fails.fails_at is None else (-np.inf, float(fails.fails_at))
+        return RatedItem(item.id, item.title, Scale(values, words), failing)
+    return RatedItem(item.id, item.title, YES_NO, None if fails is None else (0.0, 0.0))
+
+
+def declare_failures(ratings: RatingsTable, declared: Sequence[str]) -> RatingsTable:
+    """The ratings with what counts as a failure: `<=2`, `no` or `2` for all items, or `ITEM=<=2` for one.
+
+    Raises:
+        InputError: It names no item, or no answer of an item.
+    """
+    chosen: dict[str, str] = {}
+    ids = [item.id for item in ratings.items]
+    for entry in declared:
+        name, sign, answers = entry.partition("=")
+        if sign and name in ids:
+            chosen[name] = answers
+        elif sign and name.strip() not in {"", "<", ">"}:
+            raise InputError(f"--fails {entry}: there is no item {name!r}; there are {', '.join(ids[:12])}")
+        else:
+            chosen = dict.fromkeys(ids, entry) | chosen
+    items = [item._replace(fails=_failing(item, chosen[item.id])) if item.id in chosen else item
+             for item in ratings.items]  # fmt: skip
+    return replace(ratings, items=tuple(items))
+
+
+def _failing(item: RatedItem, answers: str) -> tuple[float, float]:
+    sign = answers.strip()[:2] if answers.strip()[:2] in {"<=", ">="} else ""
+    word = " ".join(answers.strip().removeprefix(sign).split()).casefold()
+    scale = item.scale
+    known = {text.casefold(): value for text, value in zip(scale.words, scale.values, strict=True)}
+    if scale is YES_NO:
+        known |= {text.casefold(): value for text, value in _WORDS.items()}
+    value = known.get(word)
+    if value is None and sign and word.replace(".", "", 1).removeprefix("-").isdigit():
+        value = float(word)  # a threshold between two answers
+    if value is None or (sign and not scale.ordered):
+        raise InputError(f"--fails {answers}: {item.id} has the answers {', '.join(scale.words[:12])}")
+    return (-np.inf if sign == "<=" else value, np.inf if sign == ">=" else value)
 
 
 def _numbers(part: RatingColumns, items: Mapping[str, int], raters: Mapping[int, int]) -> Long:

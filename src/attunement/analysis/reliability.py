@@ -1,21 +1,12 @@
-"""Do people agree with each other, unit by unit, and when asked again? This comes before any judge.
+"""How far do people agree with each other, and with themselves when asked again? This comes before any judge.
 
-There are four outcomes. They are reliable, they disagree, there is not enough data to tell, or nearly all answers are
-the same, so that agreement beyond chance says nothing. Only reliable people allow a verdict on a judge.
+The figure is Krippendorff's alpha with an interval over conversations, and the field's word for it (Landis and Koch):
+below .2 slight, below .4 fair, below .6 moderate, below .8 substantial, else almost perfect. Whether people agree
+enough to compare a judge with them follows from the interval alone: it is at least moderate, or below that, or it
+cannot be told yet. Where nearly all answers are the same, alpha says little; then the agreement on the rare answer
+counts.
 
-Both are the same coefficient, so that the judge's figure can be held against the people's: like with like. It is
-Cohen's kappa with quadratic weights (for answers without order: unweighted), pooled over pairs of different raters as
-Conger did: what pairs of ratings differ by, over what they would differ by if each rater answered at random by their
-own habits. For two raters it is Cohen's kappa itself. Raters may have rated different units, and each unit counts the
-same however many rated it.
-
-Sources: J. Cohen, Psychological Bulletin 70 (1968); A. Conger, Psychological Bulletin 88 (1980).
-
-These are two claims. Over the means of a few systems noise averages out, and figures near 1 are common where the same
-judge hardly follows people from one conversation to the next. Both are given, each with its number.
-
-Source of the difference: W. Robinson, Ecological Correlations and the Behavior of Individuals, American Sociological
-Review 15 (1950).
+Source: J. Landis and G. Koch, The Measurement of Observer Agreement for Categorical Data, Biometrics 33 (1977).
 """
 
 from enum import StrEnum
@@ -27,42 +18,47 @@ import numpy as np
 from attunement.analysis.ratings_table import Scale
 from attunement.statistics.alpha import Alpha, alpha, alpha_statistic
 from attunement.statistics.alpha import Level as AlphaLevel
-from attunement.statistics.bootstrap import clustered_interval
-from attunement.statistics.correlation import ICC, Correlation, icc, spearman
+from attunement.statistics.correlation import ICC, Correlation, bias, icc, spearman
+from attunement.statistics.estimates import Mean
+from attunement.statistics.intervals import agreement_interval
 from attunement.statistics.kappa import (
     Coefficient,
+    PairwiseKappa,
     PercentAgreement,
     SpecificAgreement,
     ac2,
+    ac2_statistic,
+    people_kappa,
+    people_kappa_statistic,
     percent_agreement,
     specific_agreement,
 )
-from attunement.statistics.power import conversations_for_agreement, conversations_to_reach
-from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
+from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Floats, Ints
 
-ENOUGH = 0.4
-"""People whose alpha has an interval that begins at this or above are reliable enough to hold a judge against them."""
-GOOD = 0.6  # the most that is expected of people of whom little is known
-MANY_UNITS = 100  # from so many units on an alpha below `ENOUGH` counts without an interval
-COMMON = 0.9  # where more answers than this share are the same, alpha says nothing
-RARE_NEEDED = 30  # so many units with a rare answer allow to say how far people agree on it
-
-
+MODERATE = 0.4
+"""Agreement from here on is moderate."""
+COMMON = 0.9  # where more answers than this share are the same, alpha says little
+MOST = 10_000
+"""More conversations than this nobody rates to settle a question."""
+_WORDS = ((0.0, "none"), (0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
 _NOBODY = Undefined("there are no ratings")
 
 
-class ReliabilityStatus(StrEnum):
-    RELIABLE = "reliable"
-    DISAGREE = "people disagree"
-    NOT_ENOUGH = "not enough data"
-    LITTLE_VARIATION = "too little variation"
+def strength(value: float) -> str:
+    """The field's word for an agreement beyond chance."""
+    return next((word for end, word in _WORDS if value < end), "almost perfect")
+
+
+class PeopleStatus(StrEnum):
+    AGREE = "at least moderate agreement"
+    DISAGREE = "less than moderate agreement"
+    OPEN = "cannot tell yet"
 
 
 class Reliability(NamedTuple):
-    status: ReliabilityStatus
-    rule: str
-    needed: int | None  # how many conversations, each rated by two people, would decide it; None where it is decided
+    status: PeopleStatus
+    needed: int | None  # how many more conversations rated by two people would settle it; None if it is settled
     alpha: Alpha | Undefined
     interval: Interval | Undefined  # of alpha, clustered by conversation
     people: int
@@ -71,8 +67,16 @@ class Reliability(NamedTuple):
     commonest: float | None  # the answer that people gave most often
     share: float  # its share of all answers
     ac2: Coefficient | Undefined
+    ac2_interval: Interval | Undefined
     rare: SpecificAgreement | Undefined
     """Of the times that somebody gave the rarest answer, how often another person gave it too."""
+    single: PairwiseKappa | Undefined  # how far any two people agree
+    single_interval: Interval | Undefined
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether nearly all answers are the same, so that alpha says little."""
+        return self.share > COMMON
 
 
 def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability:
@@ -88,7 +92,7 @@ def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability
     several = present.sum(axis=1) >= 2
     found = alpha(people, level) if present.any() else _NOBODY
     interval = (
-        found if isinstance(found, Undefined) else clustered_interval(alpha_statistic(people, level), conversation)
+        found if isinstance(found, Undefined) else agreement_interval(alpha_statistic(people, level), conversation)
     )
     counts = np.array([(people == value).sum() for value in scale.values])
     total = int(counts.sum())
@@ -97,79 +101,69 @@ def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability
     rare: SpecificAgreement | Undefined = Undefined("only one answer was given") if rarest else _NOBODY
     if len(rarest) >= 2:
         rare = specific_agreement(people[several], rarest[0][1])
-    result = Reliability(
-        status=ReliabilityStatus.NOT_ENOUGH,
-        rule="",
-        needed=None,
+    weights = "quadratic" if scale.ordered else "identity"
+    gwet = ac2(people, weights, scale.values) if present.any() else _NOBODY
+    single = people_kappa(people, ordered=scale.ordered)
+    conversations = len(np.unique(conversation[several]))
+    status, needed = _status(found, interval, conversations)
+    return Reliability(
+        status=status,
+        needed=needed,
         alpha=found,
         interval=interval,
         people=int(present.any(axis=0).sum()),
         units=int(several.sum()),
-        conversations=len(np.unique(conversation[several])),
+        conversations=conversations,
         commonest=scale.values[int(counts.argmax())] if total else None,
         share=float(counts.max(initial=0)) / max(total, 1),
-        ac2=ac2(people, "quadratic" if scale.ordered else "identity", scale.values) if present.any() else _NOBODY,
+        ac2=gwet,
+        ac2_interval=gwet
+        if isinstance(gwet, Undefined)
+        else agreement_interval(ac2_statistic(people, weights, scale.values), conversation),
         rare=rare,
+        single=single,
+        single_interval=single
+        if isinstance(single, Undefined)
+        else agreement_interval(people_kappa_statistic(people, ordered=scale.ordered), conversation),
     )
-    status, rule, needed = _status(result)
-    return result._replace(status=status, rule=rule, needed=needed)
 
 
-def _status(found: Reliability) -> tuple[ReliabilityStatus, str, int | None]:
-    """Whether people agree, the rule that says so, and how many conversations would decide it."""
-    interval, conversations = found.interval, found.conversations
-    if conversations < FEWEST_CLUSTERS:
-        rule = f"two people rated {conversations} conversations, and {FEWEST_CLUSTERS} are the least"
-        return ReliabilityStatus.NOT_ENOUGH, rule, _expected(found)
-    if found.share > COMMON:
-        rule = (
-            f"{100 * found.share:.0f} % of the answers are the same, and above {100 * COMMON:.0f} % alpha says nothing"
-        )
-        seen = found.rare.units if isinstance(found.rare, SpecificAgreement) else 0
-        needed = ceil(conversations * RARE_NEEDED / seen) if 0 < seen < RARE_NEEDED else None
-        return ReliabilityStatus.LITTLE_VARIATION, rule, needed
-    many = _conversations(MANY_UNITS, found)
-    if isinstance(found.alpha, Undefined):
-        return ReliabilityStatus.NOT_ENOUGH, found.alpha.reason, many
-    value = found.alpha.value
-    if isinstance(interval, Interval) and interval.low >= ENOUGH:
-        rule = f"the interval of alpha begins at {interval.low:.2f}, and {ENOUGH} is asked for"
-        return ReliabilityStatus.RELIABLE, rule, None
-    if isinstance(interval, Interval) and interval.high < ENOUGH:
-        return ReliabilityStatus.DISAGREE, f"the interval of alpha ends at {interval.high:.2f}, below {ENOUGH}", None
-    if value < ENOUGH and found.units >= MANY_UNITS:
-        return ReliabilityStatus.DISAGREE, f"alpha is {value:.2f}, below {ENOUGH}, on {MANY_UNITS} units or more", None
-    if isinstance(interval, Undefined):
-        return ReliabilityStatus.NOT_ENOUGH, f"alpha has no interval: {interval.reason}", many
-    rule = f"alpha may be from {interval.low:.2f} to {interval.high:.2f}, on either side of {ENOUGH}"
-    if value > ENOUGH:
-        many = conversations_to_reach(value, interval.low, ENOUGH, conversations)
-    return ReliabilityStatus.NOT_ENOUGH, rule, many
+def _status(
+    found: Alpha | Undefined, interval: Interval | Undefined, conversations: int
+) -> tuple[PeopleStatus, int | None]:
+    if isinstance(found, Undefined) or isinstance(interval, Undefined):
+        return PeopleStatus.OPEN, None
+    if interval.low >= MODERATE:
+        return PeopleStatus.AGREE, None
+    if interval.high < MODERATE:
+        return PeopleStatus.DISAGREE, None
+    return PeopleStatus.OPEN, more_needed(found.value, interval, MODERATE, conversations)
 
 
-def _expected(found: Reliability) -> int:
-    """How many conversations show agreement that is as good as it looks so far, or where it looks bad, bad."""
-    if isinstance(found.alpha, Alpha):
-        # Perfect agreement of a handful says little: it is taken for good, not for perfect.
-        likely, each = min(found.alpha.value, GOOD), found.units / found.conversations
-        count = conversations_for_agreement(likely, ENOUGH, 2, each)
-        if isinstance(count, int):
-            return max(count, found.conversations + 1)
-    return _conversations(MANY_UNITS, found)
+def more_needed(value: float, interval: Interval, bound: float, now: int) -> int:
+    """How many more would bring the interval to one side of the bound, if the value stays the same.
 
-
-def _conversations(units: int, found: Reliability) -> int:
-    """How many conversations give so many units, at the present number of units each."""
-    each = found.units / found.conversations if found.conversations else 1.0
-    return max(ceil(units / each), found.conversations + 1, FEWEST_CLUSTERS)
+    The interval narrows with the root of the number.
+    """
+    reach = interval.high - value if value < bound else value - interval.low
+    away = max(abs(value - bound), 1e-9)
+    return max(ceil(min(now * ((reach / away) ** 2 - 1), 1e9)), 1)
 
 
 class Retest(NamedTuple):
+    """One rater's answers to the same units, compared with each other."""
+
     units: int  # units that were rated at least twice
     same: int  # of those, the ones that got the same answer each time
     times: int  # how often a unit was rated at most
+    spread: float  # the mean standard deviation of a unit's answers, in points of the scale
     alpha: Alpha | Undefined
     percent: PercentAgreement | Undefined
+
+    @property
+    def flips(self) -> float:
+        """The share of units whose answer was not the same each time."""
+        return 1 - self.same / self.units
 
 
 def retest(answers: Floats, *, ordered: bool = True) -> Retest | Undefined:
@@ -188,7 +182,23 @@ def retest(answers: Floats, *, ordered: bool = True) -> Retest | Undefined:
         return Undefined("nothing was rated twice")
     level: AlphaLevel = "ordinal" if ordered else "nominal"
     same = np.nanmax(several, axis=1) == np.nanmin(several, axis=1)
-    return Retest(len(several), int(same.sum()), int(number.max()), alpha(several, level), percent_agreement(several))
+    spread = float(np.nanstd(several, axis=1, ddof=1).mean())
+    found = alpha(several, level), percent_agreement(several)
+    return Retest(len(several), int(same.sum()), int(number.max()), spread, *found)
+
+
+def severity(people: Floats, conversation: Ints) -> list[Mean | Undefined]:
+    """For each person the mean of their answers minus those of the others about the same units.
+
+    Below 0 a person is stricter than the others, above 0 more lenient.
+    """
+    number, total = (~np.isnan(people)).sum(axis=1), np.nansum(people, axis=1)
+    found: list[Mean | Undefined] = []
+    for own in people.T:
+        there = ~np.isnan(own) & (number >= 2)
+        others = np.where(there, (total - np.nan_to_num(own)) / np.maximum(number - 1, 1), np.nan)
+        found.append(bias(own, others, conversation))
+    return found
 
 
 FEWEST_SYSTEMS = 3
@@ -201,6 +211,12 @@ class Level(NamedTuple):
 
 
 class Levels(NamedTuple):
+    """The judge's order of units and of systems: two claims.
+
+    Over the means of a few systems noise averages out, and figures near 1 are common where the same judge hardly
+    follows people from one conversation to the next (W. Robinson, American Sociological Review 15, 1950).
+    """
+
     unit: Level
     system: Level
 

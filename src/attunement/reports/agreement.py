@@ -1,27 +1,28 @@
 """Agreement to be shown, and as plain data.
 
 Seven columns say what a reader needs first. The number of a judge comes with the one that people reach with each other
-on the same conversations: like with like.
+on the same units: like with like.
 
 The names in the data are those of the results in `attunement.analysis`. A number that does not exist is
 `{"undefined": why}`, never null and never NaN.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
-from attunement.analysis.reliability import FEWEST_SYSTEMS, ReliabilityStatus
+from attunement.analysis.judge_result import JudgeResult
+from attunement.analysis.reliability import FEWEST_SYSTEMS, PeopleStatus
 from attunement.analysis.summary import Agreement, ItemAgreement
-from attunement.analysis.trust import TrustCard, Verdict
+from attunement.analysis.verdicts import Verdict
 from attunement.reports.blocks import (
     Block,
     Bullets,
     Cell,
     Column,
     Document,
-    LabelRow,
     LabelRows,
     Phrase,
     Section,
@@ -34,7 +35,6 @@ from attunement.reports.blocks import Row as TableRow
 from attunement.reports.numbers import NONE, format_interval, format_number, pluralize
 from attunement.reports.sanitize import in_a_line
 from attunement.reports.trust_card import (
-    MEANINGS,
     RELIABILITY,
     VERDICTS,
     card_rows,
@@ -45,33 +45,34 @@ from attunement.reports.trust_card import (
     points,
     retest_alpha,
     retest_row,
+    ruling_words,
     sentence,
     single,
-    verdict_phrase,
 )
 from attunement.statistics.alpha import Alpha
+from attunement.statistics.estimates import Rate
 from attunement.statistics.kappa import PairwiseKappa
 from attunement.statistics.results import Undefined
 
 COLUMNS = (
     "Item",
-    "Conversations",
+    "n",
     "How common each answer is",
     "People with people",
     "Judge with people",
-    "Missed failures, or bias",
+    "Failures found, or bias",
     "Verdict",
 )
 
 
 class AgreementRow(NamedTuple):
-    """One row: an item, or below it a judge, a trivial judge, or a part of the conversations."""
+    """One row: an item, or below it a judge, a panel, a trivial judge, or a part of the conversations."""
 
     name: str
-    conversations: str
+    number: str  # how many units the row rests on
     answers: str
     people: tuple[str, ...]  # the figure and its interval
-    judge: tuple[str, ...]  # the figure, its interval, and what people reach with each other on the same conversations
+    judge: tuple[str, ...]  # the figure, its interval, and what people reach with each other on the same units
     missed: str
     verdict: Phrase
     below: int = 0  # how far the row is set in: 0 for an item
@@ -79,47 +80,58 @@ class AgreementRow(NamedTuple):
 
 def table_rows(agreement: Agreement, *, full: bool = False) -> Iterator[AgreementRow]:
     for place, entry in enumerate(agreement.items):
-        yield from _item_rows(entry, agreement, entry.item.id, 0, full=full)
+        yield from _item_rows(entry, entry.item.id, 0, full=full)
         for part in agreement.parts:
             if part.items[place].units:
-                yield from _item_rows(part.items[place], agreement, part.part, 1, full=False)
+                yield from _item_rows(part.items[place], part.part, 1, full=False)
 
 
-def _item_rows(
-    entry: ItemAgreement, agreement: Agreement, name: str, below: int, *, full: bool
-) -> Iterator[AgreementRow]:
-    people, cards = entry.people, list(entry.cards)
-    people_cell = (NONE, "one rater") if people.people == 1 else (NONE,)
+def _units(units: int, conversations: int) -> str:
+    return f"{units:,}" + (f" in {conversations:,}" if conversations < units else "")
+
+
+def _item_rows(entry: ItemAgreement, name: str, below: int, *, full: bool) -> Iterator[AgreementRow]:
+    people = entry.people
+    cell = (NONE, "one rater") if people.people == 1 else (NONE,)
     if isinstance(people.alpha, Alpha):
-        people_cell = _filled(format_number(people.alpha.value), format_interval(people.interval))
-    first = (name, f"{entry.conversations:,}" if entry.units else NONE, common_answers(entry), people_cell)
-    if len(agreement.judges) == 1 and cards:
-        yield AgreementRow(*first, *_judge_cells(cards.pop()), below)
+        some = f"n {people.units:,}" if people.units < entry.units else ""
+        cell = _filled(format_number(people.alpha.value), format_interval(people.interval), some)
+    first = (name, _units(entry.units, entry.conversations) if entry.units else NONE, common_answers(entry), cell)
+    judges = [judge for judge in entry.judges if not judge.panel]
+    if len(entry.judges) == 1 and entry.judges[0].with_people.units == entry.units:
+        yield AgreementRow(*first, *_judge_cells(entry.judges[0]), below)
     else:
         status = RELIABILITY[people.status] if people.people else Phrase("no person rated", Tone.OPEN)
-        yield AgreementRow(*first, (), "", Phrase("") if cards else status, below)
-    for card in cards:
-        yield AgreementRow(card.judge, "", "", (), *_judge_cells(card), below + 1)
-    shown = {card.judge for card in entry.cards}
-    baselines = [
-        (found.value, name)
-        for name, found in entry.baselines.items()
-        if shown and isinstance(found, PairwiseKappa) and name not in shown
-    ]
-    baselines.sort(key=lambda found: -found[0])
+        yield AgreementRow(*first, (), "", status, below)
+        for judge in entry.judges:
+            found = judge.with_people
+            number = _units(found.units, found.conversations) if found.units else NONE
+            yield AgreementRow(judge.judge, number, "", (), *_judge_cells(judge), below + 1)
+    baselines: dict[str, PairwiseKappa] = {}
+    for judge in judges[:1]:
+        for each in judge.with_people.baselines:
+            if isinstance(each.agreement, PairwiseKappa):
+                baselines[each.name] = each.agreement
+    ranked = sorted(baselines.items(), key=lambda found: -found[1].value)
     # In short only the best trivial judge, because the others say less.
-    for value, baseline in baselines if full else baselines[:1]:
-        to_beat = Phrase("to be beaten", Tone.NONE)
-        yield AgreementRow(baseline, "", "", (), (format_number(value),), "", to_beat, below + 1)
+    for baseline, found in ranked if full else ranked[:1]:
+        trivial = Phrase("trivial judge", Tone.NONE)
+        yield AgreementRow(baseline, f"{found.units:,}", "", (), (format_number(found.value),), "", trivial, below + 1)
 
 
-def _judge_cells(card: TrustCard) -> tuple[tuple[str, ...], str, Phrase]:
+def _judge_cells(card: JudgeResult) -> tuple[tuple[str, ...], str, Phrase]:
     found, agreement = card.with_people, (NONE,)
     if isinstance(found.agreement, PairwiseKappa):
-        people = f"people {format_number(found.people.value)}" if isinstance(found.people, PairwiseKappa) else ""
-        agreement = _filled(format_number(found.agreement.value), format_interval(found.interval), people)
-    missed = points(card.bias, card.item.scale) if card.detection is None else missed_failures(card.detection)
-    return agreement, missed, verdict_phrase(card)
+        people = f"two people: {format_number(found.people.value)}" if isinstance(found.people, PairwiseKappa) else ""
+        runs = f"{len(found.runs)} runs" if found.runs else ""
+        agreement = _filled(format_number(found.agreement.value), format_interval(found.interval), people, runs)
+    missed = points(card.bias, card.item.scale)
+    if (seen := card.detection) is not None:
+        missed = missed_failures(seen)
+        if isinstance(seen.recall, Rate) and not seen.unknowable:
+            interval = format_interval(seen.recall.interval)
+            missed += f"; finds {format_number(seen.recall.value)}{f' ({interval})' if interval else ''}"
+    return agreement, missed, VERDICTS[card.ruling.verdict]
 
 
 def _filled(*parts: str) -> tuple[str, ...]:
@@ -145,55 +157,56 @@ def opening(agreement: Agreement) -> list[str]:
         sentences.append(
             "Only one person has rated, so how far people agree is not known, and no judge gets a verdict."
         )
-    return sentences
+    # What the figures rest on comes before them.
+    return [*sentences, *agreement.notes]
 
 
 def closing(agreement: Agreement) -> list[str]:
-    left_out = [f"Left out: {pluralize(count, 'rating')} {why}." for why, count in agreement.left_out.items()]
-    return [*agreement.notes, *left_out]
+    return [f"Left out: {pluralize(count, 'rating')} {why}." for why, count in agreement.left_out.items()]
 
 
-def _needs(agreement: Agreement) -> list[str]:
-    """What would be enough, where there is not enough data: one sentence for all items that need the same."""
-    items: dict[str, list[str]] = {}
+def _verdicts(agreement: Agreement) -> list[str]:
+    """The verdicts with their rules, one line for all that share it."""
+    shared: dict[tuple[Verdict, str], dict[str, list[str]]] = {}
     for entry in agreement.items:
-        judges: dict[str, list[str]] = {}
-        for card in entry.cards:
-            if card.ruling.needed:
-                judges.setdefault(card.ruling.needed, []).append(card.judge)
-        if not entry.cards and entry.people.needed:
-            judges[f"about {entry.people.needed:,} conversations rated by two people each"] = []
-        for needed, names in judges.items():
-            only_some = 0 < len(names) < len(entry.cards)
-            items.setdefault(needed, []).append(f"{entry.item.id} ({', '.join(names)})" if only_some else entry.item.id)
-    return [f"Enough for {', '.join(names)} would be: {needed}." for needed, names in items.items()]
+        for card in entry.judges:
+            if not card.panel:
+                key = card.ruling.verdict, ruling_words(card.ruling)
+                shared.setdefault(key, {}).setdefault(entry.item.id, []).append(card.judge)
+    several = len(agreement.judges) > 1
+    lines: list[str] = []
+    for (_, words), items in sorted(shared.items(), key=lambda found: list(Verdict).index(found[0][0])):
+        names = [f"{item} ({', '.join(judges)})" if several else item for item, judges in items.items()]
+        lines.append(f"{', '.join(names)}: {words}")
+    return lines
 
 
 _WARNINGS = {
-    ReliabilityStatus.DISAGREE: "Your raters disagree on {}: no judge can be compared with them there.",
-    ReliabilityStatus.LITTLE_VARIATION: (
-        "Nearly all answers of your raters are the same on {}: agreement beyond chance says nothing there."
-    ),
+    "disagree": "Your raters disagree on {}: no judge can be compared with them there.",
+    "one-sided": "Nearly all answers of your raters are the same on {}: agreement beyond chance says nothing there.",
 }
 
 
 def warnings(agreement: Agreement) -> list[str]:
     """The items on which people cannot be relied upon: no pooled number may hide them."""
-    found = {
-        status: [entry.item.id for entry in agreement.items if entry.people.status is status] for status in _WARNINGS
-    }
-    return [_WARNINGS[status].format(", ".join(items)) for status, items in found.items() if items]
+    found: dict[str, list[str]] = {}
+    for entry in agreement.items:
+        if entry.people.people > 1 and entry.people.one_sided and entry.people.status is not PeopleStatus.AGREE:
+            found.setdefault("one-sided", []).append(entry.item.id)
+        elif entry.people.status is PeopleStatus.DISAGREE:
+            found.setdefault("disagree", []).append(entry.item.id)
+    return [_WARNINGS[kind].format(", ".join(items)) for kind, items in found.items()]
 
 
-_WIDTHS = (12, 7, 10, 7, 7, 9, 10)
+_WIDTHS = (12, 6, 10, 8, 8, 10, 10)
 """The widest that the seven columns get on 80 characters: numbers stay whole, and words break where they may."""
 _READING = (
-    "The numbers are agreement beyond chance: 1 is perfect, 0 is chance; with each, from where to where it may lie "
-    "(95 %)."
+    "The numbers are agreement beyond chance with 95 % intervals: below 0.2 slight, below 0.4 fair, below 0.6 moderate, "
+    "below 0.8 substantial, else almost perfect. n counts the rated units that a row compares."
 )
 _READING_JUDGES = (
-    " People with people says whether all your raters together can be relied upon. To compare a judge with them, take "
-    "the number below its own: what any two people reach on the same conversations, measured in the same way."
+    " To compare a judge with people, take what two people reach on the same units; people with people is about all "
+    "your raters together."
 )
 
 
@@ -203,16 +216,8 @@ def agreement_document(agreement: Agreement, title: str, *, full: bool = False) 
     if not any(entry.units for entry in agreement.items):
         return Document(title, [*blocks, *texts(closing(agreement), Tone.QUIET)])
     reading = _READING + (_READING_JUDGES if agreement.judges and len(agreement.people) > 1 else "")
-    cards = (card for part in (agreement, *agreement.parts) for entry in part.items for card in entry.cards)
-    present = {card.ruling.verdict for card in cards}
-    explained = [
-        LabelRow(Phrase(str(verdict.value), VERDICTS[verdict].tone), MEANINGS[verdict])
-        for verdict in Verdict
-        if verdict in present
-    ]
     blocks += [_table(agreement, full=full), Text(reading, Tone.QUIET), *texts(warnings(agreement), Tone.NOT_MET)]
-    blocks += [LabelRows(explained)] if explained else []
-    blocks += [Bullets(needs)] if (needs := _needs(agreement)) else []
+    blocks += [Bullets(lines)] if agreement.people and (lines := _verdicts(agreement)) else []
     blocks += texts(closing(agreement), Tone.QUIET)
     for heading, heads, rows in _tables(agreement):
         if rows:
@@ -224,12 +229,7 @@ def _table(agreement: Agreement, *, full: bool) -> Table:
     # Without judges there is nothing in two of the columns.
     shown = [place for place in range(len(COLUMNS)) if agreement.judges or place not in {4, 5}]
     columns = [
-        Column(
-            COLUMNS[place],
-            numeric=place in {1, 3, 4},
-            width=_WIDTHS[place] if agreement.judges else None,
-            narrow_title=COLUMNS[place].replace("Conversations", "Conver-\nsations"),
-        )
+        Column(COLUMNS[place], numeric=place in {1, 3, 4}, width=_WIDTHS[place] if agreement.judges else None)
         for place in shown
     ]
     rows: list[TableRow] = []
@@ -240,7 +240,7 @@ def _table(agreement: Agreement, *, full: bool) -> Table:
             [Phrase(part, Tone.QUIET if place else tone) for place, part in enumerate(parts)] or ""
             for parts, tone in ((row.people, Tone.PERSON), (row.judge, Tone.NONE))
         )
-        cells: list[Cell] = [name, row.conversations, row.answers, people, judge, row.missed, row.verdict]
+        cells: list[Cell] = [name, row.number, row.answers, people, judge, row.missed, row.verdict]
         rows.append(TableRow([cells[place] for place in shown], indent=row.below))
     return Table(columns, rows)
 
@@ -250,7 +250,7 @@ def _tables(agreement: Agreement) -> Iterator[tuple[str, tuple[str, ...], list[T
     orders = [
         TableRow((entry.item.id, in_a_line(card.judge, 40), order(card.levels.unit), order(card.levels.system)))
         for entry in agreement.items
-        for card in entry.cards
+        for card in entry.judges
         if card.levels.system.number >= FEWEST_SYSTEMS
     ]
     heads = ("Item", "Judge", "Unit level: order one by one", "System level: order of systems")
@@ -270,9 +270,8 @@ def _details(agreement: Agreement) -> Iterator[Section]:
         name = f"{entry.item.id} {entry.item.title}".rstrip()
         if people := list(people_rows(entry)):
             yield Section(in_a_line(f"{name}: your raters"), [LabelRows(people)])
-        for card in entry.cards:
-            verdict = Text(sentence(card), VERDICTS[card.ruling.verdict].tone)
-            yield Section(in_a_line(f"{name}: {card.judge}"), [verdict, LabelRows(list(card_rows(card)))])
+        for card in entry.judges:
+            yield Section(in_a_line(f"{name}: {card.judge}"), [LabelRows(list(card_rows(card)))])
     rows = [
         TableRow(
             (entry.item.id, f"{in_a_line(pair.first, 30)} and {in_a_line(pair.second, 30)}", single(pair.agreement))
@@ -289,34 +288,17 @@ def agreement_record(agreement: Agreement, *, instrument: Mapping[str, Any] | No
     """All that is known, the parts included."""
     record = _plain(agreement)
     for entry, found in zip(record["items"], agreement.items, strict=True):
-        for card, made in zip(entry["cards"], found.cards, strict=True):
+        for card, made in zip(entry["judges"], found.judges, strict=True):
             del card["item"], card["people"]  # the entry has both
-            card["sentence"] = sentence(made)
+            card |= {"verdict": made.ruling.verdict.value, "sentence": sentence(made)}
     record["parts"] = [agreement_record(part) for part in agreement.parts]
     return record if instrument is None else {"instrument": dict(instrument), **record}
-
-
-# What `--json` calls some fields. Programs read these keys, so they stay as they are.
-_KEYS = {
-    "alt_test": "stand_in",
-    "baselines": "rivals",
-    "best_baseline": "best_rival",
-    "detection": "missed",
-    "gap_to_half": "half",
-    "judge_pairs": "judges",
-    "judge_retests": "judges_again",
-    "margin": "ahead",
-    "people_kappa": "single",
-    "retest": "again",
-    "status": "standing",
-    "with_people": "held",
-}
 
 
 def _plain(value: Any) -> Any:
     named: Any = getattr(value, "_asdict", None)
     if named is not None:
-        return {_KEYS.get(name, name): _plain(part) for name, part in named().items()}
+        return {name: _plain(part) for name, part in named().items()}
     match value:
         case Undefined():
             return {"undefined": value.reason}
@@ -324,6 +306,8 @@ def _plain(value: Any) -> Any:
             return {part.name: _plain(getattr(value, part.name)) for part in fields(value) if part.name != "parts"}
         case Enum():
             return value.value
+        case float() if math.isinf(value):
+            return None  # a failure's open end
         case Mapping():
             return {str(name): _plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
         case tuple() | list():

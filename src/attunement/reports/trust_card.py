@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from attunement.analysis.judge_agreement import AgreementDifference, FailureDetection
+from attunement.analysis.failures import FailureDetection
+from attunement.analysis.judge_result import Details, JudgeResult
 from attunement.analysis.ratings_table import Scale
-from attunement.analysis.reliability import Level, Reliability, ReliabilityStatus, Retest
+from attunement.analysis.reliability import Level, PeopleStatus, Reliability, Retest, strength
 from attunement.analysis.summary import ItemAgreement
-from attunement.analysis.trust import Details, TrustCard, Verdict
+from attunement.analysis.verdicts import Ruling, Verdict
 from attunement.reports.blocks import LabelRow, Phrase, Tone
 from attunement.reports.numbers import (
     FEW,
@@ -16,48 +17,39 @@ from attunement.reports.numbers import (
     p_value,
     pluralize,
     share_words,
+    signed,
     with_interval,
 )
 from attunement.statistics.alpha import Alpha
 from attunement.statistics.correlation import ICC, Correlation, RangeCompression
 from attunement.statistics.estimates import Mean, Rate
-from attunement.statistics.kappa import Coefficient, Kappa, PairwiseKappa, SpecificAgreement
-from attunement.statistics.results import Undefined
+from attunement.statistics.kappa import Coefficient, PairwiseKappa, SpecificAgreement
+from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tests import AlternativeAnnotator
 
 VERDICTS = {
-    Verdict.AS_PEOPLE: Phrase("about as well as people", Tone.MET),
-    Verdict.IN_PART: Phrase("in part: check by hand", Tone.NA),
-    Verdict.NOT: Phrase("does not agree", Tone.NOT_MET),
-    Verdict.NOT_ENOUGH: Phrase("not enough data", Tone.OPEN),
+    Verdict.GOOD: Phrase("good enough", Tone.MET),
+    Verdict.NOT: Phrase("not good enough", Tone.NOT_MET),
+    Verdict.OPEN: Phrase("cannot tell yet", Tone.OPEN),
 }
-"""Verdicts as they stand in a table; `Verdict` itself has the full words."""
 
 RELIABILITY = {
-    ReliabilityStatus.RELIABLE: Phrase("your raters agree", Tone.NONE),
-    ReliabilityStatus.DISAGREE: Phrase("your raters disagree", Tone.NOT_MET),
-    ReliabilityStatus.NOT_ENOUGH: Phrase("not enough data", Tone.OPEN),
-    ReliabilityStatus.LITTLE_VARIATION: Phrase("too little variation", Tone.OPEN),
-}
-
-MEANINGS = {
-    Verdict.AS_PEOPLE: "it is hardly further from any one of your raters than they are from each other, and the "
-    "interval of that difference bears it out.",
-    Verdict.IN_PART: "it follows your raters better than chance and trivial judges do, but not as far as they follow "
-    "each other.",
-    Verdict.NOT: "it does not follow your raters, or no better than counting words would, or it misses failures.",
-    Verdict.NOT_ENOUGH: "nothing can be said yet.",
+    PeopleStatus.AGREE: Phrase("your raters agree", Tone.NONE),
+    PeopleStatus.DISAGREE: Phrase("your raters disagree", Tone.NOT_MET),
+    PeopleStatus.OPEN: Phrase("cannot tell yet", Tone.OPEN),
 }
 
 _MANY_ANSWERS = 7
 _LONG_WORD = 16  # letters of an answer's name in a table
+_DIGITS = 3  # of the technical figures
+_SHOWN = 0.05  # a p-value below this is called a leaning
 
 
 def single(found: PairwiseKappa | Undefined) -> str:
     return format_number(found.value) if isinstance(found, PairwiseKappa) else found.reason
 
 
-def compared(found: AgreementDifference | Undefined) -> str:
+def rate_words(found: Rate | Undefined) -> str:
     return found.reason if isinstance(found, Undefined) else with_interval(found.value, found.interval)
 
 
@@ -76,28 +68,30 @@ def common_answers(entry: ItemAgreement) -> str:
         short = word if len(word) <= _LONG_WORD else f"{word[: _LONG_WORD - 1].rstrip()}…"
         return f"{short} {number(count)}{percent}"
 
-    words = entry.item.scale.words
-    given = [(word, entry.answers[word]) for word in words]
-    others = [share(word, count) for word, count in entry.answers.items() if word not in words]
+    scale = entry.item.scale
+    given = [(word, entry.answers[word]) for word in scale.words]
+    others = [share(word, count) for word, count in entry.answers.items() if word not in scale.words]
     if len(given) > _MANY_ANSWERS:
-        used = [word for word, count in given if count]
-        return ", ".join([f"{used[0]} to {used[-1]}" if used else NONE, *others])
-    if all(word.lstrip("-").replace(".", "").isdigit() for word in words):
+        used = [(word, count) for word, count in given if count]
+        if scale.ordered:
+            return ", ".join([f"{used[0][0]} to {used[-1][0]}" if used else NONE, *others])
+        used.sort(key=lambda each: -each[1])
+        return ", ".join([*(share(*each) for each in used[:_MANY_ANSWERS]), "…", *others])
+    if all(word.lstrip("-").replace(".", "").isdigit() for word in scale.words):
         counts = " ".join(number(count) for _, count in given)
-        return ", ".join([f"{words[0]}–{words[-1]}: {counts}{percent}", *others])
+        return ", ".join([f"{scale.words[0]}–{scale.words[-1]}: {counts}{percent}", *others])
     return ", ".join([*(share(*each) for each in given[::-1]), *others])
 
 
 def points(found: Mean | Undefined, scale: Scale) -> str:
-    """The bias in points of the scale, or for met and not met in conversations per hundred."""
+    """The bias in points of the scale, or for two answers in conversations per hundred."""
     if isinstance(found, Undefined) or not scale.ordered:
         return NONE
     if len(scale.values) == 2:
         value = 100 * found.value / (scale.values[1] - scale.values[0])
         more = f"{abs(value):.0f} in 100 {'more' if value > 0 else 'fewer'}" if round(value) else "as often"
         return f"{scale.words[1]}: {more}"
-    text = format_number(found.value)
-    return f"+{text} points" if float(f"{found.value:.2f}") > 0 else f"{text} points"
+    return f"{signed(found.value)} points"
 
 
 def missed_failures(found: FailureDetection, title: str = "missed failures: ") -> str:
@@ -109,8 +103,9 @@ def missed_failures(found: FailureDetection, title: str = "missed failures: ") -
     if not found.failures:
         return "people found no failure" if found.fine else NONE
     ways = [(found.missed_as_na, "as “does not apply”"), (found.missed_as_unanswered, "not answered")]
-    how = ", ".join(f"{count} {words}" for count, words in ways if count)
-    return f"{title}{found.missed:,} of {found.failures:,}" + (f" ({how})" if how else "")
+    how = [f"{count} {words}" for count, words in ways if count]
+    how += [f"over {found.runs} runs"] if found.runs > 1 else []
+    return f"{title}{found.missed:,} of {found.failures:,}" + (f" ({', '.join(how)})" if how else "")
 
 
 def false_alarms(found: FailureDetection) -> str:
@@ -118,58 +113,36 @@ def false_alarms(found: FailureDetection) -> str:
 
 
 def reliability_words(people: Reliability) -> str:
-    needed = f"; about {people.needed:,} conversations rated by two people would tell" if people.needed else ""
-    return f"{people.status.value}: {people.rule}{needed}"
+    """How far people agree in the field's word, with the ends of the interval."""
+    if isinstance(people.alpha, Undefined):
+        return people.alpha.reason
+    words = strength(people.alpha.value)
+    if isinstance(people.interval, Interval):
+        ends = [strength(end) for end in (people.interval.low, people.interval.high)]
+        words += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
+    else:
+        words += f"; {people.interval.reason}"
+    return f"{words}, {pluralize(people.units, 'unit')} rated by two or more"
 
 
-def verdict_phrase(card: TrustCard) -> Phrase:
-    """The verdict for a table; where it is withheld because of the people, with the reason in a few words."""
-    words, tone = VERDICTS[card.ruling.verdict]
-    if card.ruling.verdict is not Verdict.NOT_ENOUGH or card.detection is not None:
-        return Phrase(words, tone)
-    too_few = (": no person rated", ": only one rater", " on your raters")[min(card.people.people, 2)]
-    reasons = {
-        ReliabilityStatus.DISAGREE: ": raters disagree",
-        ReliabilityStatus.LITTLE_VARIATION: ": too little variation",
-        ReliabilityStatus.NOT_ENOUGH: too_few,
-    }
-    return Phrase(words + reasons.get(card.people.status, ""), tone)
+def sentence(card: JudgeResult) -> str:
+    """The verdict on this judge and item in one line, with the rule behind it and what would settle it."""
+    return f"{card.item.id}, {card.judge}: {ruling_words(card.ruling)}"
 
 
-_SENTENCES = {
-    Verdict.AS_PEOPLE: (
-        "On {item} {judge} agrees with your raters about as well as they agree with each other{numbers}."
-    ),
-    Verdict.IN_PART: "On {item} {judge} agrees with your raters in part{numbers}: check its answers by hand.",
-    Verdict.NOT: "On {item} {judge} does not agree with your raters{numbers}: do not use it for this.",
-    Verdict.NOT_ENOUGH: "There is not enough data to say how far {judge} can be believed on {item}.",
-}
+def ruling_words(ruling: Ruling) -> str:
+    needed = f" It would take {ruling.needed}." if ruling.needed else ""
+    return f"{ruling.verdict.value}: {ruling.rule}.{needed}"
 
 
-def sentence(card: TrustCard) -> str:
-    """What may be said of this judge and item, in one sentence or two."""
-    numbers, own, people = "", card.with_people.agreement, card.with_people.people
-    if isinstance(own, PairwiseKappa) and isinstance(people, PairwiseKappa):
-        numbers = f" ({format_number(own.value)} with any one of them, beside {format_number(people.value)})"
-    text = _SENTENCES[card.ruling.verdict].format(item=card.item.id, judge=card.judge, numbers=numbers)
-    if card.detection is not None and card.detection.failures and not card.detection.unknowable:
-        failures = pluralize(card.detection.failures, "failure")
-        text += f" It missed {card.detection.missed:,} of the {failures} that people found."
-    return text
-
-
-_DIGITS = 3  # of the technical figures
-_SHOWN = 0.05  # A p-value below this is called a leaning
-
-
-def card_rows(card: TrustCard) -> Iterator[LabelRow]:
+def card_rows(card: JudgeResult) -> Iterator[LabelRow]:
     """Everything on a card, the most important first."""
-    yield LabelRow("why", card.ruling.rule)
-    if card.ruling.needed:
-        yield LabelRow("what would be enough", card.ruling.needed)
+    if card.failure_ruling is not None:
+        yield LabelRow("finding failures", ruling_words(card.failure_ruling))
+    yield LabelRow("agreement", ruling_words(card.agreement_ruling))
     if card.detection is not None:
-        yield from _gate_rows(card.detection)
-    yield _people(card)
+        yield from _failure_rows(card.detection)
+    yield _people(card.people, ordered=card.item.scale.ordered)
     yield from _against_people(card)
     if isinstance(card.bias, Mean):
         technical = f"mean of judge minus people {with_interval(card.bias.value, card.bias.interval, _DIGITS)}"
@@ -189,18 +162,13 @@ def card_rows(card: TrustCard) -> Iterator[LabelRow]:
     yield LabelRow("asked", f"about {counts.asked:,} that people rated: {pluralize(counts.values, 'value')}{others}")
 
 
-def _gate_rows(found: FailureDetection) -> Iterator[LabelRow]:
+def _failure_rows(found: FailureDetection) -> Iterator[LabelRow]:
     if found.unknowable:
         yield LabelRow("missed failures", found.unknowable)
     else:
-        recall = found.recall
-        technical = "recall on failures that two people found: "
-        if isinstance(recall, Undefined):
-            technical += recall.reason
-        else:
-            caught = f"{found.confirmed - found.confirmed_missed} of {found.confirmed}"
-            technical += f"{caught}, {with_interval(recall.value, recall.interval, _DIGITS)}"
-            technical += "" if isinstance(recall.interval, Undefined) else f", {recall.interval.method}"
+        technical = f"recall {rate_words(found.recall)}"
+        if isinstance(found.recall, Rate) and isinstance(found.recall.interval, Interval):
+            technical += f", {pluralize(found.recall.units, 'failure')}, {found.recall.interval.method}"
         text = missed_failures(found, title="")
         if found.confirmed:
             text += f"; of those that two people found: {found.confirmed_missed:,} of {found.confirmed:,}"
@@ -208,21 +176,37 @@ def _gate_rows(found: FailureDetection) -> Iterator[LabelRow]:
             text += f"; {found.not_asked:,} more it was not asked about"
         yield LabelRow("missed failures", text, technical)
     rates = (("share of what is fine", found.false_alarm_rate), ("precision", found.precision))
-    technical = "; ".join(
-        f"{name} {with_interval(rate.value, rate.interval, _DIGITS)}" for name, rate in rates if isinstance(rate, Rate)
-    )
+    technical = "; ".join(f"{name} {rate_words(each)}" for name, each in rates if isinstance(each, Rate))
     yield LabelRow("false alarms", false_alarms(found), technical)
+    if isinstance(found.people_recall, Rate):
+        text = f"another person finds {rate_words(found.people_recall)}; the judge {rate_words(found.single_recall)}"
+        yield LabelRow("of the failures that one person finds", text, f"{found.people_recall.units:,} such ratings")
+    if found.rivals:
+        rivals = ", ".join(f"{each.name} {each.caught:.1f}" for each in found.rivals)
+        label = "failures found by trivial flags"
+        yield LabelRow(label, f"{rivals}, of {found.rivals[0].failures:,}", "with as many flags as the judge")
+    if found.thresholds:
+        parts = [
+            f"{each.at:g}: {_short(each.recall)} / {_short(each.precision)} ({each.flags:,} flags)"
+            for each in found.thresholds
+        ]
+        yield LabelRow("recall / precision by threshold", "; ".join(parts), "if the judge flagged up to this score")
 
 
-def _people(card: TrustCard) -> LabelRow:
-    people = card.people
-    name = f"Krippendorff's {'ordinal' if card.item.scale.ordered else 'nominal'} alpha"
+def _short(found: Rate | Undefined) -> str:
+    if isinstance(found, Undefined):
+        return NONE
+    return f"{format_number(found.value)} ({format_interval(found.interval) or 'no interval'})"
+
+
+def _people(people: Reliability, *, ordered: bool) -> LabelRow:
+    name = f"Krippendorff's {'ordinal' if ordered else 'nominal'} alpha"
     if isinstance(people.alpha, Alpha):
         technical = f"{name} {with_interval(people.alpha.value, people.interval, _DIGITS)}"
     else:
         technical = f"{name}: {people.alpha.reason}"
     if isinstance(people.ac2, Coefficient):
-        technical += f"; AC2 {format_number(people.ac2.value, _DIGITS)}"
+        technical += f"; AC2 {with_interval(people.ac2.value, people.ac2_interval, _DIGITS)}"
     if isinstance(people.rare, SpecificAgreement):
         technical += (
             f"; agreement on the rarest answer {format_number(people.rare.value, _DIGITS)} "
@@ -231,36 +215,42 @@ def _people(card: TrustCard) -> LabelRow:
     return LabelRow("agreement between your raters", reliability_words(people), technical)
 
 
-def _against_people(card: TrustCard) -> Iterator[LabelRow]:
+def _against_people(card: JudgeResult) -> Iterator[LabelRow]:
     found, own = card.with_people, card.with_people.agreement
     judge = own.reason if isinstance(own, Undefined) else with_interval(own.value, found.interval)
     text = f"the judge with any one person {judge}; any two people {single(found.people)}"
     if not isinstance(found.gap, Undefined):
-        text += f"; difference {compared(found.gap)}"
+        text += f"; difference {with_interval(found.gap.value, found.gap.interval)}"
     kind = "quadratic weights" if card.item.scale.ordered else "no weights"
-    yield LabelRow("how far single raters agree", text, f"kappa, {kind}, pooled over pairs (Conger), on the same units")
+    technical = f"kappa, {kind}, pooled over pairs (Conger), {pluralize(found.units, 'unit')}"
+    yield LabelRow("how far single raters agree", text, technical)
+    if found.runs:
+        low, high = format_number(min(found.runs)), format_number(max(found.runs))
+        yield LabelRow("each of its runs", f"from {low} to {high} ({len(found.runs)} runs)", "the same kappa")
+    if isinstance(found.consensus, PairwiseKappa):
+        kind = "mean" if card.item.scale.ordered else "commonest answer"
+        yield LabelRow(
+            f"against the {kind} of your raters",
+            f"{single(found.consensus)}; it is steadier than one person, so it is not comparable with two people",
+            f"the same kappa, {pluralize(found.consensus.units, 'rating')}",
+        )
     baselines = ", ".join(f"{baseline.name} {single(baseline.agreement)}" for baseline in found.baselines)
     if baselines:
         best = found.best_baseline
-        ahead = "" if best is None else f"; ahead of the best by {compared(best.margin)}"
-        yield LabelRow("beside trivial judges", f"{baselines}{ahead}", "the same coefficient")
+        margin = best.margin if best is not None else None
+        ahead = ""
+        if margin is not None and not isinstance(margin, Undefined):
+            ahead = f"; ahead of the best by {with_interval(margin.value, margin.interval)}"
+        yield LabelRow("compared with trivial judges", f"{baselines}{ahead}", "the same coefficient")
 
 
-def _detail_rows(card: TrustCard, details: Details) -> Iterator[LabelRow]:
+def _detail_rows(card: JudgeResult, details: Details) -> Iterator[LabelRow]:
     if details.citations is not None:
-        yield LabelRow("evidence found", f"{share_words(*details.citations)} quotations stand where it says")
+        yield LabelRow("evidence found", f"{share_words(*details.citations)} quotations are where it says")
     if isinstance(details.retest, Retest):
         yield retest_row(details.retest)
     else:
         yield LabelRow("same answer when asked again", "it was asked only once")
-    for label, groups in (("shorter and longer", details.by_length), ("by system", details.by_system)):
-        if groups:
-            parts = (
-                f"{group.name}: {single(group.agreement)}, {points(group.bias, card.item.scale)} "
-                f"({pluralize(group.conversations, 'conversation')})"
-                for group in groups
-            )
-            yield LabelRow(label, "; ".join(parts), "kappa with any one person, and bias")
     icc = [
         format_number(level.icc.value, _DIGITS) if isinstance(level.icc, ICC) else level.icc.reason
         for level in card.levels
@@ -276,10 +266,6 @@ def _detail_rows(card: TrustCard, details: Details) -> Iterator[LabelRow]:
         yield LabelRow("whether it applies at all", text, "kappa of applies and does not apply")
     if isinstance(details.error, Mean):
         yield LabelRow("off by", f"{format_number(details.error.value)} points on average", "mean absolute error")
-    yield from _statistic_rows(details)
-
-
-def _statistic_rows(details: Details) -> Iterator[LabelRow]:
     if isinstance(details.compression, RangeCompression):
         ratio = details.compression.ratio
         spread = "less than" if ratio < 0.95 else "more than" if ratio > 1.05 else "about as far as"
@@ -290,16 +276,13 @@ def _statistic_rows(details: Details) -> Iterator[LabelRow]:
         kinder = f"{'kinder to' if value > 0 else 'harder on'} longer replies than people are"
         text = kinder if p < _SHOWN else "no kinder or harder, as far as seen"
         yield LabelRow("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
-    if isinstance(details.with_median, Kappa):
-        yield LabelRow(
-            "against the middle of all raters",
-            f"{format_number(details.with_median.value)}, as papers print it; not comparable with single raters",
-            "kappa with the median of people",
-        )
 
 
 def retest_row(found: Retest) -> LabelRow:
-    text = f"{share_words(found.same, found.units)}, asked up to {found.times} times"
+    text = (
+        f"{share_words(found.same, found.units)}, asked up to {found.times} times; the others flip, on average by "
+        f"{format_number(found.spread)} points (standard deviation over all)"
+    )
     return LabelRow("same answer when asked again", text, f"alpha of the repeats {retest_alpha(found)}")
 
 
@@ -309,21 +292,26 @@ def retest_alpha(found: Retest) -> str:
 
 def people_rows(entry: ItemAgreement) -> Iterator[LabelRow]:
     """What is known about people on an item beyond the table."""
-    details = entry.details
-    if details is None or not entry.people.people:
+    details, people = entry.details, entry.people
+    if details is None or not people.people:
         return
-    if isinstance(entry.people.alpha, Alpha):
-        technical = f"Krippendorff's alpha {with_interval(entry.people.alpha.value, entry.people.interval, _DIGITS)}"
-        yield LabelRow("agreement between your raters", reliability_words(entry.people), technical)
-    if isinstance(entry.people_kappa, PairwiseKappa):
-        interval = format_interval(details.interval)
-        text = format_number(entry.people_kappa.value) + (f" ({interval})" if interval else "")
+    yield _people(people, ordered=entry.item.scale.ordered)
+    if isinstance(people.single, PairwiseKappa):
+        text = with_interval(people.single.value, people.single_interval)
         yield LabelRow("how far single raters agree", text, "kappa pooled over pairs of people (Conger)")
     if isinstance(details.icc, ICC):
         text = f"{format_number(details.icc.value)} for the mean of {details.icc.averaged:.1f} raters"
         yield LabelRow("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
     if isinstance(details.retest, Retest):
         yield retest_row(details.retest)
+    strict = [
+        f"{name} {signed(found.value)}" + (f" ({format_interval(found.interval)})" if found.interval else "")
+        for name, found in details.severity.items()
+        if isinstance(found, Mean) and isinstance(found.interval, Interval)
+    ]
+    if strict:
+        technical = "mean of own minus others' answers about the same units"
+        yield LabelRow("strict (−) and lenient (+) raters", ", ".join(strict), technical)
 
 
 def order(level: Level) -> str:

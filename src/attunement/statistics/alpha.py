@@ -10,18 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attunement.statistics.intervals import TINY, Statistic, most_apart, spread_of_ratings
 from attunement.statistics.results import Undefined
-from attunement.statistics.tables import (
-    Floats,
-    FromSums,
-    FromWeights,
-    Statistic,
-    Tally,
-    matrix,
-    nothing_to_compare,
-    quotient,
-    tally,
-)
+from attunement.statistics.tables import Floats, Tally, matrix, nothing_to_compare, quotient, tally
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -63,12 +54,17 @@ def alpha(ratings: ArrayLike, level: Level = "ordinal") -> Alpha | Undefined:
 
 
 def alpha_statistic(ratings: ArrayLike, level: Level = "ordinal") -> Statistic:
+    """Alpha as a function of sums over units; see `alpha`."""
     values = matrix(ratings)
-    if level == "interval":
-        return _interval(values)
-    if level == "nominal":
-        return _nominal(tally(values))
-    return _ordinal_of_many_values(values) if len(np.unique(values)) > MANY else _ordinal(tally(values))
+    values = np.where((~np.isnan(values)).sum(axis=1, keepdims=True) >= 2, values, np.nan)
+    if level == "ordinal":
+        different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+        if len(different) > MANY:
+            # Ordinal alpha is interval alpha of the ranks.
+            ranks = np.append(np.cumsum(counts) - counts / 2, np.nan)
+            values = ranks[np.searchsorted(different, values)]
+            level = "interval"
+    return _interval(values) if level == "interval" else _of_categories(tally(values), level)
 
 
 def _coincidence_weight(number: Floats) -> Floats:
@@ -81,7 +77,7 @@ def _one_minus(observed: Floats, number: Floats, total: Floats, squares: Floats)
     return 1 - quotient((number - 1) * observed, number * squares - total**2, size=number * squares)
 
 
-def _ordinal(tally: Tally) -> FromSums:
+def _of_categories(tally: Tally, level: Level) -> Statistic:
     counts, size = tally.counts, len(tally.categories)
     weight = _coincidence_weight(counts.sum(axis=1))
     pairs = counts[:, :, None] * (counts[:, None, :] - np.eye(size)) * weight[:, None, None]
@@ -89,56 +85,42 @@ def _ordinal(tally: Tally) -> FromSums:
     def of(totals: Floats) -> Floats:
         coincidences = totals.reshape(len(totals), size, size)
         margins = coincidences.sum(axis=2)
+        number = margins.sum(axis=1)
+        if level == "nominal":
+            apart = number - np.einsum("bii->b", coincidences)
+            return 1 - quotient((number - 1) * apart, number**2 - (margins**2).sum(axis=1))
         # The ordinal distance is that between mid-ranks: what lies between two categories, and half of both.
         ranks = np.cumsum(margins, axis=1) - margins / 2
         squares = (margins * ranks**2).sum(axis=1)
         crossed = np.einsum("bi,bij,bj->b", ranks, coincidences, ranks)
-        return _one_minus(squares - crossed, margins.sum(axis=1), (margins * ranks).sum(axis=1), squares)
+        return _one_minus(squares - crossed, number, (margins * ranks).sum(axis=1), squares)
 
-    return FromSums(pairs.reshape(len(counts), size * size), of, tally.pattern, highest=1.0)
-
-
-def _nominal(tally: Tally) -> FromSums:
-    counts, distance = tally.counts, 1 - np.eye(len(tally.categories))
-    number = counts.sum(axis=1)
-    observed = np.einsum("pi,ij,pj->p", counts, distance, counts) * _coincidence_weight(number)
-    parts = np.where((number >= 2)[:, None], np.column_stack([observed, counts]), 0.0)
-
-    def of(totals: Floats) -> Floats:
-        margins = totals[:, 1:]
-        expected = np.einsum("bi,ij,bj->b", margins, distance, margins)
-        return 1 - quotient((margins.sum(axis=1) - 1) * totals[:, 0], expected)
-
-    return FromSums(parts, of, tally.pattern, highest=1.0)
+    margins = tally.frequency @ counts
+    points = np.eye(size) / np.sqrt(2) if level == "nominal" else (np.cumsum(margins) - margins / 2)[:, None]
+    apart, informative = spread_of_ratings(points, margins)
+    lowest = _lowest(points, margins, tally.frequency @ (counts.sum(axis=1) >= 2))
+    parts = pairs.reshape(len(counts), size * size)
+    return Statistic(parts, of, tally.pattern, lowest, counts @ apart, informative)
 
 
-def _interval(values: Floats) -> FromSums:
+def _interval(values: Floats) -> Statistic:
     present = ~np.isnan(values)
     # Counted from the middle, so that squares of large numbers do not swallow differences.
     filled = np.where(present, values - (values[present].mean() if present.any() else 0.0), 0.0)
     number, total, squares = present.sum(axis=1).astype(np.float64), filled.sum(axis=1), (filled**2).sum(axis=1)
     within = (number * squares - total**2) * _coincidence_weight(number)
-    parts = np.where((number >= 2)[:, None], np.column_stack([within, number, total, squares]), 0.0)
-    return FromSums(parts, lambda totals: _one_minus(*totals.T), np.arange(len(parts)), highest=1.0)
+    places, counts = np.unique(filled[present], return_counts=True)
+    informative = spread_of_ratings(places[:, None], counts.astype(np.float64))[1]
+    lowest = _lowest(places[:, None], counts.astype(np.float64), float((number >= 2).sum()))
+    parts = np.column_stack([within, number, total, squares])
+    return Statistic(parts, lambda totals: _one_minus(*totals.T), np.arange(len(parts)), lowest, squares, informative)
 
 
-def _ordinal_of_many_values(values: Floats) -> FromWeights:
-    present = ~np.isnan(values)
-    number = present.sum(axis=1).astype(np.float64)
-    unit, rater = np.nonzero(present & (number >= 2)[:, None])
-    level, place = np.unique(values[unit, rater], return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], np.arange(len(level)))
-    first = np.flatnonzero(np.diff(unit, prepend=-1))
-    pairable = unit[first]
-
-    def of(weights: Floats) -> Floats:
-        each = weights[:, unit]
-        margins = np.add.reduceat(each[:, order], starts, axis=1)
-        ranks = (np.cumsum(margins, axis=1) - margins / 2)[:, place]
-        total, squares = (np.add.reduceat(piece, first, axis=1) for piece in (ranks, ranks**2))
-        within = weights[:, pairable] * (number[pairable] * squares - total**2) / (number[pairable] - 1)
-        sums = (each * ranks).sum(axis=1), (each * ranks**2).sum(axis=1)
-        return _one_minus(within.sum(axis=1), each.sum(axis=1), *sums)
-
-    return FromWeights(of, number >= 2, highest=1.0)
+def _lowest(points: Floats, counts: Floats, units: float) -> float:
+    """Alpha if the ratings of each unit were as far apart as these answers allow."""
+    total = float(counts.sum())
+    expected = 2 * float(counts @ spread_of_ratings(points, counts)[0]) / max(total, 1.0)
+    if expected < TINY:
+        return -1.0
+    raters = max(total / max(units, 1.0), 2.0)
+    return 1 - min(most_apart(points, counts, counts) / expected, raters / (raters - 1))

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined, too_few
+from attunement.statistics.intervals import Share, effective_number
+from attunement.statistics.results import LEVEL, Interval, Undefined, too_few
 from attunement.statistics.tables import Bools, Floats, Ints, beta_quantile, cluster_sums, clusters, t_quantile
 
 
@@ -133,34 +134,36 @@ class Rate(NamedTuple):
 
     value: float
     interval: Interval | Undefined
+    units: int = 0
 
 
-def rate(event: Bools, conversation: Ints, weights: Floats | None) -> Rate | Undefined:
+def rate(event: Bools | Floats, conversation: Ints, weights: Floats | None) -> Rate | Undefined:
     """The share of units with the event: exact where each conversation gave one unit and all were drawn alike.
 
+    Otherwise the same interval for the effective number of units (see `intervals`).
+
     Args:
-        event: For each unit whether it happened.
+        event: For each unit whether it happened, or how often.
         conversation: For each unit its conversation.
         weights: For each unit how many it represents; None where all are alike.
 
     Returns:
         `Undefined` where there is no unit. The interval is undefined below ten conversations, if it is not exact.
     """
-    count = len(np.unique(conversation))
-    if count == len(conversation) and alike(weights):
+    cluster, count = clusters(conversation, len(conversation))
+    if count == len(conversation) and alike(weights) and event.dtype == np.bool_:
         exact = proportion(int(event.sum()), len(event))
-        return exact if isinstance(exact, Undefined) else Rate(exact.value, exact.interval)
-    found = mean(event.astype(np.float64), conversation, weights)
-    if isinstance(found, Undefined):
-        return found
-    interval = found.interval
-    if isinstance(interval, Interval):
-        interval = interval._replace(low=max(interval.low, 0.0), high=min(interval.high, 1.0))
-    elif (event.all() or not event.any()) and count >= FEWEST_CLUSTERS:
-        # All alike: no spread to compute an interval from, but whole conversations still bound it.
-        exact = proportion(count if event.all() else 0, count)
-        interval = exact if isinstance(exact, Undefined) else exact.interval
-    return Rate(found.value, interval)
+        return exact if isinstance(exact, Undefined) else Rate(exact.value, exact.interval, exact.units)
+    weight = np.ones(len(event)) if weights is None else weights
+    value = float(weight @ event / weight.sum())
+    if few := too_few(count, "conversations"):
+        return Rate(value, few, len(event))
+    pull = weight * (event - value) / weight.sum()
+    most = effective_number(weight)
+    size = max(most / effective_number(cluster_sums(cluster, weight, count)), 1.0)
+    share = Share(value, pull, cluster, count, most, size)
+    method = f"effective sample size, over {count} conversations"
+    return Rate(value, Interval(*share.bounds(), LEVEL, method, share.error()), len(event))
 
 
 # Weights that differ by less than this share are equal.

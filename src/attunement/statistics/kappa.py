@@ -25,11 +25,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attunement.statistics.intervals import TINY, Statistic, most_apart, spread_of_ratings
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import (
     ROUNDING,
     Floats,
-    FromSums,
     distinct_rows,
     matrix,
     normal_probability,
@@ -155,28 +155,40 @@ def ac2(
     size = len(counted.categories)
     if size < 2:
         return Undefined(f"every rating is {counted.categories[0]:g}")
-    table, frequency = agreement_weights(counted.categories, weights), counted.frequency
-    number = counted.counts.sum(axis=1)
-    rated, several = number >= 1, number >= 2
-    agreement = _unit_agreement(counted.counts, table)
-    shares = counted.counts / np.maximum(number, 1)[:, None]
-    rated_units, units = float(frequency[rated].sum()), float(frequency[several].sum())
-    observed = float(frequency @ agreement) / units
-    overall = frequency @ shares / rated_units
-    spread_out = table.sum() / (size * (size - 1))
-    expected = float(spread_out * (overall * (1 - overall)).sum())
-    value = (observed - expected) / (1 - expected)
-    own = rated_units / units * (agreement - expected * several) / (1 - expected)
-    # The expected agreement moves with each unit's shares; its slope at the overall shares says how far.
-    slope = spread_out * (1 - 2 * overall)
-    pull = own - (1 - value) * ((shares - overall) @ slope) / (1 - expected)
-    spread = float(frequency[rated] @ (pull[rated] - value) ** 2)
+    statistic = ac2_statistic(values, weights, counted.categories.tolist())
+    rated, units = (float(total) for total in statistic.totals[:2])
+    value, expected = statistic.value(), statistic.expected
     se = (
-        float(np.sqrt(spread / (rated_units * (rated_units - 1))))
-        if rated_units > 1
+        float(np.sqrt((statistic.influence() ** 2).sum() * rated / (rated - 1)))
+        if rated > 1
         else Undefined("there is only one unit")
     )
-    return Coefficient(value, se, observed, expected, int(units), size, weights)
+    return Coefficient(value, se, value + (1 - value) * expected, expected, int(units), size, weights)
+
+
+def ac2_statistic(values: Floats, weights: Weights, categories: Sequence[float]) -> Statistic:
+    """AC2 as a function of sums over units; see `ac2`."""
+    counted = tally(values, categories)
+    size, table = len(counted.categories), agreement_weights(counted.categories, weights)
+    number = counted.counts.sum(axis=1)
+    several = (number >= 2).astype(np.float64)
+    shares = counted.counts / np.maximum(number, 1)[:, None]
+    parts = np.column_stack([number >= 1, several, _unit_agreement(counted.counts, table), shares])
+    spread_out = table.sum() / (size * (size - 1))
+
+    def by_chance(totals: Floats) -> Floats:
+        overall = quotient(totals[:, 3:], np.broadcast_to(totals[:, :1], totals[:, 3:].shape))
+        return spread_out * (overall * (1 - overall)).sum(axis=1)
+
+    def of(totals: Floats) -> Floats:
+        expected = by_chance(totals)
+        return quotient(quotient(totals[:, 2], totals[:, 1]) - expected, 1 - expected)
+
+    totals = counted.frequency @ parts
+    expected = float(by_chance(totals[None, :])[0])
+    lowest = -expected / (1 - expected)
+    # Every unit counts the same here, whatever its answers.
+    return Statistic(parts, of, counted.pattern, lowest, several, float(totals[1]) * (1 - lowest), expected)
 
 
 def _unit_agreement(counts: Floats, weights: Floats) -> Floats:
@@ -272,18 +284,19 @@ def judge_kappa(judge: Floats, people: Floats, *, ordered: bool = True) -> Pairw
     return _pairwise(judge_kappa_statistic(judge, people, ordered=ordered), np.column_stack([judge, people])[both])
 
 
-def _pairwise(statistic: FromSums, values: Floats) -> PairwiseKappa | Undefined:
+def _pairwise(statistic: Statistic, values: Floats) -> PairwiseKappa | Undefined:
     value = statistic.value()
     return Undefined(f"every rating is {np.nanmin(values):g}") if np.isnan(value) else PairwiseKappa(value, len(values))
 
 
-def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
-    """The agreement of any two people in the form that can be resampled."""
+def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> Statistic:
+    """The agreement of any two people as a function of sums over units."""
+    people = np.where((~np.isnan(people)).sum(axis=1, keepdims=True) >= 2, people, np.nan)
     rows, pattern = distinct_rows(people)
     present = ~np.isnan(rows)
     number = present.sum(axis=1)
     several = number >= 2
-    answers, sizes = _points(rows, people, ordered=ordered)
+    points, answers, sizes = _points(rows, people, ordered=ordered)
     # The mean squared distance of two different ratings of a unit, from their sum and their squares.
     sums, squares = answers.sum(axis=1), sizes.sum(axis=1)
     apart = 2 * (number * squares - (sums**2).sum(axis=1)) / np.maximum(number * (number - 1), 1)
@@ -296,19 +309,28 @@ def people_kappa_statistic(people: Floats, *, ordered: bool = True) -> FromSums:
     parts = np.column_stack([several, apart, by_rater.reshape(len(rows), raters * width)])
     parts = np.where(several[:, None], parts, 0.0)
 
+    def expected(totals: Floats) -> Floats:
+        return _expected_distance(totals[:, 2:].reshape(len(totals), raters, width))
+
     def of(totals: Floats) -> Floats:
-        each = totals[:, 2:].reshape(len(totals), raters, width)
-        return 1 - quotient(quotient(totals[:, 1], totals[:, 0]), _expected_distance(each))
+        return 1 - quotient(quotient(totals[:, 1], totals[:, 0]), expected(totals))
 
-    return FromSums(parts, of, pattern, highest=1.0)
+    weight = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
+    spread, informative, margins = _spread(rows, weight, points)
+    by_chance = float(expected((weight @ parts)[None, :])[0])
+    each = max(float(weight @ number) / max(float(weight @ several), 1.0), 2.0)
+    most = most_apart(points.places, margins, margins) if len(margins) else 0.0
+    lowest = 1 - min(most / by_chance, each / (each - 1)) if by_chance > TINY else -1.0
+    return Statistic(parts, of, pattern, lowest, spread, informative)
 
 
-def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> FromSums:
-    """The agreement of a judge with any one person in the form that can be resampled."""
+def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True) -> Statistic:
+    """The agreement of a judge with any one person as a function of sums over units."""
     both = np.column_stack([judge, people])
-    rows, pattern = distinct_rows(both)
-    entering = ~np.isnan(rows[:, 0]) & (~np.isnan(rows[:, 1:])).any(axis=1)
-    answers, sizes = _points(rows, both, ordered=ordered)
+    usable = ~np.isnan(judge) & (~np.isnan(people)).any(axis=1)
+    rows, pattern = distinct_rows(np.where(usable[:, None], both, np.nan))
+    entering = ~np.isnan(rows[:, 0])
+    points, answers, sizes = _points(rows, both[usable], ordered=ordered)
     share = 1 / np.maximum((~np.isnan(rows[:, 1:])).sum(axis=1), 1)
     own, own_size = answers[:, 0], sizes[:, 0]
     theirs, their_size = answers[:, 1:].sum(axis=1) * share[:, None], sizes[:, 1:].sum(axis=1) * share
@@ -317,28 +339,61 @@ def judge_kappa_statistic(judge: Floats, people: Floats, *, ordered: bool = True
     parts = np.where(entering[:, None], parts, 0.0)
     width = own.shape[1]
 
+    def expected(mean: Floats) -> Floats:
+        return mean[:, 2] - 2 * (mean[:, 3 : 3 + width] * mean[:, 3 + width :]).sum(axis=1)
+
     def of(totals: Floats) -> Floats:
         mean = quotient(totals, np.broadcast_to(totals[:, :1], totals.shape))
-        own, theirs = mean[:, 3 : 3 + width], mean[:, 3 + width :]
-        expected = mean[:, 2] - 2 * (own * theirs).sum(axis=1)
-        return 1 - quotient(mean[:, 1], expected, size=mean[:, 2])
+        return 1 - quotient(mean[:, 1], expected(mean), size=mean[:, 2])
 
-    return FromSums(parts, of, pattern, highest=1.0)
+    weight = np.bincount(pattern, minlength=len(rows)).astype(np.float64) * entering
+    spread, informative, _ = _spread(rows, weight, points)
+    lowest = -1.0
+    if (total := float(weight.sum())) and len(points.places):
+        by_chance = float(expected((weight @ parts)[None, :] / total)[0])
+        margins = [_margin(rows[:, :1], weight, points), _margin(rows[:, 1:], weight * share, points)]
+        lowest = 1 - most_apart(points.places, *margins) / by_chance if by_chance > TINY else -1.0
+    return Statistic(parts, of, pattern, lowest, spread, informative)
 
 
-def _points(rows: Floats, values: Floats, *, ordered: bool) -> tuple[Floats, Floats]:
-    """Each answer as a point, and its squared length: on a line, or one axis an answer where they have no order.
+class _Points(NamedTuple):
+    scale: Floats  # the answers that occur
+    places: Floats  # where each is: on a line, or one axis an answer where they have no order
+
+
+def _points(rows: Floats, values: Floats, *, ordered: bool) -> tuple[_Points, Floats, Floats]:
+    """The answers as points, those in `rows`, and their squared lengths.
 
     Points are counted from the middle of all answers, so that squares of large numbers do not swallow differences. A
     missing answer is at 0 with no length.
     """
+    scale = np.unique(values[~np.isnan(values)])
     if ordered:
-        middle = np.nanmean(values) if not np.isnan(values).all() else 0.0
+        middle = np.nanmean(values) if len(scale) else 0.0
+        places = (scale - middle)[:, None]
         points = np.where(np.isnan(rows), 0.0, rows - middle)[:, :, None]
     else:
-        scale = np.unique(values[~np.isnan(values)])
+        places = np.eye(len(scale)) / np.sqrt(2)
         points = (rows[:, :, None] == scale) / np.sqrt(2)
-    return points, (points**2).sum(axis=2)
+    return _Points(scale, places), points, (points**2).sum(axis=2)
+
+
+def _margin(rows: Floats, weight: Floats, points: _Points) -> Floats:
+    """How often each answer was given in these rows."""
+    there = ~np.isnan(rows)
+    place = np.searchsorted(points.scale, rows[there])
+    each = np.broadcast_to(weight[:, None], rows.shape)[there]
+    return np.bincount(place, each, minlength=len(points.scale)).astype(np.float64)
+
+
+def _spread(rows: Floats, weight: Floats, points: _Points) -> tuple[Floats, float, Floats]:
+    """What each row adds to the disagreement by chance, how many ratings tell anything, and how common answers are."""
+    margins = _margin(rows, weight, points)
+    if not margins.sum():
+        return np.zeros(len(rows)), 0.0, margins
+    apart, informative = spread_of_ratings(points.places, margins)
+    padded = np.append(apart, 0.0)
+    return padded[np.searchsorted(points.scale, rows)].sum(axis=1), informative, margins
 
 
 def _expected_distance(each: Floats) -> Floats:

@@ -1,15 +1,10 @@
-"""Ratings as tables (one row a unit, one column a rater, NaN where nobody rated), and statistics that can be resampled.
+"""Ratings as tables: one row a unit, one column a rater, NaN where nobody rated.
 
 Statistics on agreement mostly need only how often each category was given to each unit. Units collapse to a few dozen
-such counts, and `Tally` keeps those patterns once; that is what makes resampling fast.
-
-Nearly all coefficients are functions of sums over units (counts, coincidences, squares). Resampling units or whole
-conversations then only reweights those sums: one matrix product instead of a loop. Ordinal alpha of many different
-values depends on ranks and takes the weights of the units themselves.
+such counts, and `Tally` keeps those patterns once; that is what makes a million ratings fast.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -170,84 +165,6 @@ def nothing_to_compare(values: Floats) -> Undefined | None:
 
 # Sums of a million terms lose about so much; a single odd rating among a million is a hundred thousand times as large.
 ROUNDING = 1e-11
-
-
-@dataclass(frozen=True)
-class FromSums:
-    """A function of sums over units.
-
-    `of` takes one row of totals a resample and gives one value a row, NaN where the statistic has none. `parts` has a
-    row for each pattern of unit; `pattern` says which row a unit has. Units that do not enter have a row of zeros.
-    """
-
-    parts: Floats
-    of: Callable[[Floats], Floats]
-    pattern: Ints
-    lowest: float = -np.inf
-    highest: float = np.inf
-
-    @property
-    def units(self) -> int:
-        """How many units there are, those that do not enter included."""
-        return len(self.pattern)
-
-    @property
-    def entering(self) -> Bools:
-        return (np.count_nonzero(self.parts, axis=1) > 0)[self.pattern]
-
-    def value(self) -> float:
-        frequency = np.bincount(self.pattern, minlength=len(self.parts)).astype(np.float64)
-        return float(self.of((frequency @ self.parts)[None, :])[0])
-
-    def sums(self, cluster: Ints, count: int) -> Floats:
-        """The sums over each cluster; units with a negative cluster number are left out."""
-        inside = cluster >= 0
-        total = np.zeros((count, self.parts.shape[1]))
-        where, rows = cluster[inside], self.pattern[inside]
-        for column, part in enumerate(self.parts.T):
-            total[:, column] = cluster_sums(where, part[rows], count)
-        return total
-
-
-@dataclass(frozen=True)
-class FromWeights:
-    """A function of how often each unit counts: one row of weights a resample in, one value a row out."""
-
-    of: Callable[[Floats], Floats]
-    entering: Bools
-    lowest: float = -np.inf
-    highest: float = np.inf
-
-    @property
-    def units(self) -> int:
-        """How many units there are, those that do not enter included."""
-        return len(self.entering)
-
-    def value(self) -> float:
-        return float(self.of(np.ones((1, self.units)))[0])
-
-
-Statistic = FromSums | FromWeights
-
-
-def combined(statistics: Sequence[FromSums], of: Callable[[Floats], Floats]) -> FromSums:
-    """A function of several statistics on the same units, such as their difference.
-
-    Args:
-        statistics: Each over the same units in the same order.
-        of: Takes one column a statistic and one row a resample, gives one value a row.
-    """
-    if len({each.units for each in statistics}) != 1:
-        raise ValueError("statistics can be combined only over the same units")
-    rows, pattern = np.unique(np.column_stack([each.pattern for each in statistics]), axis=0, return_inverse=True)
-    parts = np.hstack([each.parts[rows[:, column]] for column, each in enumerate(statistics)])
-    ends = np.cumsum([each.parts.shape[1] for each in statistics])[:-1]
-
-    def together(totals: Floats) -> Floats:
-        pieces = np.split(totals, ends, axis=1)
-        return of(np.column_stack([each.of(piece) for each, piece in zip(statistics, pieces, strict=True)]))
-
-    return FromSums(parts, together, pattern.reshape(-1).astype(np.int64))
 
 
 def quotient(numerator: Floats, denominator: Floats, size: Floats | float = 0.0) -> Floats:

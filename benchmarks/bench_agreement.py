@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from attunement.statistics.bootstrap import bootstrap
 
 from attunement.statistics.alpha import alpha, alpha_statistic
-from attunement.statistics.bootstrap import bootstrap
 from attunement.statistics.correlation import icc
 from attunement.statistics.kappa import kappa_statistic
 from attunement.statistics.tables import Floats

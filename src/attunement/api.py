@@ -27,6 +27,8 @@ from attunement.errors import InputError, NoStudyError
 from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
 
 if TYPE_CHECKING:
+    from attunement.analysis.ratings_file import FileColumns
+    from attunement.analysis.summary import AgreementOptions
     from attunement.engine import Estimate, Price, Progress, Run, RunResult, Scope
     from attunement.instruments import Instrument
     from attunement.judges import Judge
@@ -477,29 +479,44 @@ def agree(
     study: "Place | None" = None,
     instrument: str | None = None,
     *,
-    ratings: str | Path | None = None,
+    ratings: Any = None,
     judge: Sequence[str] = (),
     people: Sequence[str] = (),
     only: Sequence[str] = (),
     by: str | None = None,
+    fails: Sequence[str] = (),
+    cluster: str | None = None,
     full: bool = False,
     details: bool = True,
     **columns: Any,
 ) -> Output:
     """Measure how well people and judges agree, in a study or in a table of `ratings`.
 
-    `full` shows everything, and `details` computes it for the record. `columns` name the columns of a table, like the
-    options of the command: `unit`, `rater`, `item`, `value`, ...
+    Args:
+        study: A study.
+        instrument: One of its instruments, if there are several.
+        ratings: Instead of a study: a file or files, a pandas data frame, an Arrow table, or rows with named fields.
+            Its columns are those that `attune export` writes, or are named in `columns`.
+        judge: Only these judges; in a table, the raters who are judges.
+        people: Only people with these names or words in their rater info.
+        only: Only these items.
+        by: Also for each value of this column.
+        fails: What a failure is, such as `<=2`, `no` or `ITEM=harmful`; by default what the instrument's gate says.
+        cluster: Treat conversations with the same value of this column as dependent.
+        full: Show everything.
+        details: Compute everything for the record.
+        **columns: The columns of a table, like the options of the command: `unit`, `rater`, `item`, `value`, ...
     """
-    from attunement.analysis.ratings_file import FileColumns
-    from attunement.analysis.summary import AgreementOptions, file_agreement, study_agreement
+    from attunement.analysis.summary import AgreementOptions, study_agreement, table_agreement
     from attunement.reports.agreement import agreement_document, agreement_record
     from attunement.reports.overview import instrument_of
     from attunement.reports.records import instrument_record
 
     if (study is None) == (ratings is None):
         raise InputError("give a study, or a table of ratings with --ratings")
-    options = AgreementOptions(_several(judge), _several(people), _several(only), by, full=full or details)
+    options = AgreementOptions(
+        _several(judge), _several(people), _several(only), by, _several(fails), cluster, full=full or details
+    )
     if study is not None:
         if any(columns.values()):
             raise InputError(
@@ -512,18 +529,41 @@ def agree(
     else:
         if instrument:
             raise InputError("--instrument needs a study")
-        several = {"unit", "rater", "scale", "na"}
-        given: dict[str, Any] = {name: _several(to) if name in several else to for name, to in columns.items()}
-        named = FileColumns(**given)
-        if not named.rater:
-            raise InputError("--rater: name the column with the rater, or one column for each person")
-        if named.value and (not named.unit or len(named.rater) != 1):
-            raise InputError("a long table needs --unit and one --rater with --value")
-        named = named._replace(judges=options.judges, by=None if by == "system" else by)
-        path = Path(cast("str | Path", ratings))
-        found, title, described = file_agreement(path, named, options), f"Agreement in {path.name}", None
+        source, name = _ratings(ratings)
+        found, title, described = table_agreement(source, _columns(columns, options), options), name, None
     record = agreement_record(found, instrument=described)
     return Output(record, agreement_document(found, title, full=full), found, title=title)
+
+
+def _ratings(given: Any) -> tuple[Any, str]:
+    """Files as paths, anything else as it is; and a title."""
+    if isinstance(given, str | Path):
+        return Path(given), f"Agreement in {Path(given).name}"
+    several = list(cast("Sequence[Any]", given)) if isinstance(given, list | tuple) else []
+    if several and isinstance(several[0], str | Path):
+        paths = [Path(each) for each in several]
+        return paths, f"Agreement in {', '.join(path.name for path in paths)}"
+    return cast("Any", given), "Agreement"
+
+
+def _columns(given: Mapping[str, Any], options: "AgreementOptions") -> "FileColumns":
+    """The columns that the options name, with a scale for all items or for single ones (`ITEM=1-5`)."""
+    from attunement.analysis.ratings_file import FileColumns
+
+    several = {"unit", "rater", "na"}
+    named: dict[str, Any] = {name: _several(to) if name in several else to for name, to in given.items()}
+    scales = _several(named.pop("scale", None))
+    columns = FileColumns(**named)
+    for entry in scales:
+        item, sign, answers = entry.rpartition("=")
+        scale = tuple(answer.strip() for answer in answers.split(","))
+        columns = columns._replace(scales={**columns.scales, item: scale}) if sign else columns._replace(scale=scale)
+    if columns.value and (not columns.unit or len(columns.rater) != 1):
+        raise InputError("a long table needs --unit and one --rater with --value")
+    if columns.unit and not columns.rater:
+        raise InputError("--rater: name the column with the rater, or one column for each person")
+    metadata = next((name for name in (options.by, options.cluster) if name not in {None, "system"}), None)
+    return columns._replace(judges=options.judges, by=metadata)
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.judge_agreement import CONSTANT, QUESTION_MARKS, WORD_COUNT, baselines, text_counts
+from attunement.analysis.failures import QUESTION_MARKS, WORD_COUNT
+from attunement.analysis.judge_agreement import CONSTANT, baselines
 from attunement.analysis.ratings_table import Scale, collect_ratings
+from attunement.analysis.summary import text_counts
 from attunement.ratings import RaterKind
 from attunement.statistics.kappa import PairwiseKappa, judge_kappa
 from attunement.store import Study

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attunement.statistics.bootstrap import clustered_interval
 from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tables import Floats, FromSums
+from attunement.statistics.tables import Floats
 from attunement.statistics.tests import (
     Difference,
     McNemar,
@@ -65,17 +64,6 @@ def test_pairing_narrows_the_interval() -> None:
     paired = interval(paired_difference(first, second, (scenario, scenario)))
     apart = interval(independent_difference(first, second, (scenario, scenario)))
     assert paired.high - paired.low < 0.6 * (apart.high - apart.low)
-
-
-def test_the_bootstrap_of_pairs_nearly_agrees() -> None:
-    first, second, scenario = two_systems(40, seed=5)
-    # Each scenario has as many scores of both, so that the difference of means is the mean of differences.
-    parts = np.column_stack([first - second, np.ones(len(first))])
-    statistic = FromSums(parts, lambda totals: totals[:, 0] / totals[:, 1], np.arange(len(first)))
-    resampled = clustered_interval(statistic, scenario.astype(np.int64))
-    computed = interval(paired_difference(first, second, (scenario, scenario)))
-    assert isinstance(resampled, Interval)
-    assert (resampled.low, resampled.high) == pytest.approx((computed.low, computed.high), abs=0.05)
 
 
 def test_systems_without_a_common_scenario_cannot_be_paired() -> None:

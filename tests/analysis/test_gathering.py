@@ -53,7 +53,7 @@ def test_each_rater_is_a_column_and_each_unit_a_row(study: Study) -> None:
     np.testing.assert_array_equal(sheet.values, [[0, 1], [np.nan, np.nan]])
     assert sheet.states.tolist() == [[AnswerState.VALUE, AnswerState.VALUE], [AnswerState.NOT_ASKED, AnswerState.NA]]
     assert [gathered.conversations[place].identity.id for place in sheet.conversation] == ["c0", "c1"]
-    assert sheet.item.fails_at == 0
+    assert sheet.item.fails == (0, 0)
     assert gathered.item_matrix(number(gathered, "CQ1")).values.shape == (0, 2)
 
 

@@ -7,7 +7,6 @@ from attunement.statistics.correlation import ICC, icc
 from attunement.statistics.estimates import Proportion, proportion, t_interval, upper_bound
 from attunement.statistics.power import (
     conversations_for_agreement,
-    conversations_to_reach,
     design_effect,
     detectable_effect,
     failures_needed,
@@ -87,11 +86,6 @@ def test_agreement_that_is_not_above_the_bound_can_never_be_shown_to_be() -> Non
 def test_conversations_of_several_replies_count_for_more_than_one_and_less_than_all() -> None:
     alone, of_four = (conversations_for_agreement(0.6, 0.4, 2, units) for units in (1, 4))
     assert (alone, of_four) == (41, 26)  # four replies with ICC .5 are worth 1.6
-
-
-def test_an_interval_narrows_with_the_root_of_the_conversations() -> None:
-    assert conversations_to_reach(0.6, 0.2, 0.4, 50) == 200
-    assert conversations_to_reach(0.6, 0.399999, 0.4, 50) == 51
 
 
 @pytest.mark.slow

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attunement.analysis.failures import Units, detect_failures
+from attunement.analysis.ratings_table import AnswerState
 from attunement.statistics.estimates import Rate, rate
-from attunement.statistics.power import Recall, recall
 from attunement.statistics.results import Interval, Undefined
+from tests.analysis.trust_samples import GATE
 
 
 def bounds(found: Rate | Undefined) -> tuple[float, float]:
@@ -27,16 +29,30 @@ def test_there_is_no_share_of_nothing() -> None:
     assert isinstance(rate(np.zeros(0, bool), np.zeros(0, np.int64), None), Undefined)
 
 
+def weighed(failure: np.ndarray, flagged: np.ndarray, weights: np.ndarray | None) -> Rate:
+    """Recall as `detect_failures` has it: two people agree on every failure."""
+    people = np.where(failure, 0.0, 1.0)[:, None].repeat(2, axis=1)
+    states = np.full(people.shape, AnswerState.VALUE, dtype=np.int64)
+    judge = np.where(flagged, 0.0, 1.0)[:, None]
+    where = np.arange(len(failure))
+    found = detect_failures(Units(GATE, people, states, judge, states[:, :1], where, weights)).recall
+    assert isinstance(found, Rate)
+    return found
+
+
 @given(st.integers(1, 60), st.integers(5, 60), st.floats(1.5, 50))
 def test_what_was_drawn_seldom_can_only_lower_the_bound(flagged: int, others: int, weight: float) -> None:
     failure = np.arange(flagged + others) < flagged
-    weights = np.where(failure, 1.0, weight)
-    where = np.arange(flagged + others)
-    made, plain = recall(failure, failure, where, weights, 0.8), recall(failure, failure, where, None, 0.8)
-    assert isinstance(made, Recall)
-    assert isinstance(plain, Recall)
-    assert bounds(made.rate)[0] <= bounds(plain.rate)[0] + 1e-12
-    assert made.rate.value == plain.rate.value == 1
+    made, plain = weighed(failure, failure, np.where(failure, 1.0, weight)), weighed(failure, failure, None)
+    assert bounds(made)[0] <= bounds(plain)[0] + 1e-12
+    assert made.value == plain.value == 1
+
+
+def test_several_units_of_a_conversation_count_for_less() -> None:
+    event = np.random.default_rng(0).random(40) < 0.7
+    where = np.repeat(np.arange(20), 2)
+    both = rate(np.repeat(event[::2], 2), where, None)
+    assert bounds(both)[0] == pytest.approx(bounds(rate(event[::2], np.arange(20), None))[0], abs=0.06)
 
 
 @pytest.mark.slow
@@ -54,7 +70,5 @@ def test_the_lower_bound_holds_where_all_flagged_and_some_others_were_drawn(
     below = 0
     for _ in range(400):
         failure = rng.random(60 + drawn) < np.where(flagged, flagged_fail, others_fail)
-        made = recall(failure, flagged, np.arange(60 + drawn), weights, 0.8)
-        assert isinstance(made, Recall)
-        below += bounds(made.rate)[0] <= truth
+        below += bounds(weighed(failure, flagged, weights))[0] <= truth
     assert below >= 0.97 * 400

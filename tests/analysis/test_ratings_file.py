@@ -84,8 +84,49 @@ def test_na_is_an_answer_and_not_a_gap(tmp_path: Path) -> None:
 def test_values_off_the_scale_are_refused_and_counted(tmp_path: Path) -> None:
     path = long_file(tmp_path, "u1,a,w,0", "u2,a,w,6", "u3,a,w,5.0", "u4,a,w,4.5", "u5,a,w,high")
     found = read_ratings(path, LONG._replace(scale=("1-5",)))
-    assert found.left_out == {OFF_SCALE: 4}
-    assert values(found) == [[5]]
+    assert found.left_out == {OFF_SCALE: 3}
+    assert values(found) == [[5], [4.5]]  # between the ends is on the scale
+    assert any("r.csv, line 2 (“0”, a, w); r.csv, line 3" in note for note in found.notes)
+    assert any("between the whole numbers" in note for note in found.notes)
+
+
+def test_an_error_is_no_answer_whatever_the_scale(tmp_path: Path) -> None:
+    found = read_ratings(long_file(tmp_path, "u1,a,w,ERROR", "u2,a,w,YES", "u3,a,w,no"), LONG)
+    assert found.items[0].scale.words == ("no", "yes")
+    assert found.item_matrix(0).states.tolist() == [[AnswerState.ERROR], [AnswerState.VALUE], [AnswerState.VALUE]]
+
+
+def test_each_item_has_a_scale_of_its_own(tmp_path: Path) -> None:
+    path = long_file(tmp_path, "u1,a,warmth,4", "u1,a,safe,no", "u1,a,kind,low", "u2,a,safe,yes", "u2,a,kind,9")
+    found = read_ratings(path, LONG._replace(scales={"kind": ("low", "high")}))
+    assert [item.scale.words for item in found.items] == [("4",), ("no", "yes"), ("low", "high")]
+    assert found.left_out == {OFF_SCALE: 1}
+
+
+def test_one_rater_in_two_files_is_one_rater_and_the_kind_is_respected(tmp_path: Path) -> None:
+    head = "conversation,rater,rater_kind,item,value\n"
+    one = written(tmp_path / "a.csv", head + "c1,anna,person,w,4\nc1,gpt,model,w,3\n")
+    two = written(tmp_path / "b.csv", head + "c2,anna,person,w,5\nc2,gpt,model,w,5\nc2,fake,simulation,w,1\n")
+    found = read_ratings([one, two], FileColumns())
+    assert (found.people, found.judges) == (("anna",), ("gpt",))
+    assert values(found) == [[4, 3], [5, 5]]
+    assert found.left_out["by simulated raters, who are not people"] == 1
+
+
+def test_a_data_frame_can_be_brought_and_taken() -> None:
+    rows = [
+        {"conversation": f"c{unit}", "rater": who, "item": "w", "value": value}
+        for unit, (who, value) in enumerate([("anna", 4), ("bob", "NA"), ("anna", 2), ("bob", None)])
+    ]
+    found = read_ratings(rows, FileColumns())
+    taken = list(found.records())
+    assert [each["value"] for each in taken] == ["4", None, "2"]
+    assert [each["outcome"] for each in taken] == ["value", "na", "value"]
+    again = read_ratings(taken, FileColumns())
+    np.testing.assert_array_equal(again.item_matrix(0).states, found.item_matrix(0).states)
+    pandas = pytest.importorskip("pandas")
+    framed = read_ratings(pandas.DataFrame(rows), FileColumns())
+    np.testing.assert_array_equal(framed.item_matrix(0).values, found.item_matrix(0).values)
 
 
 def test_a_scale_that_nobody_named_is_what_occurs_and_that_is_said(tmp_path: Path) -> None:

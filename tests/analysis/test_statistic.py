@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from attunement.statistics.alpha import alpha_statistic
+from attunement.statistics.intervals import Statistic
 from attunement.statistics.kappa import judge_kappa_statistic, people_kappa_statistic
-from attunement.statistics.tables import Floats, FromSums, combined, quotient
-from tests.analysis.published import KRIPPENDORFF_2011
+from attunement.statistics.tables import Floats, quotient
 
 RATINGS = np.random.default_rng(1).integers(1, 6, size=(30, 3)).astype(float)
 # The first seven units vary, all others are rated 4 by everybody.
@@ -12,32 +12,14 @@ VARYING = 7
 FOUR_RATERS = np.vstack([np.random.default_rng(3).integers(1, 6, size=(VARYING, 4)), np.full((13, 4), 4)]).astype(float)
 
 
-def of_two(first: Floats, second: Floats) -> FromSums:
+def of_two(first: Floats, second: Floats) -> Statistic:
     return judge_kappa_statistic(first, second[:, None])
-
-
-def test_a_difference_is_taken_on_the_same_units() -> None:
-    first, second = of_two(RATINGS[:, 0], RATINGS[:, 1]), of_two(RATINGS[:, 0], RATINGS[:, 2])
-    difference = combined([first, second], lambda values: values[:, 0] - values[:, 1])
-    assert difference.value() == pytest.approx(first.value() - second.value())
-
-
-def test_statistics_on_other_units_cannot_be_combined() -> None:
-    with pytest.raises(ValueError, match="only over the same units"):
-        combined(
-            [people_kappa_statistic(RATINGS), people_kappa_statistic(KRIPPENDORFF_2011)], lambda values: values[:, 0]
-        )
 
 
 def test_units_that_one_rater_left_out_do_not_enter() -> None:
     first = RATINGS[:, 0].copy()
     first[:4] = np.nan
     assert of_two(first, RATINGS[:, 1]).entering.sum() == 26
-
-
-def test_sums_leave_out_units_without_a_cluster() -> None:
-    statistic = FromSums(np.array([[1.0], [2.0]]), lambda totals: totals[:, 0], np.array([0, 1, 1]))
-    np.testing.assert_array_equal(statistic.sums(np.array([0, 1, -1]), 2), [[1], [2]])
 
 
 def test_a_difference_of_large_terms_that_is_only_rounding_counts_as_zero() -> None:
@@ -55,12 +37,11 @@ def test_a_difference_of_large_terms_that_is_only_rounding_counts_as_zero() -> N
         of_two(*FOUR_RATERS[:, :2].T),
     ],
 )
-def test_a_resample_in_which_all_ratings_are_the_same_has_no_value(statistic: FromSums) -> None:
-    # Left out one by one, as the jackknife does it, so that thirds do not cancel to exactly zero.
-    sums = statistic.sums(np.arange(len(FOUR_RATERS)), len(FOUR_RATERS))
-    rest = sums.sum(axis=0)
+def test_a_resample_in_which_all_ratings_are_the_same_has_no_value(statistic: Statistic) -> None:
+    # Left out one by one, so that thirds do not cancel to exactly zero.
+    rest = statistic.totals
     for unit in range(VARYING):
-        rest = rest - sums[unit]
+        rest = rest - statistic.parts[statistic.pattern[unit]]
     assert np.isnan(statistic.of(rest[None, :])).all()
 
 

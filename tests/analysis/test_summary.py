@@ -5,11 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attunement.analysis.judge_agreement import ratings_of_sample
+from attunement.analysis.judge_result import Details
 from attunement.analysis.ratings_table import collect_ratings
 from attunement.analysis.reliability import Retest
-from attunement.analysis.summary import NA, NO_ANSWER, AgreementOptions, analyse_agreement, chosen, study_agreement
-from attunement.analysis.trust import Details, Verdict
+from attunement.analysis.summary import (
+    NA,
+    NO_ANSWER,
+    AgreementOptions,
+    analyse_agreement,
+    chosen,
+    ratings_of_sample,
+    study_agreement,
+)
+from attunement.analysis.verdicts import Verdict
 from attunement.errors import InputError
 from attunement.ratings import ErrorKind, Outcome, RaterKind, Round
 from attunement.statistics.kappa import PairwiseKappa
@@ -77,7 +85,7 @@ def test_only_the_chosen_people_count(filled: Filling) -> None:
     found = study_agreement(filled.study, COACHING, AgreementOptions(people=("nurse",), items=(ITEM,)))
     (entry,) = found.items
     assert entry.people.people == 1
-    assert entry.cards[0].ruling.verdict is Verdict.NOT_ENOUGH
+    assert entry.judges[0].ruling.verdict is Verdict.OPEN
 
 
 def test_simulated_raters_are_no_people(filled: Filling) -> None:
@@ -94,7 +102,7 @@ def test_answers_errors_and_na_are_counted(filled: Filling) -> None:
     filled.say(filled.rater("k", RaterKind.MODEL), odd)
     (entry,) = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
     assert (entry.answers[NA], entry.answers[NO_ANSWER]) == (4, 2)
-    card = next(card for card in entry.cards if card.judge == "k")
+    card = next(card for card in entry.judges if card.judge == "k")
     assert card.outcomes == (40, 34, 4, 0, 2)
     assert card.details is not None
     assert card.details.applicability is not None
@@ -110,15 +118,13 @@ def test_parts_have_their_own_figures_and_numbers(filled: Filling) -> None:
 
 def details(filled: Filling) -> Details:
     (entry,) = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,), full=True)).items
-    made = entry.cards[0].details
+    made = entry.judges[0].details
     assert made is not None
     return made
 
 
-def test_a_full_card_tells_length_and_systems_apart(filled: Filling) -> None:
+def test_a_full_card_tells_whether_length_matters(filled: Filling) -> None:
     made = details(filled)
-    assert [group.conversations for group in made.by_system] == [14, 13, 13]
-    assert sum(group.conversations for group in made.by_length) == 40
     assert isinstance(made.with_length, tuple)
     assert made.retest == Undefined("nothing was rated twice")
 
@@ -144,7 +150,7 @@ def test_quotations_are_counted_by_judge_and_item(filled: Filling) -> None:
     (entry,) = study_agreement(
         filled.study, COACHING, AgreementOptions(items=(ITEM,), judges=("quoting",), full=True)
     ).items
-    made = entry.cards[0].details
+    made = entry.judges[0].details
     assert made is not None
     assert made.citations == (80, 120)
 
@@ -155,7 +161,7 @@ def test_system_means_may_agree_where_units_do_not() -> None:
     people = np.clip(np.round(systems[:, None] + 1.5 + rng.normal(0, 1.5, (400, 2))), 1, 5)
     judge = np.clip(np.round(systems + 1.5 + rng.normal(0, 1.5, 400)), 1, 5)
     (entry,) = analyse_agreement(gathered(people, {"j": judge})).items
-    levels = entry.cards[0].levels
+    levels = entry.judges[0].levels
     assert (levels.unit.number, levels.system.number) == (400, 4)
     assert levels.system.icc.value > 0.9 > 0.6 > levels.unit.icc.value  # type: ignore[union-attr]
 
@@ -163,8 +169,8 @@ def test_system_means_may_agree_where_units_do_not() -> None:
 def test_few_systems_have_no_system_level() -> None:
     truth, people = three_people(2, 0.1)
     (entry,) = analyse_agreement(gathered(people, {"j": truth})).items
-    assert entry.cards[0].levels.system.number == 2
-    assert entry.cards[0].levels.system.spearman == Undefined("fewer than 3 systems")
+    assert entry.judges[0].levels.system.number == 2
+    assert entry.judges[0].levels.system.spearman == Undefined("fewer than 3 systems")
 
 
 def test_judges_are_compared_with_each_other() -> None:
@@ -188,7 +194,10 @@ def test_cards_rest_on_the_certify_part_and_say_how_often_a_judge_was_run_on_it(
     save_sample(filled.study, name=None, instrument=COACHING.id, seed=0, design={}, units=units)
     found = study_agreement(filled.study, COACHING, AgreementOptions(items=(ITEM,)))
     assert found.items[0].conversations == 20
-    assert "test part of the sample 'sample-1': people have rated 20" in found.notes[0]
+    assert (
+        "20 of the 40 conversations that people rated count here: the test part of the sample 'sample-1'"
+        in found.notes[0]
+    )
     assert any("j was run on it in 1 version" in note for note in found.notes)
 
 

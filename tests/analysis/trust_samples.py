@@ -22,7 +22,7 @@ from attunement.statistics.tables import Floats
 
 FIVE = Scale((1.0, 2.0, 3.0, 4.0, 5.0), ("1", "2", "3", "4", "5"))
 SCORE = RatedItem("warmth", "Is warm", FIVE)
-GATE = RatedItem("help", "Names help in a crisis", YES_NO, fails_at=0.0)
+GATE = RatedItem("help", "Names help in a crisis", YES_NO, fails=(0.0, 0.0))
 
 
 def gathered(

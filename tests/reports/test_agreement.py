@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attunement.analysis.judge_agreement import WORD_COUNT
+from attunement.analysis.failures import WORD_COUNT
 from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import Agreement, StudyContext, analyse_agreement
 from attunement.errors import InputError
@@ -58,10 +58,11 @@ def safety() -> Agreement:
 
 def test_each_item_and_each_judge_has_a_row_and_the_best_trivial_judge_too(scores: Agreement) -> None:
     rows = list(table_rows(scores))
-    assert [row.name for row in rows] == ["warmth", "j", "k", WORD_COUNT]
-    assert rows[1].judge[-1].startswith("people 0.")
-    assert rows[2].verdict.words == "does not agree"
-    assert len(list(table_rows(scores, full=True))) == 5  # and the constant one
+    assert [row.name for row in rows] == ["warmth", "j", "k", "panel: lowest", "panel: mean", WORD_COUNT]
+    assert [row.number for row in rows] == ["60"] * 6
+    assert rows[1].judge[-1].startswith("two people: 0.")
+    assert rows[2].verdict.words == "not good enough"
+    assert len(list(table_rows(scores, full=True))) == 7  # and the constant one
 
 
 def test_a_long_name_of_a_judge_is_broken_between_its_parts_only() -> None:
@@ -76,17 +77,18 @@ def test_a_long_name_of_a_judge_is_broken_between_its_parts_only() -> None:
 
 
 def test_a_gates_row_counts_missed_failures_and_missed_as_na(safety: Agreement) -> None:
-    (row, *_) = table_rows(safety)
-    assert row.missed == "missed failures: 6 of 35 (2 as “does not apply”)"
+    first, row, *_ = table_rows(safety)
+    assert (first.number, row.number) == ("95", "93")
+    assert row.missed == "missed failures: 6 of 35 (2 as “does not apply”); finds 0.83 (0.66 to 0.93)"
 
 
 def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
-    card = safety.items[0].cards[0]
-    labels = [line.label for line in card_rows(card) if line.label not in {"why", "what would be enough"}]
-    assert labels[:2] == ["missed failures", "false alarms"]
+    card = safety.items[0].judges[0]
+    labels = [line.label for line in card_rows(card)]
+    assert labels[:4] == ["finding failures", "agreement", "missed failures", "false alarms"]
     lines = {line.label: line.text for line in card_rows(card)}
     assert lines["false alarms"] == "3 of 60"
-    assert "It missed 6 of the 35 failures that people found." in sentence(card)
+    assert sentence(card).startswith("help, j: cannot tell yet: it finds 83 % of the failures")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +96,16 @@ def test_the_card_of_a_gate_begins_with_the_failures(safety: Agreement) -> None:
     [
         "agreement between your raters",
         "how far single raters agree",
-        "beside trivial judges",
+        "compared with trivial judges",
         "bias",
         "could it stand in for one rater?",
         "same answer when asked again",
-        "by system",
+        "against the mean of your raters",
         "order, at two levels",
     ],
 )
 def test_a_full_card_has_every_line_in_plain_words(scores: Agreement, label: str) -> None:
-    lines = {line.label: line for line in card_rows(scores.items[0].cards[0])}
+    lines = {line.label: line for line in card_rows(scores.items[0].judges[0])}
     assert lines[label].text
 
 
@@ -143,9 +145,10 @@ def test_a_terminal_is_not_steered_by_names() -> None:
 def test_json_has_every_figure_or_the_reason_why_there_is_none(scores: Agreement) -> None:
     record = json.loads(json.dumps(agreement_record(scores), allow_nan=False))
     (entry,) = record["items"]
-    constant = entry["cards"][1]
-    assert constant["ruling"]["verdict"] == "does not agree, do not use"
-    assert constant["held"]["interval"]["undefined"]
+    constant = entry["judges"][1]
+    assert constant["verdict"] == constant["agreement_ruling"]["verdict"] == "not good enough"
+    assert constant["with_people"]["gap"]["value"] < 0
+    assert constant["details"]["retest"]["undefined"]
     assert constant["sentence"]
     assert entry["people"]["alpha"]["value"] == scores.items[0].people.alpha.value  # type: ignore[union-attr]
 
@@ -159,7 +162,7 @@ def test_the_picture_has_dots_for_people_and_judges(scores: Agreement, tmp_path:
         assert data.startswith(b"\x89PNG")
         return
     text = data.decode()
-    assert all(word in text for word in ("any two people", "warmth", "does not agree"))
+    assert all(word in text for word in ("any two people", "warmth", "not good enough"))
     assert {'class="w person"', 'class="p person"'} <= set(re.findall('class="[wp] person"', text))  # green is people
 
 
@@ -235,8 +238,7 @@ def test_every_form_on_nothing_is_a_clear_sentence_without_nan_and_without_a_ver
     ]
     for text in forms:
         assert "nan" not in text.lower()
-        assert "about as well as" not in text
-        assert "check by hand" not in text
+        assert "good enough" not in text
 
 
 def test_what_was_left_out_is_said() -> None:
@@ -253,15 +255,16 @@ def test_figures_have_a_real_minus_and_no_negative_zero(value: float, text: str)
 def test_not_enough_data_comes_with_the_number_that_would_be_also_in_the_short_table() -> None:
     truth, people = three_people(6, 0.3)
     few = analyse_agreement(gathered(people, {"j": truth}))
-    assert "Enough for warmth would be: about 41 conversations rated by two people each." in said(drawn(few))
-    assert "about 41 conversations" in as_markdown(few, "Agreement")
+    needed = "It would take about 4 more conversations rated by two people and the judge."
+    assert needed in said(drawn(few))
+    assert needed in as_markdown(few, "Agreement")
 
 
 def test_without_people_nothing_is_said_of_raters_or_of_failures_they_found() -> None:
     judge = np.tile([0.0, 1.0], 10)
-    (row,) = table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge})))
-    assert row.verdict.words == "not enough data: no person rated"
-    (gate,) = table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge}, GATE)))
+    rows = list(table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge}))))
+    assert [row.verdict.words for row in rows] == ["no person rated", "cannot tell yet"]
+    *_, gate = table_rows(analyse_agreement(gathered(np.zeros((20, 0)), {"j": judge}, GATE)))
     assert gate.missed == "–"
 
 

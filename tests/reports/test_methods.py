@@ -81,7 +81,7 @@ def test_work_in_the_pages_is_known_training_and_blinding_included(tmp_path):
     assert "others were made" in said["Exclusions"]
     assert "a second look" in said["Exclusions"]
     assert "ordinal alpha" in said["Analysis"]
-    assert "1,000 draws, seed 0" in said["Analysis"]
+    assert "effective number of units" in said["Analysis"]
     assert "Their origin: written 12." in said["Conversations"]
     filled = points(begun.study, EMPATHY)
     assert "planned 3 raters for each of 12 units, with 25 % of them repeated" in filled[6].known

@@ -112,10 +112,8 @@ def detect_failures(seen: Units) -> FailureDetection:
         false_alarms=int((fine & flagged).sum()),
         false_alarm_rate=every.rate(flagged, fine),
         precision=every.rate(failed, (failure | fine) & flagged),
-        people_recall=_among_raters(seen, failing, (failing - 1) / np.maximum(labelled - 1, 1), labelled >= 2),
-        single_recall=_among_raters(
-            seen, failing, (flagged & asked).sum(axis=1) / np.maximum(asked.sum(axis=1), 1), asked.any(axis=1)
-        ),
+        people_recall=people_recall(seen.item, seen.people, seen.people_states, seen.conversation),
+        single_recall=_among_raters(failing, _share(flagged & asked, asked), asked.any(axis=1), seen.conversation),
         rivals=tuple(_rivals(seen, confirmed, usable & asked.any(axis=1), flagged)),
         thresholds=tuple(_thresholds(seen, known, every, confirmed, failed)),
         unknowable=_unknowable(usable, asked[:, 0], flagged[:, 0], seen.weights),
@@ -184,10 +182,21 @@ def _recall(known: _Stacked, failure: Bools, flagged: Bools) -> Rate | Undefined
     return own._replace(interval=own.interval._replace(low=low, method=method))
 
 
-def _among_raters(seen: Units, failing: Ints, share: Floats, usable: Bools) -> Rate | Undefined:
+def people_recall(item: RatedItem, people: Floats, states: Ints, conversation: Ints) -> Rate | Undefined:
+    """Of the failures that one person found, the share that another person found who rated the unit too."""
+    labelled = np.isin(states, [AnswerState.VALUE, AnswerState.NA]).sum(axis=1)
+    failing = item.failing(people).sum(axis=1)
+    return _among_raters(failing, (failing - 1) / np.maximum(labelled - 1, 1), labelled >= 2, conversation)
+
+
+def _share(part: Bools, whole: Bools) -> Floats:
+    return part.sum(axis=1) / np.maximum(whole.sum(axis=1), 1)
+
+
+def _among_raters(failing: Ints, share: Floats, usable: Bools, conversation: Ints) -> Rate | Undefined:
     """Over the single people's failures: how often another rater found the failure too."""
     unit = np.repeat(np.arange(len(failing)), np.where(usable, failing, 0))
-    found = rate(share[unit], seen.conversation[unit], None if seen.weights is None else seen.weights[unit])
+    found = rate(share[unit], conversation[unit], None)
     return Undefined("no failure was seen by another rater") if isinstance(found, Undefined) else found
 
 
@@ -197,7 +206,7 @@ def _rivals(seen: Units, failure: Bools, usable: Bools, flagged: Bools) -> list[
     if not total:
         return []
     asked = seen.judge_states != AnswerState.NOT_ASKED
-    flags = float((flagged.sum(axis=1) / np.maximum(asked.sum(axis=1), 1))[usable].sum())
+    flags = float(_share(flagged & asked, asked)[usable].sum())
     found = [FlagRival(ALIKE, flags * total / count, total)]
     for name, counted in seen.counts.items():
         if np.isnan(counted[usable]).any():

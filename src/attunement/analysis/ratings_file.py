@@ -107,7 +107,7 @@ def _rows(source: Source) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
     if isinstance(paths, list | tuple) and paths and isinstance(paths[0], Path):
         for path in cast("Sequence[Path]", paths):
             for row in read_rows(path):
-                yield f"{path}, line {row.place.line}", row.fields
+                yield f"{path.name}, line {row.place.line}", row.fields
         return
     arrow, pandas = getattr(source, "to_pylist", None), getattr(source, "to_dict", None)
     records: Any = arrow() if arrow else pandas("records") if pandas else source

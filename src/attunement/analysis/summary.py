@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attunement.analysis.failures import POINTERS, QUESTION_MARKS, WORD_COUNT
+from attunement.analysis.failures import POINTERS, QUESTION_MARKS, WORD_COUNT, people_recall
 from attunement.analysis.judge_agreement import baselines
 from attunement.analysis.judge_result import Citations, ItemContext, JudgeResult, judge_result
 from attunement.analysis.ratings_file import FileColumns, Source, read_ratings
@@ -33,7 +33,7 @@ from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.signals.pointers import PointerKind, country_of, pointers
 from attunement.statistics.correlation import ICC, icc
-from attunement.statistics.estimates import Mean, alike
+from attunement.statistics.estimates import Mean, Rate, alike
 from attunement.statistics.kappa import PairwiseKappa, judge_kappa
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Bools, Floats, Ints
@@ -54,6 +54,7 @@ class PeopleDetails(NamedTuple):
     icc: ICC | Undefined  # ICC(2,k): how reliable the mean of a unit's raters is
     severity: dict[str, Mean | Undefined]  # each person's answers minus those of the others
     retest: Retest | Undefined  # all people together, each compared with their own earlier answers
+    recall: Rate | Undefined | None  # of one person's failures, those that another found; None where none are declared
 
 
 class ItemAgreement(NamedTuple):
@@ -303,7 +304,8 @@ def _panels(item: RatedItem, judges: Sequence[tuple[Floats, Ints]]) -> dict[str,
     if len(judges) < 2:
         return {}
     values, states = (np.concatenate(parts, axis=1) for parts in zip(*judges, strict=True))
-    state = np.where((states == AnswerState.ERROR).any(axis=1), AnswerState.ERROR, states.max(axis=1))
+    without = np.where(states == AnswerState.VALUE, AnswerState.NOT_ASKED, states)
+    state = np.where((states == AnswerState.ERROR).any(axis=1), AnswerState.ERROR, without.max(axis=1))
     complete = np.all([~np.isnan(each).all(axis=1) for each, _ in judges], axis=0)
     found: dict[str, Floats] = {}
     if item.scale.ordered:
@@ -355,7 +357,9 @@ def _people_details(ratings: RatingsTable, number: int, people: ItemMatrix) -> P
     own = retest(np.vstack(padded), ordered=ordered) if padded else Undefined("there are no people")
     mean = icc(people.values, 2, average=True) if ordered else Undefined("the answers have no order")
     strict = severity(people.values, people.conversation) if ordered else []
-    return PeopleDetails(mean, dict(zip([who.name for who in people.raters], strict, strict=False)), own)
+    item = people.item
+    recall = people_recall(item, people.values, people.states, people.conversation) if item.is_gate else None
+    return PeopleDetails(mean, dict(zip([who.name for who in people.raters], strict, strict=False)), own, recall)
 
 
 # What a study knows in addition to its ratings

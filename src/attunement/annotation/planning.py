@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Literal, NamedTuple
 
-from attunement.analysis.judge_agreement import FAILURES_NEEDED, RECALL_NEEDED
-from attunement.analysis.reliability import ENOUGH
+from attunement.analysis.reliability import MODERATE
+from attunement.analysis.verdicts import RECALL_NEEDED
 from attunement.annotation.sampling import is_flagged
 from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
@@ -38,6 +38,8 @@ SCORE_SPREAD, SHARE_SPREAD = 1.0, 0.5
 _SHOWN = 6
 """At most this many systems or items are named."""
 
+FAILURES_NEEDED = 30
+"""Failures to plan for: with 29 of 30 found, the interval of recall begins above what is asked for."""
 Source = Literal["people", "judges", "assumed"]
 
 
@@ -110,7 +112,7 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
         by_judges=seen.rated["judges"],
         needs=seen.needs(width, units),
         agreement=[
-            Agreement(expected, _number(conversations_for_agreement(expected, ENOUGH, raters, units)))
+            Agreement(expected, _number(conversations_for_agreement(expected, MODERATE, raters, units)))
             for expected in (0.5, 0.6, 0.7, 0.8)
         ],
         failures=seen.failures() if instrument.gate else None,
@@ -271,7 +273,7 @@ def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
     yield "AGREEMENT: are people's ratings reliable?"
     alike = f", assuming that its replies correlate with an ICC of {LIKENESS:g}," if plan.units > 1 else ""
     yield (
-        f"People count as reliable on an item if the lower end of alpha's 95 % interval is at least {ENOUGH:g}. "
+        f"People count as reliable on an item if the lower end of alpha's 95 % interval is at least {MODERATE:g}. "
         f"With {plan.raters} raters for every conversation{alike} this takes:"
     )
     for entry in plan.agreement:
@@ -317,8 +319,8 @@ def _basis(need: Need, *, points: bool) -> str:
 def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
     caught = ", ".join(f"{_percent(recall)}: {failures_for_recall(recall)}" for recall in (0.95, 0.9, 0.85))
     yield (
-        f"A verdict on a judge needs at least {FAILURES_NEEDED} failures that two people found blind, and a lower "
-        f"bound of {RECALL_NEEDED:.2f} on the share that the judge caught: 29 of 30 is enough, 28 of 30 is not. "
+        f"A judge is good enough if the interval of the share of failures that it finds begins at {RECALL_NEEDED:.2f}: "
+        f"29 of {FAILURES_NEEDED} that two people found is enough, 28 is not. "
         f"Failures needed if the judge really catches {caught}."
     )
     if failures.rate is None or failures.conversations is None:

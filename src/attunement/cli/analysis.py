@@ -51,6 +51,17 @@ def agree(
         str | None,
         option("Also show each group: by system, or by any metadata field, such as language.", metavar="COLUMN"),
     ] = None,
+    fails: Annotated[
+        list[str] | None,
+        option(
+            "What a failure is: <=2, no, or ITEM=harmful for one item; repeatable. By default what the gate says.",
+            metavar="[ITEM=]ANSWER",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        option("Treat conversations with the same value, such as scenario, as dependent.", metavar="COLUMN"),
+    ] = None,
     full: Annotated[
         bool, option("Show everything: the trust card of each judge and item, with technical names.", "--full")
     ] = False,
@@ -61,10 +72,10 @@ def agree(
     ] = None,
     force: ForceOption = False,
     ratings: Annotated[
-        Path | None,
+        list[Path] | None,
         option(
-            "A table of ratings instead of a study: CSV, TSV, JSONL, Parquet or XLSX. Name its columns with the "
-            "options below.",
+            "A table of ratings instead of a study: CSV, TSV, JSONL, Parquet or XLSX; repeatable. It has the columns "
+            "of attune export, or those named with the options below.",
             metavar="FILE",
         ),
     ] = None,
@@ -87,11 +98,11 @@ def agree(
     ] = None,
     repeat: Annotated[str | None, option("Column with the number of the repeat.", metavar="COLUMN")] = None,
     scale: Annotated[
-        str | None,
+        list[str] | None,
         option(
-            "All answers from the lowest to the highest, such as 1-5 or no,yes. Other values are rejected and "
-            "counted. By default the answers that occur.",
-            metavar="ANSWERS",
+            "All answers from the lowest to the highest, such as 1-5 or no,yes, or ITEM=1-5 for one item; repeatable. "
+            "Other values are refused and named. By default the answers that occur.",
+            metavar="[ITEM=]ANSWERS",
         ),
     ] = None,
     na: Annotated[
@@ -101,7 +112,8 @@ def agree(
     """Measure how well people and judges agree.
 
     For each item: how well your raters agree with each other, how well each judge agrees with them, how many failures
-    it missed, and a verdict. Only ratings of the main round count, and simulated raters never count as people.
+    it finds, and a verdict: good enough, not good enough, or cannot tell yet. Only ratings of the main round count, and
+    simulated raters never count as people.
 
     Example: attune agree chats.study.db
     """
@@ -113,16 +125,17 @@ def agree(
         check_format(picture)  # fail before the work, not after it
         check_output(picture, force=force)
     columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
-    columns |= {"conversation": conversation, "repeat": repeat}
-    columns["scale"] = [part.strip() for part in scale.split(",")] if scale else None
+    columns |= {"conversation": conversation, "repeat": repeat, "scale": scale}
     output = api.agree(
         study,
         instrument,
-        ratings=ratings,
+        ratings=ratings or None,
         judge=judge or (),
         people=people or (),
         only=only or (),
         by=by,
+        fails=fails or (),
+        cluster=cluster,
         full=full,
         details=full or as_json or bool(picture),
         **{name: given for name, given in columns.items() if given},

@@ -201,8 +201,8 @@ def warnings(agreement: Agreement) -> list[str]:
 _WIDTHS = (12, 6, 10, 8, 8, 10, 10)
 """The widest that the seven columns get on 80 characters: numbers stay whole, and words break where they may."""
 _READING = (
-    "The numbers are agreement beyond chance with 95 % intervals: below 0.2 slight, below 0.4 fair, below 0.6 moderate, "
-    "below 0.8 substantial, else almost perfect. n counts the rated units that a row compares."
+    "The numbers are agreement beyond chance with 95 % intervals: below 0.2 slight, below 0.4 fair, below 0.6 "
+    "moderate, below 0.8 substantial, else almost perfect. n counts the rated units that a row compares."
 )
 _READING_JUDGES = (
     " To compare a judge with people, take what two people reach on the same units; people with people is about all "

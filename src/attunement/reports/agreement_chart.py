@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from attunement.analysis.judge_agreement import row_means
 from attunement.analysis.ratings_table import RatingsTable, Scale
 from attunement.analysis.summary import Agreement, ItemAgreement
-from attunement.analysis.trust import row_means
 from attunement.errors import InputError
 from attunement.reports.charts import (
     SHAPES,
@@ -47,7 +47,7 @@ def write_agreement_picture(agreement: Agreement, path: Path, title: str) -> Non
         raise InputError(f"{path} was not written: there is no agreement to draw, because nothing was rated by two")
     verdicts: dict[tuple[str, str], str] = {}
     for row, entry in zip(chart.rows, agreement.items, strict=True):
-        for card in entry.cards:
+        for card in entry.judges:
             words = VERDICTS[card.ruling.verdict].words
             if card.detection is not None and card.detection.failures and not card.detection.unknowable:
                 words += f"; missed failures: {card.detection.missed:,} of {card.detection.failures:,}"
@@ -64,13 +64,12 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
     found: list[list[tuple[PairwiseKappa | Undefined, Interval | Undefined]]] = []
     unknown = Undefined("not asked")
     for entry in entries:
-        cards = {card.judge: card.with_people for card in entry.cards}
-        interval = entry.details.interval if entry.details else Undefined("not computed")
+        cards = {card.judge: card.with_people for card in entry.judges}
         of_judges = [
             (cards[judge].agreement, cards[judge].interval) if judge in cards else (unknown, unknown)
             for judge in judges
         ]
-        found.append([(entry.people_kappa, interval), *of_judges])
+        found.append([(entry.people.single, entry.people.single_interval), *of_judges])
     ends = [
         min(value.value, interval.low if isinstance(interval, Interval) else value.value)
         for row in found

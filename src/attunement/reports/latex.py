@@ -104,7 +104,7 @@ def _agreement(agreement: Agreement, found: Report) -> Iterator[str]:
     parts: list[list[list[str]]] = [[]]
     for row in table_rows(agreement):
         every = [
-            f"{'– ' * row.below}{found.hiding.text(row.name)}", row.conversations, row.answers, "; ".join(row.people),
+            f"{'– ' * row.below}{found.hiding.text(row.name)}", row.number, row.answers, "; ".join(row.people),
             "; ".join(row.judge), row.missed, row.verdict.words,
         ]  # fmt: skip
         if row.below == 0 and len(parts[-1]) >= _MOST_ROWS:
@@ -114,8 +114,7 @@ def _agreement(agreement: Agreement, found: Report) -> Iterator[str]:
         which = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
         caption = (
             f"Agreement of people and judges on {instrument.id} {instrument.version}{which}. People with people: "
-            "Krippendorff's alpha; judge with people: kappa with single raters; with 95 % intervals by bootstrap over "
-            "conversations."
+            "Krippendorff's alpha; judge with people: kappa with single raters; with 95 % intervals over conversations."
         )
         label = f"tab:agreement{f'-{number}' if len(parts) > 1 else ''}"
         head = [COLUMNS[number] for number, _ in shown]

@@ -22,8 +22,8 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple, Self
 from xml.sax.saxutils import escape, quoteattr
 
+from attunement.analysis.judge_result import JudgeResult
 from attunement.analysis.summary import Agreement
-from attunement.analysis.trust import TrustCard
 from attunement.conversations.logs import EPOCH, SAMPLE
 from attunement.errors import InputError
 from attunement.instruments import Instrument
@@ -162,7 +162,7 @@ def _agreement(agreement: Agreement, hiding: Privacy) -> dict[str, Any]:
             **_interval(entry.people.interval),
             "standing": entry.people.status.value,
         }
-        judges = [_judge(card, hiding) for card in entry.cards]
+        judges = [_judge(card, hiding) for card in entry.judges if not card.panel]
         items.append({"id": entry.item.id, "conversations": entry.conversations, "people": people, "judges": judges})
     return {
         "people": len(agreement.people),
@@ -172,7 +172,7 @@ def _agreement(agreement: Agreement, hiding: Privacy) -> dict[str, Any]:
     }
 
 
-def _judge(card: TrustCard, hiding: Privacy) -> dict[str, Any]:
+def _judge(card: JudgeResult, hiding: Privacy) -> dict[str, Any]:
     held, missed = card.with_people, card.detection
     people = held.people.value if isinstance(held.people, PairwiseKappa) else None
     return {

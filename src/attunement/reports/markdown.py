@@ -226,7 +226,7 @@ def _agreement(report: Report) -> Iterator[str]:
         entry.item.id
         for entry in agreement.items
         if not isinstance(entry.people.alpha, Alpha)
-        and not any(isinstance(card.with_people.agreement, PairwiseKappa) for card in entry.cards)
+        and not any(isinstance(card.with_people.agreement, PairwiseKappa) for card in entry.judges)
     ]
     if silent:
         yield f"Without a number, because there is not enough to compare: {', '.join(silent)}."

@@ -22,7 +22,6 @@ from attunement.ratings import RaterKind, Round, State
 from attunement.reports.numbers import format_interval, format_number, pluralize
 from attunement.reports.sanitize import plain
 from attunement.statistics.alpha import Alpha
-from attunement.statistics.bootstrap import DRAWS, ENOUGH_FOR_PERCENTILES, SEED
 from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Undefined
 from attunement.store.study_facts import Project, RaterActivity, StudyFacts
 from attunement.version import __version__
@@ -70,9 +69,6 @@ def methods_markdown(facts: StudyFacts, agreement: Agreement | None, title: str)
         without=[f"{states[state]:,} {words}" for state, words in _WITHOUT_VALUE.items() if states[state]],
         ratings=states.total(),
         level=f"{100 * LEVEL:.0f} %",
-        draws=DRAWS,
-        seed=SEED,
-        enough=ENOUGH_FOR_PERCENTILES,
         fewest=FEWEST_CLUSTERS,
         version=__version__,
         points=_checklist(facts, agreement),

@@ -304,6 +304,8 @@ def people_rows(entry: ItemAgreement) -> Iterator[LabelRow]:
         yield LabelRow("how reliable their mean is", text, f"ICC(2,k), {details.icc.estimator}")
     if isinstance(details.retest, Retest):
         yield retest_row(details.retest)
+    if details.recall is not None:
+        yield LabelRow("of the failures that one person finds", f"another person finds {rate_words(details.recall)}")
     strict = [
         f"{name} {signed(found.value)}" + (f" ({format_interval(found.interval)})" if found.interval else "")
         for name, found in details.severity.items()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attunement.statistics.estimates import Mean, mean
+from attunement.statistics.intervals import Statistic, spread_of_ratings
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import (
     Floats,
@@ -172,7 +173,7 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
         return Undefined(f"{raters} raters are too many to tell them apart")
     counted = number[number > 0]
     averaged = float(len(counted) / (1 / counted).sum()) if average else 1.0
-    value = _variance_ratio(values - values[present].mean(), model, average=average)
+    value = icc_statistic(values, model, average=average).value()
     if np.isnan(value):
         return Undefined("too few ratings to tell units, raters and noise apart")
     return ICC(
@@ -186,15 +187,30 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
     )
 
 
-def _variance_ratio(values: Floats, model: Model, *, average: bool) -> float:
-    """The variance of units as a share of the whole: with noise, and in model 2 with the raters' severity.
+def icc_statistic(values: Floats, model: Model = 2, *, average: bool = False) -> Statistic:
+    """The intraclass correlation as a function of sums over units; see `icc`.
 
-    NaN where the ratings are too few to tell these apart.
+    Its value is NaN where the ratings are too few to tell units, raters and noise apart.
     """
+    present = ~np.isnan(values)
+    values = values - values[present].mean() if present.any() else values
     rows, pattern = distinct_rows(values)
-    raters = rows.shape[1]
-    frequency = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
-    sums = frequency @ np.hstack([_unit_parts(rows), _rater_parts(rows)])
+    parts = np.hstack([_unit_parts(rows), _rater_parts(rows)])
+    weight = np.bincount(pattern, minlength=len(rows)).astype(np.float64)
+    places, counts = np.unique(values[present], return_counts=True)
+    spread, raters = np.nansum(rows**2, axis=1), rows.shape[1]
+    informative = spread_of_ratings(places[:, None], counts.astype(np.float64))[1]
+    number = float(weight @ parts[:, 1]) / max(float(weight @ parts[:, 0]), 1.0)
+    lowest = -1 / max((1 if average else number) - 1, 1.0)
+
+    def of(totals: Floats) -> Floats:
+        return np.array([_variance_ratio(row, raters, model, average=average) for row in totals])
+
+    return Statistic(parts, of, pattern, lowest, spread, informative)
+
+
+def _variance_ratio(sums: Floats, raters: int, model: Model, *, average: bool) -> float:
+    """The variance of units as a share of the whole: with noise, and in model 2 with the raters' severity."""
     units, count, _, inverse, _, squares, within = sums[:7]
     total, rated, deviation = (sums[7 + start * raters : 7 + (start + 1) * raters] for start in range(3))
     roots, axes = np.linalg.eigh(sums[7 + 3 * raters :].reshape(raters, raters))

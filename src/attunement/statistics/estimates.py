@@ -154,6 +154,8 @@ def rate(event: Bools | Floats, conversation: Ints, weights: Floats | None) -> R
     if count == len(conversation) and alike(weights) and event.dtype == np.bool_:
         exact = proportion(int(event.sum()), len(event))
         return exact if isinstance(exact, Undefined) else Rate(exact.value, exact.interval, exact.units)
+    if not count:
+        return Undefined("there are no units")
     weight = np.ones(len(event)) if weights is None else weights
     value = float(weight @ event / weight.sum())
     if few := too_few(count, "conversations"):

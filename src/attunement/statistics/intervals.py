@@ -96,7 +96,8 @@ class Share(NamedTuple):
         units = self.most
         if alone >= TINY and 0 < share < 1:
             shown = share * (1 - share) / alone
-            seen = shown * min(share, 1 - share)
+            # With little disagreement, or hardly anything else, a variance says little.
+            seen = self.most * min(share, 1 - share)
             units = min(shown, (seen + DOUBT) / (seen / shown + DOUBT / self.most))
         if self.size > 1 + TINY:
             # How alike units of a conversation are is observed only where there is disagreement.

@@ -158,11 +158,12 @@ def ac2(
     statistic = ac2_statistic(values, weights, counted.categories.tolist())
     rated, units = (float(total) for total in statistic.totals[:2])
     value, expected = statistic.value(), statistic.expected
-    se = (
-        float(np.sqrt((statistic.influence() ** 2).sum() * rated / (rated - 1)))
-        if rated > 1
-        else Undefined("there is only one unit")
-    )
+    se: float | Undefined = Undefined("there is only one unit")
+    if rated > 1:
+        # Gwet takes the number of units with two ratings as given.
+        several = statistic.spread[statistic.pattern][statistic.entering]
+        pull = statistic.influence()[statistic.entering] * rated + value * (rated / units * several - 1)
+        se = float(np.sqrt((pull**2).sum() / (rated * (rated - 1))))
     return Coefficient(value, se, value + (1 - value) * expected, expected, int(units), size, weights)
 
 

@@ -4,18 +4,14 @@ Normal approximations, as for planning; the analysis itself uses exact and clust
 conversation count less than independent ones: each conversation of m units is worth m / (1 + (m - 1) * ICC).
 
 Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965); for
-agreement, D. Bonett, Statistics in Medicine 21 (2002); for shares of which one part was drawn seldom, E. Korn and
-B. Graubard, Survey Methodology 24 (1998).
+agreement, D. Bonett, Statistics in Medicine 21 (2002).
 """
 
 from math import ceil, floor, log
-from typing import NamedTuple
 
-import numpy as np
-
-from attunement.statistics.estimates import SAME, Rate, alike, lower_bound, rate
+from attunement.statistics.estimates import lower_bound
 from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined
-from attunement.statistics.tables import Bools, Floats, Ints, beta_quantile, normal_quantile
+from attunement.statistics.tables import normal_quantile
 
 LIKENESS = 0.5
 """How alike replies of one conversation are taken to be (their ICC) where nothing is known: the simulations behind our
@@ -100,72 +96,3 @@ def conversations_for_agreement(expected: float, bound: float, raters: int, unit
     if isinstance(count, Undefined):
         return count
     return max(FEWEST_CLUSTERS, ceil(count * design_effect(units, LIKENESS) / units))
-
-
-def conversations_to_reach(value: float, low: float, bound: float, conversations: int) -> int:
-    """How many conversations bring the lower end of an interval up to `bound`, if the value stays the same.
-
-    Args:
-        value: The value, above the bound.
-        low: The lower end of its interval now, below the bound.
-        bound: Where the lower end should be.
-        conversations: How many there are now. The interval narrows with the root of their number.
-    """
-    return max(ceil(conversations * ((value - low) / (value - bound)) ** 2 - SLACK), conversations + 1)
-
-
-class Recall(NamedTuple):
-    """The share of failures that a judge caught."""
-
-    rate: Rate
-    unflagged_needed: int | None
-    """How many conversations that were drawn less often than others would be needed to show the least share asked for;
-    None where they are not what is lacking."""
-
-
-def recall(
-    failure: Bools, flagged: Bools, conversation: Ints, weights: Floats | None, least: float
-) -> Recall | Undefined:
-    """The share of failures that were flagged.
-
-    Where everything a judge flagged was drawn and only some of the rest, failures that it missed are in the rest
-    alone, and having found none among a few of those says little: that bound counts too.
-
-    Args:
-        failure: For each unit that people labelled whether it is a failure.
-        flagged: Whether the judge flagged it.
-        conversation: For each unit its conversation.
-        weights: For each unit how many it represents; None where all are alike.
-        least: The share whose lower bound is to be shown.
-
-    Returns:
-        `Undefined` where there is no failure.
-    """
-    own = rate(flagged[failure], conversation[failure], None if weights is None else weights[failure])
-    if isinstance(own, Undefined):
-        return own
-    if weights is None or alike(weights) or isinstance(own.interval, Undefined):
-        return Recall(own, None)
-    missed = failure & ~flagged
-    seldom = weights > weights.min() * (1 + SAME)
-    _, first, place = np.unique(conversation[seldom], return_index=True, return_inverse=True)
-    weight = weights[seldom][first]
-    misses = np.bincount(place, weights=missed[seldom], minlength=len(first))
-    total = float(weight.sum())
-    share = float(weight @ (misses > 0)) / total
-    # Weights that differ count like fewer conversations of equal weight (Kish).
-    count = total**2 / float(weight @ weight)
-    highest = 1.0 if share == 1 else beta_quantile(share * count + 1, (1 - share) * count, (1 + LEVEL) / 2)
-    # How many misses there would be if every seldom drawn conversation, drawn or not, had some.
-    possible = total * (float(weight @ misses) / (share * total) if share else 1.0)
-    elsewhere = float(weights[missed & ~seldom].sum())
-    found = float(weights[failure & flagged].sum())
-    low = min(own.interval.low, found / (found + elsewhere + highest * possible))
-    method = f"{own.interval.method}; at most {highest:.3f} missed where drawn less often ({len(first)})"
-    needed = None
-    if low < least and found:
-        # How many misses the least share still allows there, as a share of those conversations.
-        allowed = (found * (1 - least) / least - elsewhere) / possible
-        wanted = failures_needed(1 - share, 1 - allowed) if allowed > 0 else None
-        needed = wanted if isinstance(wanted, int) else None
-    return Recall(Rate(own.value, own.interval._replace(low=low, method=method)), needed)

@@ -17,10 +17,17 @@ from typing import NamedTuple
 import yaml
 
 from attunement.analysis.compare import MeasureKind
-from attunement.analysis.judge_agreement import FailureDetection, ratings_of_sample
+from attunement.analysis.failures import FailureDetection
+from attunement.analysis.judge_result import JudgeResult
 from attunement.analysis.ratings_table import collect_ratings
-from attunement.analysis.summary import Agreement, AgreementOptions, ItemAgreement, study_agreement
-from attunement.analysis.trust import TrustCard, Verdict
+from attunement.analysis.summary import (
+    Agreement,
+    AgreementOptions,
+    ItemAgreement,
+    ratings_of_sample,
+    study_agreement,
+)
+from attunement.analysis.verdicts import Verdict
 from attunement.errors import AttunementError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
@@ -139,7 +146,10 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
     if not agreement.judges:
         sentences = [f"There is no judge: {who} {pluralize(rated, 'conversation')} themselves."]
     gates = [
-        (card, found) for entry in agreement.items for card in entry.cards if (found := card.detection) is not None
+        (card, found)
+        for entry in agreement.items
+        for card in entry.judges
+        if not card.panel and (found := card.detection) is not None
     ]
     several = len(agreement.judges) > 1
     for judge in agreement.judges:
@@ -159,7 +169,7 @@ def checked_by(agreement: Agreement, professions: Iterable[str], hiding: Privacy
     return Checked(hiding.text(text), hiding.text(" ".join(notes)))
 
 
-def _missed(card: TrustCard, found: FailureDetection, *, only: bool) -> str:
+def _missed(card: JudgeResult, found: FailureDetection, *, only: bool) -> str:
     """Missed failures and false alarms on one safety item, which is named where there are several."""
     missed = "how many failures were missed cannot be known" if found.unknowable else missed_failures(found)
     alarms = f", false alarms: {false_alarms(found)}" if found.fine else ""
@@ -180,10 +190,10 @@ def agreement_section(
         (entry for entry in agreement.items if entry.people.people), key=lambda entry: not entry.item.is_gate
     )
     chart = agreement_chart(rated, agreement.judges, hiding.text)
-    decided = [entry for entry in rated if any(card.ruling.verdict is not Verdict.NOT_ENOUGH for card in entry.cards)]
+    decided = [entry for entry in rated if any(card.ruling.verdict is not Verdict.OPEN for card in entry.judges)]
     undecided = [entry for entry in rated if entry not in decided]
     ids = ", ".join(entry.item.id for entry in undecided)
-    notes = [f"Not enough data for a verdict on {ids}. What each needs is with its figures."] if ids else []
+    notes = [f"Nothing can be told yet on {ids}. What each needs is with its figures."] if ids else []
     top: list[Block] = [*texts(opening(agreement)), *texts(warnings(agreement), Tone.NOT_MET), *texts(notes)]
     cards = [[*top, *([Chart(chart)] if chart else [])]]
     cards += [[_item(entry, calibration.get(entry.item.id))] for entry in decided]
@@ -197,7 +207,7 @@ def agreement_section(
 
 def _item(entry: ItemAgreement, calibration: IntervalChart | None) -> BlockSection:
     blocks: list[Block] = []
-    for card in entry.cards:
+    for card in entry.judges:
         blocks.append(LabelRows([LabelRow(VERDICTS[card.ruling.verdict], sentence(card))]))
         blocks.append(_folded("The figures behind this", LabelRows([*map(_capitalized, card_rows(card))])))
     if people := [*map(_capitalized, people_rows(entry))]:

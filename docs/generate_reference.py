@@ -253,6 +253,7 @@ def columns_page() -> str:
         tables: dict[str, list[Described]] = {
             "ratings": dictionary("ratings", export.ratings(study).columns),
             "scorecards": dictionary("scorecards", export.scorecards(study, instrument).columns, instrument),
+            "answers": dictionary("answers", export.answers(study).columns),
             "practice": dictionary("practice", PRACTICE_COLUMNS),
             "events": dictionary("events", AUDIT_COLUMNS),
         }

@@ -34,6 +34,7 @@ class ErrorKind(StrEnum):
     BUDGET = "budget"
     SKIPPED = "skipped"
     MISSING = "missing"
+    NOT_RECORDED = "not_recorded"
 
 
 class Outcome(NamedTuple):

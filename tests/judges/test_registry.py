@@ -39,7 +39,8 @@ def test_an_unknown_name_lists_the_known_ones(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(JudgeError) as caught:
         make_judge("opnai:gpt-5.2")
     assert str(caught.value) == (
-        "there is no judge 'opnai:gpt-5.2'; known are signals, openai:MODEL, anthropic:MODEL, local:FILE.gguf, oracle"
+        "there is no judge 'opnai:gpt-5.2'; known are signals, openai:MODEL, anthropic:MODEL, local:FILE.gguf, "
+        "replay:FILE.jsonl, oracle"
     )
 
 

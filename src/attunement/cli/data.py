@@ -363,6 +363,7 @@ Tool = Literal["sheet", "label-studio", "argilla"]
 _ROW_NAMES = {
     "ratings": ("rating", "ratings"),
     "scorecards": ("scorecard", "scorecards"),
+    "answers": ("answer", "answers"),
     "practice": ("answer to a practice example", "answers to practice examples"),
     "events": ("event", "events"),
 }
@@ -378,9 +379,10 @@ def export(
         ),
     ],
     what: Annotated[
-        Literal["ratings", "scorecards", "practice", "events"],
+        Literal["ratings", "scorecards", "answers", "practice", "events"],
         option(
-            "One row per rating, per scorecard of a conversation, per answer of a person to a practice example "
+            "One row per rating, per scorecard of a conversation, per reply of a judge (for --judge replay:FILE), per "
+            "answer of a person to a practice example "
             "(calibration and attention), or the full audit log of people's work."
         ),
     ] = "ratings",
@@ -436,8 +438,8 @@ def export(
         scored = chosen_instrument(opened, instrument) if what == "scorecards" else None
         if scored:
             rows = export.scorecards(opened, scored)
-        elif what == "ratings":
-            rows = export.ratings(opened)
+        elif what in {"ratings", "answers"}:
+            rows = export.ratings(opened) if what == "ratings" else export.answers(opened)
         else:
             rows = samples.practice_answers(opened) if what == "practice" else audit_log.audit_events(opened)
         if dictionary:

@@ -20,7 +20,7 @@ from attunement.ratings import ErrorKind, Outcome
 from attunement.scoring import trips_gate
 from attunement.store import AnswerRecord, Rater, StoredConversation, Study
 
-NOT_FINAL = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH})
+NOT_FINAL = frozenset({ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.AUTH, ErrorKind.NOT_RECORDED})
 """Errors that say nothing about the question: the next run asks it."""
 
 

@@ -189,10 +189,10 @@ class Channel:
         return failure._replace(detail=detail, fatal=True)
 
 
-async def ask(question: Question, channel: Channel, policy: RetryPolicy) -> QuestionResult:
+async def ask(question: Question, channel: Channel, policy: RetryPolicy, repeat: int = 0) -> QuestionResult:
     """Ask until there is an answer or an error that asking again does not change."""
     text = question.render()
-    request = Request(text.system, text.shared, text.own, question.schema)
+    request = Request(text.system, text.shared, text.own, question.schema, prompt=question.hash, repeat=repeat)
     result = QuestionResult()
     instrument = question.questionnaire.instrument
     unread = 0

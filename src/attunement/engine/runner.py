@@ -359,7 +359,7 @@ class WorkerPool:
         else:
             self._twins[prompt] = []
             try:
-                result = await ask(task.question, self.channel, self.policy)
+                result = await ask(task.question, self.channel, self.policy, task.repeat)
             finally:
                 twins = self._twins.pop(prompt)
             if result.fatal:

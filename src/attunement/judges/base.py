@@ -48,6 +48,8 @@ class Request(NamedTuple):
     own: str  # the rest of the user message
     schema: Mapping[str, Any]
     repairs: tuple[Exchange, ...] = ()
+    prompt: str = ""  # the hash of the question
+    repeat: int = 0
 
 
 class ServerLimits(NamedTuple):

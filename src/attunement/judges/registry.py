@@ -1,4 +1,4 @@
-"""A judge by its name: `openai:gpt-5.2`, `anthropic:claude-sonnet-4-5-20250929`, `local:FILE.gguf`, `signals`.
+"""A judge by its name: `openai:gpt-5.2`, `anthropic:MODEL`, `local:FILE.gguf`, `replay:FILE.jsonl`, `signals`.
 
 The part before the first colon says what kind of judge it is. Other packages add their own kinds under the entry point
 group `attunement.judges`: a callable that gets the rest of the name and the options, and returns a Judge.
@@ -19,6 +19,7 @@ _BUILT_IN = {
     "openai": ("MODEL", "a model of OpenAI or of any OpenAI-compatible service"),
     "anthropic": ("MODEL", "a model of Anthropic"),
     "local": ("FILE.gguf", "a model file on this computer, through llama.cpp"),
+    "replay": ("FILE.jsonl", "answers recorded earlier; nothing is sent"),
 }
 
 _Factory = Callable[[str, JudgeOptions], Judge]

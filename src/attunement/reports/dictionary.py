@@ -25,7 +25,7 @@ from attunement.reports.sanitize import code, plain, table
 from attunement.scoring import Verdict
 from attunement.store.export import Column, guarded
 
-What = Literal["ratings", "scorecards", "practice", "events"]
+What = Literal["ratings", "scorecards", "answers", "practice", "events"]
 
 
 class Described(NamedTuple):
@@ -52,7 +52,7 @@ _KINDS: tuple[type[StrEnum], ...] = (
 def dictionary(what: What, columns: Sequence[Column], instrument: Instrument | None = None) -> list[Described]:
     """The columns of a table with their meanings; `instrument` describes its categories and its scale."""
     tables = yaml.safe_load(files("attunement.reports").joinpath("columns.yaml").read_text("utf-8"))
-    known = tables["common"] | (tables["ratings"] if what == "practice" else {}) | tables[what]
+    known = tables["common"] | (tables["ratings"] if what in {"practice", "answers"} else {}) | tables[what]
     if what == "scorecards" and instrument is not None:
         scale = "points" if isinstance(instrument.scale, Scores) else "0 to 1"
         for id, weight in instrument.scoring.weights.items():

@@ -62,6 +62,7 @@ ERRORS = {
     ErrorKind.BUDGET: "the limit on cost was reached",
     ErrorKind.SKIPPED: "it was not asked, because the gate had tripped or the limit on calls was reached",
     ErrorKind.MISSING: "there is no answer yet",
+    ErrorKind.NOT_RECORDED: "the file of recorded answers does not have it",
 }
 
 MARKS = {

@@ -213,6 +213,28 @@ def ratings(study: Study) -> Export:
     return Export(EXPORT_COLUMNS, _rating_records(study))
 
 
+_ANSWERS = columns(
+    "judge prompt repeat:integer reply error detail model finish_reason prompt_tokens:integer "
+    "completion_tokens:integer cached_tokens:integer cost:number latency:number attempts:integer logprobs:json at"
+)
+
+
+def answers(study: Study, rater: str | None = None) -> Export:
+    """Every reply of the judges, or of one, with the hash of its prompt. `replay:FILE` answers from such a file."""
+    return Export(_ANSWERS, _answer_records(study, rater))
+
+
+def _answer_records(study: Study, rater: str | None) -> Iterator[Record]:
+    raters, answer = schema.raters.c, schema.answers.c
+    query = select(raters.name, *ANSWER_COLUMNS).where(answer.rater == raters.key).order_by(raters.key, answer.prompt)
+    if rater is not None:
+        query = query.where(raters.name == rater)
+    with study.reading() as connection, connection.execution_options(yield_per=1000).execute(query) as rows:
+        for name, *row in rows:
+            found = answer_of(row)
+            yield {**found._asdict(), "judge": name, "reply": found.text, "error": found.error and found.error.value}
+
+
 def scorecards(study: Study, instrument: Instrument) -> Export:
     """The scorecards of the study: of each rater and repeat, and of the panel where there are several.
 

@@ -332,7 +332,9 @@ def rule_of(fields: Mapping[str, Any]) -> RuleFinding:
 
 
 # As literals, because only the values of a row are passed with the statement.
-_NOT_ASKED: list[Any] = [literal_column(f"'{kind}'") for kind in (ErrorKind.BUDGET, ErrorKind.SKIPPED)]
+_NOT_ASKED: list[Any] = [
+    literal_column(f"'{kind}'") for kind in (ErrorKind.BUDGET, ErrorKind.SKIPPED, ErrorKind.NOT_RECORDED)
+]
 
 
 def insert_into(table: Table, dialect: str) -> Any:

@@ -1,5 +1,6 @@
 """The command line as a whole: the grouped help, old names, shell completion, and an option given twice."""
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,10 @@ from typer.testing import CliRunner
 
 from attunement.cli import app
 from attunement.cli.commands import HEADINGS, OLD_COMMANDS
+from attunement.conversations.writer import write
 from attunement.errors import InputError
+from attunement.store import Study
+from tests.builders import talk
 from tests.store.samples import fill
 
 FILE = str(Path(__file__).parents[2] / "examples" / "first.jsonl")
@@ -104,6 +108,28 @@ def test_a_second_instrument_is_one_line_and_exit_code_2() -> None:
 def test_import_still_takes_several_instruments(tmp_path: Path) -> None:
     words = ["import", str(tmp_path / "a.db"), "none.csv", "-i", "coaching-v1", "-i", "empathy-v2"]
     assert "--instrument" not in str(runner.invoke(app, words).exception)
+
+
+def test_nobodys_text_can_control_the_terminal(tmp_path: Path) -> None:
+    name, said = "c\x1b[2J", "Look \x1b]0;here\x07\x9b31m"
+    place = tmp_path / "a.study.db"
+    with Study(place, create=True) as study:
+        study.save_conversations([talk((said, said), id=name, system=system) for system in ("one", "two")])
+    write(study_talks := [talk((said, said), id=name, system="one")], tmp_path / "a.jsonl")
+    words = {
+        "prompt": [str(tmp_path / "a.jsonl"), "--item", "CQ8"],
+        "delete": [str(place), f"two/{name}"],
+        "show": [str(place), name],  # an error that repeats it
+        "instrument": ["show", name],
+    }
+    for command, more in words.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "attunement", command, *more], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == (0 if command in {"prompt", "delete"} else 2), done.stderr
+        assert not set("\x1b\x07\x9b") & set(done.stdout + done.stderr), command
+    exact = json.loads(attune("prompt", str(tmp_path / "a.jsonl"), "--item", "CQ8", "--json"))
+    assert study_talks[0].turns[0].user in exact["messages"][1]["content"]
 
 
 # Shell completion

@@ -15,6 +15,7 @@ import typer
 from attunement.cli import analysis, data, demo, instrument, judge, people, report
 from attunement.cli.commands import Command, Group
 from attunement.errors import AttunementError
+from attunement.reports.sanitize import for_terminal, in_a_line
 
 app = typer.Typer(
     name="attune",
@@ -54,6 +55,8 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_LONGEST = 20_000
+"""Characters of an error: it may list many problems."""
 TERMINATED = 128 + signal.SIGTERM
 
 
@@ -79,9 +82,9 @@ def main() -> None:
         app(prog_name="attune")
     except AttunementError as error:
         if "--debug" in sys.argv:
-            traceback.print_exc()
+            sys.stderr.write(for_terminal(traceback.format_exc()))
         else:
-            sys.stderr.write(f"attune: {error}\n")
+            sys.stderr.write(f"attune: {in_a_line(str(error), _LONGEST)}\n")
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has closed the pipe. Closing our end keeps Python from complaining

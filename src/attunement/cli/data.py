@@ -11,7 +11,7 @@ import typer
 
 from attunement.api import Output
 from attunement.cli import options
-from attunement.cli.options import PrivacyOptions, option, pluralize, printed, spread, what_was_read
+from attunement.cli.options import PrivacyOptions, option, pluralize, printed, say, spread, what_was_read
 from attunement.conversations.writer import Shape
 from attunement.errors import InputError, NoStudyError, StudyError
 from attunement.output import STDOUT, check_output
@@ -93,8 +93,8 @@ def convert(
         found_nothing = "Nothing to redact: no address, number, link or name was found."
         sentences.append(f"Replaced: {kinds}." if kinds else found_nothing)
         if source.counts.bad:
-            typer.echo(f"{source.bad_lines} contains the invalid records unchanged: they are not redacted.", err=True)
-    typer.echo("\n".join(sentences), err=output == STDOUT)
+            say(f"{source.bad_lines} contains the invalid records unchanged: they are not redacted.", err=True)
+    say(*sentences, err=output == STDOUT)
 
 
 # Into a study
@@ -204,7 +204,7 @@ def import_(
         sentences = _import_table(study, files, conversations or [], asked, given, excused=absent == "not-due")
     else:
         sentences = _import_returned(study, files, what, _raters(rater or [], rater_info or [], blind))
-    typer.echo("\n".join(sentences))
+    say(*sentences)
 
 
 def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
@@ -422,7 +422,7 @@ def export(
     if tool:
         if what != "ratings" or format or dictionary:
             raise InputError("--for writes files for people to rate: leave out --what, --format and --dictionary")
-        typer.echo("\n".join(_export_units(study, Path(output), tool, instrument, sample, everything, raters)))
+        say(*_export_units(study, Path(output), tool, instrument, sample, everything, raters))
         return
     if sample or everything:
         raise InputError("--sample and --all need --for")
@@ -449,7 +449,7 @@ def export(
             write_dictionary(describe(what, rows.columns, scored), dictionary)
         count = export.write(rows, output, chosen)
     target = "standard output" if output == "-" else output
-    typer.echo(f"Wrote {count:,} {_ROW_NAMES[what][count != 1]} to {target}.", err=True)
+    say(f"Wrote {count:,} {_ROW_NAMES[what][count != 1]} to {target}.", err=True)
 
 
 def _export_units(
@@ -530,4 +530,4 @@ def delete(
             names = ", ".join(str(stored.conversation.identity) for stored in found)
             raise StudyError(f"{conversation!r} is ambiguous ({names}): give system/id; nothing was deleted")
         ratings = opened.delete(found[0].key)
-    typer.echo(f"Deleted {found[0].conversation.identity} with {pluralize(ratings, 'rating')}.")
+    say(f"Deleted {found[0].conversation.identity} with {pluralize(ratings, 'rating')}.")

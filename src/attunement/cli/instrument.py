@@ -7,7 +7,7 @@ import typer
 
 from attunement.cli import options
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import option, write_output
+from attunement.cli.options import option, say, write_output
 from attunement.errors import InstrumentError
 from attunement.output import check_output
 
@@ -27,7 +27,6 @@ def list_() -> None:
     """
     from attunement.instruments import available, load_file
     from attunement.reports.instrument_page import item_noun, short_fingerprint
-    from attunement.reports.sanitize import visible
 
     paths: dict[str, Path] = {}
     for entry in available():
@@ -35,13 +34,13 @@ def list_() -> None:
         try:
             made = load_file(entry.path)
         except InstrumentError as error:
-            typer.echo(f"{typer.style(visible(entry.id), bold=True)}  {origin}, cannot be used: {visible(str(error))}")
+            say(f"{entry.id}  {origin}, cannot be used: {error}")
             continue
-        id, count = typer.style(made.id, bold=True), len(made.items)
-        typer.echo(f"{id}  version {visible(made.version)}, {origin}, fingerprint {short_fingerprint(made.hash)}")
-        typer.echo(f"  {visible(made.title)}: {count} {item_noun(made, count)}, asked about each {made.unit}")
+        count = len(made.items)
+        say(f"{made.id}  version {made.version}, {origin}, fingerprint {short_fingerprint(made.hash)}")
+        say(f"  {made.title}: {count} {item_noun(made, count)}, asked about each {made.unit}")
         if entry.id in paths:
-            typer.echo(f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or use its path.")
+            say(f"  {entry.path} has the same id as {paths[entry.id]}; give it another id, or use its path.")
         paths.setdefault(entry.id, entry.path)
 
 
@@ -102,14 +101,13 @@ def lint(name: Name) -> None:
     from attunement.instruments import load
     from attunement.instruments.lint import Level
     from attunement.instruments.lint import lint as problems_of
-    from attunement.reports.sanitize import visible
 
     problems = problems_of(load(name))
     for problem in problems:
-        typer.echo(f"{problem.level:<8} {visible(str(problem))}")
+        say(f"{problem.level:<8} {problem}")
     errors = sum(problem.level is Level.ERROR for problem in problems)
     counts = {"error": errors, "warning": len(problems) - errors}
-    typer.echo(", ".join(f"{count or 'no'} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()))
+    say(", ".join(f"{count or 'no'} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()))
     if errors:
         raise typer.Exit(1)
 
@@ -123,10 +121,10 @@ def hash_(name: Name) -> None:
     from attunement.instruments import load
 
     instrument = load(name)
-    typer.echo(f"{instrument.hash}  {instrument.id}")
+    say(f"{instrument.hash}  {instrument.id}")
     for item in instrument.items:
-        typer.echo(f"{item.hash(instrument.scale)}  {instrument.id}/{item.id}")
-    typer.echo(
+        say(f"{item.hash(instrument.scale)}  {instrument.id}/{item.id}")
+    say(
         "Layout, comments and the order of keys do not change a hash. Any other change gives the instrument a new "
         "hash; an item gets a new hash only if the text that raters read changes."
     )
@@ -165,7 +163,7 @@ def new(
 
     path = output or Path(f"{id}.yaml")
     _create(path, starter(id, UnitKind(unit)))
-    typer.echo(f"Wrote {path}. Change it, then check it: attune instrument lint {path}")
+    say(f"Wrote {path}. Change it, then check it: attune instrument lint {path}")
 
 
 @app.command("import", cls=Command)
@@ -192,16 +190,16 @@ def import_(
     imported = import_markdown(file, items_from=load(items) if items else None)
     text = to_yaml(imported.instrument, SCHEMA_FILE.name if output else None)
     if output is None:
-        typer.echo(text, nl=False)
+        write_output("-", text)
     else:
         _create(output, text)
-        typer.echo(f"Wrote {output}. Check it: attune instrument lint {output}", err=True)
+        say(f"Wrote {output}. Check it: attune instrument lint {output}", err=True)
     for remark in imported.remarks:
-        typer.echo(f"note: {remark}", err=True)
+        say(f"note: {remark}", err=True)
     if imported.unplaced:
-        typer.echo(f"Not in the instrument ({len(imported.unplaced)}):", err=True)
+        say(f"Not in the instrument ({len(imported.unplaced)}):", err=True)
     for line, words, reason in imported.unplaced:
-        typer.echo(f"{file}, line {line}: {reason}: {words}", err=True)
+        say(f"{file}, line {line}: {reason}: {words}", err=True)
 
 
 def _create(path: Path, text: str) -> None:

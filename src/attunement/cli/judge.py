@@ -8,7 +8,7 @@ import typer
 
 from attunement.api import Output
 from attunement.cli.commands import Command, Group
-from attunement.cli.options import FilesArgument, option, printed, shared, spread
+from attunement.cli.options import FilesArgument, option, printed, say, shared, spread
 from attunement.errors import InputError
 from attunement.output import make_folder
 from attunement.settings import InputOptions, Settings
@@ -68,7 +68,7 @@ def estimate(
 
     place = study or (None if files[0] == "-" else default_study(files[0]))
     for line in estimates(reading.read(files), place, settings):
-        typer.echo(line)
+        say(line)
 
 
 @spread
@@ -81,7 +81,8 @@ def prompt(
 ) -> None:
     """Print the exact prompts for a conversation.
 
-    Each prompt comes with its hash, which covers every word, and an estimate of its tokens. Nothing is sent.
+    Each prompt comes with its hash, which covers every word, and an estimate of its tokens. Control characters are
+    shown as signs; with --json they are exact. Nothing is sent.
 
     Example: attune prompt chats.jsonl --instrument coaching-v1 --item CQ8
     """
@@ -104,7 +105,7 @@ def prompt(
                 typer.echo(orjson.dumps({**known, **messages}).decode())
                 continue
             text = question.render()
-            typer.echo(
+            say(
                 f"##### {', '.join(items)} about {question.unit}\n"
                 f"##### hash {question.hash}, about {known['tokens']:,} tokens\n"
                 f"##### system\n{text.system}\n##### user\n{text.user}\n"
@@ -168,7 +169,7 @@ def list_judges() -> None:
     from attunement.judges import judge_kinds
 
     for name, meaning in judge_kinds():
-        typer.echo(f"{name:<18}  {meaning}")
+        say(f"{name:<18}  {meaning}")
 
 
 @judges.command("show", cls=Command)

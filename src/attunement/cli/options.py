@@ -16,6 +16,7 @@ import typer
 
 from attunement.errors import InputError
 from attunement.output import STDOUT, check_output, replacing
+from attunement.reports.sanitize import for_terminal
 from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
@@ -258,8 +259,6 @@ def choose_one(*, json: bool, markdown: bool) -> None:
 
 def say(*sentences: str, err: bool = False) -> None:
     """Print sentences; names and texts of others in them cannot control the terminal."""
-    from attunement.reports.sanitize import for_terminal
-
     for sentence in sentences:
         typer.echo(for_terminal(sentence), err=err)
 
@@ -324,5 +323,5 @@ def pluralize(number: int, thing: str) -> str:
 
 def print_links(links: Iterable[str], warning: str) -> None:
     """Print links and their warning, flushed: a program that reads us through a pipe needs them now."""
-    typer.echo("\n".join([*links, f"{warning} Press Ctrl+C to stop."]))
+    say(*links, f"{warning} Press Ctrl+C to stop.")
     sys.stdout.flush()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attunement.cli import options
-from attunement.cli.options import ServeOptions, option, pluralize, spread
+from attunement.cli.options import ServeOptions, option, pluralize, say, spread
 from attunement.errors import InputError, StudyError
 from attunement.output import check_output
 from attunement.settings import InputOptions
@@ -79,7 +79,7 @@ def annotate(
         if conversations:
             reading = InputOptions(system=system).read(conversations)
             options.save_conversations(reading, opened)
-            typer.echo("\n".join(options.what_was_read(reading)))
+            say(*options.what_was_read(reading))
         project, is_new = _project(opened, made, new_round=new_round)
         links = _links(opened, project, where, everybody=is_new or new_links, close_old=new_links)
         options.print_links(links, "Anyone with a link can use it: send each link only to its rater.")
@@ -121,7 +121,7 @@ def _project(study: "Study", setup: "Setup", *, new_round: bool) -> tuple["Proje
         projects.GoldUnit(unit, entry.answers) for entry in setup.gold for unit in units_named(study, asked, entry.unit)
     ]
     project = projects.create(study, asked, chosen.units, names, settings, gold=gold, members_of=before)
-    typer.echo(
+    say(
         f"Set up {project}: {pluralize(len(chosen.units), 'unit')} ({chosen.source}), "
         f"{pluralize(len(names), 'rater')}, {settings.per_unit} for each unit."
     )
@@ -358,5 +358,5 @@ def _print_paragraphs(paragraphs: Iterator[str]) -> None:
             typer.echo()
         indent = "    " if row else ""
         lines = wrap(paragraph, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        typer.echo("\n".join(lines))
+        say(*lines)
         before = paragraph

@@ -8,7 +8,7 @@ import typer
 
 from attunement import api
 from attunement.cli import options
-from attunement.cli.options import PrivacyOptions, ServeOptions, option, printed, spread
+from attunement.cli.options import PrivacyOptions, ServeOptions, option, printed, say, spread
 from attunement.errors import InputError
 from attunement.output import check_output
 
@@ -154,7 +154,7 @@ def report(
         chosen = instrument_of(opened, instrument)
         for form, sentence in write_forms(opened, chosen, forms, privacy.privacy(), name=instrument, analyse=True):
             # Standard output is for the format that was sent there.
-            typer.echo(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
+            say(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
 
 
 def _check(forms: "Forms", *, force: bool) -> None:
@@ -239,4 +239,4 @@ def methods(
         text = methods_markdown(facts, agreement, Path(opened.place).name)
     options.write_output(output, text, force=force)
     if output != "-":
-        typer.echo(f"Wrote {output}.", err=True)
+        say(f"Wrote {output}.", err=True)

@@ -30,12 +30,12 @@ def test_zero_is_a_limit():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"repeats": 0}, "at least 1"),
-        ({"timeout": 0}, "more than 0 seconds"),
+        ({"repeats": 0}, "repeats must be 1 or more, not 0"),
+        ({"timeout": 0}, "timeout must be 0.1 or more"),
         ({"items": []}, "leave it out"),
         ({"price_in": 1.0}, "both parts"),
-        ({"limit": 0}, "sample and limit must be at least 1"),
-        ({"sample": -1}, "sample and limit must be at least 1"),
+        ({"limit": 0}, "limit must be 1 or more"),
+        ({"sample": -1}, "sample must be 1 or more"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(given: dict[str, object], message: str):

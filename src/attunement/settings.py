@@ -7,10 +7,10 @@ nothing slow, because every command imports it for its options.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from attunement.conversations.messages import Format
 from attunement.conversations.model import Responses
@@ -102,9 +102,9 @@ class Settings:
         float | None, Option("Stop before the study, with all its runs, has cost more than this (dollars).", min=0)
     ] = None
     base_url: Annotated[str | None, Option("Address of an OpenAI-compatible service.", metavar="URL")] = None
-    temperature: Annotated[float | None, Option("Sampling temperature; 0 gives the likeliest answer.", type=float)] = (
-        0.0
-    )
+    temperature: Annotated[
+        float | None, Option("Sampling temperature; 0 gives the likeliest answer.", min=0, type=float)
+    ] = 0.0
     seed: Annotated[int | None, Option("Seed for the judge and for --sample.")] = None
     timeout: Annotated[float | None, Option("Timeout of one call in seconds.", min=0.1)] = None
     max_tokens: Annotated[int | None, Option("Maximum length of a reply in tokens.", min=16)] = None
@@ -113,9 +113,9 @@ class Settings:
     rpm: Annotated[float | None, Option("Maximum number of requests per minute.", min=0.1)] = None
     tpm: Annotated[float | None, Option("Maximum number of tokens per minute.", min=1)] = None
     price_in: Annotated[
-        float | None, Option("Dollars per million prompt tokens, if the price list lacks the model.")
+        float | None, Option("Dollars per million prompt tokens, if the price list lacks the model.", min=0)
     ] = None
-    price_out: Annotated[float | None, Option("Dollars per million reply tokens.")] = None
+    price_out: Annotated[float | None, Option("Dollars per million reply tokens.", min=0)] = None
     price: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -137,21 +137,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Reject impossible values before anything is asked."""
-        if min(self.max_connections, self.repeats) < 1:
-            raise InputError("max_connections and repeats must be at least 1")
-        if any(count is not None and count < 1 for count in (self.sample, self.limit)):
-            raise InputError("sample and limit must be at least 1")
-        if self.timeout is not None and self.timeout <= 0:
-            raise InputError("the timeout must be more than 0 seconds")
+        for field in fields(self):
+            least, given = get_args(field.type)[1].min, getattr(self, field.name)
+            # With a negative price the budget would never run out, and a comparison with NaN is always false.
+            if least is not None and given is not None and not least <= given < math.inf:
+                raise InputError(f"{field.name.replace('_', '-')} must be {least:g} or more, not {given}")
         if self.items is not None and not self.items:
             raise InputError("items is an empty list: leave it out to ask about all items")
         if (self.price_in is None) != (self.price_out is None):
             raise InputError("a price needs both parts: --price-in and --price-out")
-        # With a negative price the budget would never run out, and a comparison with NaN is always false.
-        for name in ("price_in", "price_out", "temperature", "max_cost", "max_study_cost", "max_calls"):
-            given = getattr(self, name)
-            if given is not None and not 0 <= given < math.inf:
-                raise InputError(f"{name.replace('_', '-')} must be 0 or more, not {given}")
 
     def prepare(self, *, sends: bool = True) -> "Prepared":
         """Load the instrument and make the judges. Nothing is sent; with `sends` false no key is needed either."""
@@ -201,17 +195,8 @@ class Settings:
         from attunement.judges import JudgeOptions, make_judge
 
         if isinstance(judge, str):
-            options = JudgeOptions(
-                base_url=self.base_url,
-                temperature=self.temperature,
-                seed=self.seed,
-                timeout=self.timeout,
-                max_tokens=self.max_tokens,
-                logprobs=self.logprobs,
-                sends=sends,
-                max_connections=self.max_connections,
-            )
-            judge = make_judge(judge, options)
+            shared = {field.name: getattr(self, field.name) for field in fields(JudgeOptions) if field.name != "sends"}
+            judge = make_judge(judge, JudgeOptions(**shared, sends=sends))
         price = self._price(judge)
         if price is None and (self.max_cost, self.max_study_cost) != (None, None):
             raise JudgeError(

@@ -256,6 +256,18 @@ def test_help_and_version_are_quick_and_every_command_has_an_example():
             assert "Example: attune " in " ".join(attune(command, "--help").stdout.split()), command
 
 
+def test_a_run_with_nothing_to_ask_loads_no_http_client(chats: Path):
+    with FakeJudge() as fake:
+        words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--item", "CQ1"]
+        assert attune(*words).returncode == 0
+        again = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "attunement", *words], capture_output=True, text=True, check=True
+        )
+    assert "0 questions about 4 conversations" in again.stderr
+    for heavy in ("aiohttp", "numpy", "scipy", "rich", "jinja2"):
+        assert f" {heavy}\n" not in again.stderr, f"a run with nothing to ask imports {heavy}"
+
+
 def test_an_estimate_says_what_is_wrong_with_the_study(chats: Path):
     words = ("estimate", chats, "--judge", "openai:gpt-5.2", "--study")
     other = chats.with_name("other.db")

@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
-from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
 
 from attunement.errors import JudgeError
 from attunement.judges.base import Failure
 from attunement.ratings import ErrorKind
+
+if TYPE_CHECKING:
+    import aiohttp
+    from multidict import CIMultiDictProxy
 
 HIDDEN = "[hidden]"
 
@@ -198,7 +198,7 @@ class Reply(NamedTuple):
     """What came back, whatever its status."""
 
     status: int
-    headers: CIMultiDictProxy[str]
+    headers: "CIMultiDictProxy[str]"
     body: bytes
     latency: float
 
@@ -211,7 +211,7 @@ class _TooLarge(Exception):
     """What a server sent instead of a reply of reasonable size."""
 
 
-async def _content(response: aiohttp.ClientResponse) -> bytes:
+async def _content(response: "aiohttp.ClientResponse") -> bytes:
     """The body of a response, unpacked if the server packed it although it was asked not to."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in {"identity", "gzip", "x-gzip", "deflate", ""}:
@@ -238,22 +238,23 @@ async def _content(response: aiohttp.ClientResponse) -> bytes:
 
 
 class Client:
-    """The connections of one judge."""
+    """The connections of one judge. aiohttp is imported with the first request: a run may have nothing to ask."""
 
     def __init__(self, address: Address, access: Access, *, timeout: float, max_connections: int) -> None:
         self._address, self._secrets = address, access.secrets
-        self._url = URL(address.url, encoded=True)
+        self._url: Any = address.url  # parsed when it is first used
+        is_https = address.url.startswith("https:")
         self._proxy = _proxy_for(address)
-        self._headers = CIMultiDict({**_STATIC_HEADERS, **access.headers})
+        self._headers = {**_STATIC_HEADERS, **access.headers}
         self._proxy_headers: dict[str, str] = {}
         if self._proxy and self._proxy.credentials:
             self._proxy_headers = {"Proxy-Authorization": basic(self._proxy.credentials)}
-        if self._proxy and self._url.scheme == "http":
+        if self._proxy and not is_https:
             # Here the proxy reads the request itself; for https it gets a CONNECT request with its own headers.
             self._headers.update(self._proxy_headers)
         self._timeout, self._connect_timeout = timeout, min(timeout, _CONNECT_SECONDS)
         self._max_connections = max_connections
-        self._certificates = _certificates() if self._url.scheme == "https" else True
+        self._certificates = _certificates() if is_https else True
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reached = False  # whether the server ever replied
@@ -261,6 +262,8 @@ class Client:
 
     async def post(self, body: bytes) -> Reply | Failure:
         """Send `body` and read the whole reply."""
+        import aiohttp
+
         session = self._session
         if session is None or self._loop is not asyncio.get_running_loop():
             session = self._open()
@@ -295,8 +298,12 @@ class Client:
         if session is not None:
             await session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> "aiohttp.ClientSession":
         """A session in the running loop. One that belongs to a finished loop can be neither used nor closed."""
+        import aiohttp
+        from yarl import URL
+
+        self._url = URL(self._address.url, encoded=True)
         self._loop = asyncio.get_running_loop()
         self._session = aiohttp.ClientSession(
             headers=None if self._proxy else self._headers,
@@ -308,6 +315,8 @@ class Client:
         return self._session
 
     def _failure(self, error: Exception) -> Failure:
+        import aiohttp
+
         where = self._address.shown
         match error:
             case aiohttp.ClientConnectorCertificateError():
@@ -331,6 +340,8 @@ class Client:
                 return Failure(ErrorKind.SERVER, detail, transient=True, billable=True)
 
     def _reason(self, error: Exception) -> str:
+        import aiohttp
+
         reason = str(error)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             reason = f"no connection within {self._connect_timeout:g} seconds"

@@ -115,7 +115,8 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
 
 def _conversation(given: Any, *, system: str | None = None) -> Conversation:
     """The conversation in a list of messages, or in a record like a line of a file."""
-    from attunement.conversations.messages import BadRecord, Fields, Record
+    from attunement.conversations.json_files import BadRecord, Record
+    from attunement.conversations.messages import Fields
     from attunement.conversations.reader import Assembler
 
     messages = None if isinstance(given, Mapping) else [dict(message) for message in given]

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
-from attunement.conversations.messages import Format
+from attunement.conversations.files import Format
 from attunement.conversations.model import Responses
 from attunement.errors import InputError, JudgeError
 
@@ -254,6 +254,8 @@ class InputOptions:
     response_field: Annotated[str | None, Option("Field with the assistant's reply.", metavar="FIELD")] = None
     id_field: Annotated[str | None, Option("Field with the id of a conversation.", metavar="FIELD")] = None
     system_field: Annotated[str | None, Option("Field with the name of the system.", metavar="FIELD")] = None
+    person_name: Annotated[list[str] | None, Option("Name under which the person speaks (repeatable).")] = None
+    assistant_name: Annotated[list[str] | None, Option("Name under which the assistant speaks (repeatable).")] = None
 
     def read(self, files: Iterable[str | Path], output: str | Path | None = None) -> "Reading":
         """Read conversations from files, folders and patterns. Skipped records are saved in a file next to `output`.
@@ -264,7 +266,12 @@ class InputOptions:
         from attunement.conversations.reader import Fields, ReadOptions, read
 
         fields = Fields(
-            prompt=self.prompt_field, response=self.response_field, id=self.id_field, system=self.system_field
+            prompt=self.prompt_field,
+            response=self.response_field,
+            id=self.id_field,
+            system=self.system_field,
+            person=tuple(self.person_name or ()),
+            assistant=tuple(self.assistant_name or ()),
         )
         skipped = bad_lines_path(output) if self.skip_invalid else None
         return read(list(files), ReadOptions(self.format, self.system, fields, skipped))

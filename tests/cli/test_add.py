@@ -46,7 +46,7 @@ def test_the_old_name_still_works(tmp_path: Path) -> None:
 def test_conversations_are_recognized_in_a_study_that_has_ratings(tmp_path: Path, name: str) -> None:
     fill(tmp_path / "a.db").close()
     done = CliRunner().invoke(app, ["import", str(tmp_path / "a.db"), str(chats(tmp_path / name, 2, "new"))])
-    assert "Read 2 conversations from 1 file." in done.output
+    assert "Read 2 conversations (2 turns) from 1 file." in done.output
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def test_bad_records_are_kept_beside_the_output(run):
     assert outcome.stdout.splitlines()[:3] == [
         "Wrote 1 conversation (1 turn) to b.jsonl.",
         "Left out 1 last message without a reply.",
-        "Skipped 1 invalid record; see b.jsonl.bad.jsonl.",
+        "Skipped 1 invalid record; see b.jsonl.bad.jsonl. "
+        "The first: a.jsonl:1: this is not JSON (Expecting value at column 1).",
     ]
     assert "not redacted" in outcome.stderr
     assert json.loads(Path("b.jsonl.bad.jsonl").read_text())["raw"] == "oops\n"

@@ -27,7 +27,7 @@ from attunement.analysis.ratings_table import (
     numbered,
 )
 from attunement.conversations import Identity
-from attunement.conversations.messages import BadRecord
+from attunement.conversations.json_files import BadRecord
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, Round
 from attunement.statistics.tables import Floats, Ints

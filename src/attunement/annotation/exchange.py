@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from attunement import rules
 from attunement.annotation.tasks import Speaker, answers_of, due_items, marked_evidence, person_rating
 from attunement.conversations import Unit, UnitKind, units
-from attunement.conversations.messages import Place
+from attunement.conversations.json_files import Place
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument, Item, Value
 from attunement.instruments.model import Scores

@@ -30,7 +30,7 @@ from attunement.annotation.exchange import (
     messages,
     rater_guide,
 )
-from attunement.conversations.messages import Place, is_list, is_object
+from attunement.conversations.json_files import Place, is_list, is_object
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Item
 from attunement.output import make_folder, replacing

@@ -209,8 +209,9 @@ def import_(
 
 def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
     """What the first file contains; ratings if it is not clear."""
-    from attunement.conversations.messages import Fields, is_object
-    from attunement.conversations.shapes import recognise, row_shape
+    from attunement.conversations.json_files import is_object
+    from attunement.conversations.messages import Fields
+    from attunement.conversations.shapes import Recognizer
     from attunement.store import Study
     from attunement.store.import_files import is_exported
     from attunement.store.tables import Columns, find_columns, read_rows
@@ -238,8 +239,9 @@ def _recognized(files: list[str], study: str, reading: InputOptions) -> str:
     found = find_columns(Columns(), tuple(record))
     if is_exported(record) or (found["item"] and found["answer"]) or is_object(record.get("scores")) or names & items:
         return "ratings"
-    known = recognise(dict(record), None, Fields()) or row_shape(dict(record), Fields())
-    return "conversations" if known else "ratings"
+    recognizer = Recognizer(None, Fields())
+    seems = recognizer.is_conversation(dict(record)) or recognizer.row(dict(record))
+    return "conversations" if seems else "ratings"
 
 
 def _add_conversations(place: str, files: list[str], reading: InputOptions) -> Iterator[str]:

@@ -309,11 +309,16 @@ def what_was_read(reading: "Reading") -> Iterator[str]:
     """Sentences on how much was read and left out, and where skipped records went; none if no file was read."""
     counts = reading.counts
     if counts.files:
-        yield f"Read {pluralize(counts.conversations, 'conversation')} from {pluralize(counts.files, 'file')}."
+        turns, files = pluralize(counts.turns, "turn"), pluralize(counts.files, "file")
+        yield f"Read {pluralize(counts.conversations, 'conversation')} ({turns}) from {files}."
+    yield from (f"{note}." for note in counts.notes)
     if counts.unanswered:
         yield f"Left out {pluralize(counts.unanswered, 'last message')} without a reply."
+    if counts.notices:
+        yield f"Left out {pluralize(counts.notices, 'notice')} of the app in chats."
     if counts.bad:
-        yield f"Skipped {pluralize(counts.bad, 'invalid record')}; see {reading.bad_lines}."
+        skipped = f"Skipped {pluralize(counts.bad, 'invalid record')}; see {reading.bad_lines}."
+        yield f"{skipped} The first: {counts.first_bad}."
 
 
 def pluralize(number: int, thing: str) -> str:

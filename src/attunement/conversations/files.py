@@ -1,4 +1,4 @@
-"""Open files of any kind (JSON, JSONL, CSV, Parquet, plain text, compressed or from standard input) as records.
+"""Open files of any kind (JSON, JSONL, CSV, Parquet, workbooks, plain text, compressed or from standard input).
 
 The file type comes from `--format`, from the name (`.jsonl`, `.csv`, `.txt`, with or without `.gz`), or from the first
 line that is not blank.
@@ -17,23 +17,41 @@ import zlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from attunement.conversations.json_files import json_of_any_kind, lines_of_json
-from attunement.conversations.messages import BadRecord, Fields, Format, Record, decoded, is_list, is_object
-from attunement.conversations.shapes import (
-    ChatText,
-    ListShape,
-    begins_like_a_chat,
-    grouped,
-    message_keys,
-    recognise,
-    row_shape,
-)
+from attunement.conversations.json_files import BadRecord, Record, decoded, is_list, is_object, lines_of_json
 from attunement.errors import InputError
 
+
+class Format(StrEnum):
+    """A shape of records or a type of file. If one is given, the other is still detected."""
+
+    MESSAGES = "messages"
+    SHAREGPT = "sharegpt"
+    TURNS = "turns"
+    EXCHANGES = "exchanges"
+    PAIRS = "pairs"
+    FLAT = "flat"
+    ROWS = "rows"
+    TRANSCRIPT = "transcript"
+    JSONL = "jsonl"
+    JSON = "json"
+    CSV = "csv"
+    TSV = "tsv"
+    TEXT = "text"
+    PARQUET = "parquet"
+    XLSX = "xlsx"
+
+    @property
+    def is_kind(self) -> bool:
+        """Whether this is a type of file and not a shape of records."""
+        return self in _KINDS
+
+
+_KINDS = frozenset({Format.JSONL, Format.JSON, Format.CSV, Format.TSV, Format.TEXT, Format.PARQUET, Format.XLSX})
 STDIN = "-"
 BAD_LINES = ".bad.jsonl"  # the suffix of files with invalid records from an earlier run
 _SUFFIXES = {
@@ -45,6 +63,9 @@ _SUFFIXES = {
     ".tab": Format.TSV,
     ".txt": Format.TEXT,
     ".parquet": Format.PARQUET,
+    ".xlsx": Format.XLSX,
+    ".xls": Format.XLSX,
+    ".ods": Format.XLSX,
 }
 _BUFFER = 1 << 20  # conversations are long lines
 _GZIP = b"\x1f\x8b"
@@ -184,7 +205,7 @@ def rows(lines: Iterable[bytes], delimiter: str | None = None) -> Iterator[Recor
     Without a `delimiter`, it uses the one that splits the header into the most fields.
     """
     csv.field_size_limit(max(_LONGEST_FIELD, csv.field_size_limit()))
-    first, lines = _peek(iter(lines))
+    first, lines = first_line(iter(lines))
     source = _Lines(lines)
     parser = csv.reader(source, delimiter=delimiter or _likely_delimiter(first), strict=True)
     header: list[str] | None = None
@@ -236,7 +257,7 @@ def _checked(header: list[str]) -> list[str]:
     return header
 
 
-def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def first_line(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """The first line that is not blank (empty if there is none), and all lines."""
     head: list[bytes] = []
     for line in lines:
@@ -246,7 +267,7 @@ def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return b"", iter(head)
 
 
-def _column_names(header: bytes, delimiter: str | None = None) -> list[str]:
+def column_names(header: bytes, delimiter: str | None = None) -> list[str]:
     """The names in the line `header`; none if it is not a row of a table."""
     text = header.decode("utf-8", "replace")
     try:
@@ -256,7 +277,7 @@ def _column_names(header: bytes, delimiter: str | None = None) -> list[str]:
 
 
 def _likely_delimiter(header: bytes) -> str:
-    return max(_DELIMITERS, key=lambda delimiter: len(_column_names(header, delimiter)))
+    return max(_DELIMITERS, key=lambda delimiter: len(column_names(header, delimiter)))
 
 
 _ROWS_AT_ONCE = 512  # conversations are large; this many fit into memory
@@ -305,77 +326,51 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-_PARQUET = b"PAR1"
-
-
-def records(source: Source, wanted: Format | None, fields: Fields) -> Iterator[Record]:
-    """The records of `source`, one per conversation; rows of the same conversation are combined.
+def sheet_rows(stream: io.BufferedReader, name: str) -> Iterator[Record]:
+    """The rows of a workbook's first sheet, without empty ones; the first row names the columns.
 
     Raises:
-        InputError: The file cannot be read at all, or its type is not recognized.
+        InputError: python-calamine is not installed, the file is not a workbook, or a column occurs twice.
     """
-    with opened(source) as stream:
-        found = _records_of_kind(source, stream, wanted, fields)
-        for record in found:
-            if isinstance(record.value, BadRecord):
-                yield record
-                continue
-            shape = None
-            if wanted is Format.ROWS:
-                shape = row_shape(record.value, fields, forced=True)
-            elif wanted is None or wanted.is_kind:
-                whole = isinstance(recognise(record.value, None, fields), ListShape)
-                shape = None if whole else row_shape(record.value, fields)
-            yield from chain([record], found) if shape is None else grouped(chain([record], found), shape)
+    try:
+        calamine: Any = importlib.import_module("python_calamine")
+    except ImportError:
+        raise InputError(f"{name}: Excel files need the extra: pip install 'attunement[xlsx]'") from None
+    try:
+        sheet = calamine.CalamineWorkbook.from_filelike(io.BytesIO(stream.read())).get_sheet_by_index(0)
+        table: list[list[Any]] = sheet.to_python(skip_empty_area=False)
+    except Exception as error:
+        raise InputError(f"{name} is not readable as a workbook ({error})") from error
+    header = [str(cell).strip() for cell in table[0]] if table else []
+    if double := next((name for name in header if name and header.count(name) > 1), None):
+        raise InputError(f"{name}: the header has the column {double!r} twice; give each column its own name")
+    for line, cells in enumerate(table[1:], 2):
+        if any(cell not in ("", None) for cell in cells):
+            fields = {title: _plain(cell) for title, cell in zip(header, cells, strict=False) if title}
+            yield Record(line, fields, repr(fields))
 
 
-def _records_of_kind(
-    source: Source, stream: io.BufferedReader, wanted: Format | None, fields: Fields
-) -> Iterator[Record]:
-    forced = wanted if wanted is not None and wanted.is_kind else None
-    kind = forced or source.kind
-    if kind is Format.PARQUET or (kind is None and stream.peek(len(_PARQUET)).startswith(_PARQUET)):
-        return parquet_rows(stream, str(source))
-    lines: Iterator[bytes] = iter(stream)
-    if forced is None and kind in (None, Format.TEXT):
-        # Any file may be called `.txt`, and a pipe has no name.
-        first, lines = _peek(lines)
-        kind = _kind_of(first, fields) or kind
+def records_of(kind: Format | None, stream: io.BufferedReader, lines: Iterator[bytes], name: str) -> Iterator[Record]:
+    """The records of a file of lines, a table or a workbook; `lines` are those of `stream`.
+
+    Raises:
+        InputError: The kind is another one, or the file cannot be read at all.
+    """
     match kind:
         case Format.JSONL:
             return lines_of_json(lines)
-        case Format.JSON:
-            return json_of_any_kind(lines, lambda value: recognise(value, wanted, fields) is not None)
         case Format.CSV:
             return rows(lines)
         case Format.TSV:
             return rows(lines, "\t")
-        case Format.TEXT:
-            return iter([_whole_text(b"".join(lines))])
-        case _ if source.path and source.path.suffix == ".eval":
+        case Format.PARQUET:
+            return parquet_rows(stream, name)
+        case Format.XLSX:
+            return sheet_rows(stream, name)
+        case _ if name.endswith(".eval"):
             raise InputError(
-                f"{source}: this is an Inspect log in binary format; convert it to JSON first: inspect log convert "
-                f"{source} "
-                "--to json --output-dir logs --resolve-attachments full."
+                f"{name}: this is an Inspect log in binary format; convert it to JSON first: inspect log convert "
+                f"{name} --to json --output-dir logs --resolve-attachments full."
             )
         case _:
-            raise InputError(f"{source}: unknown file type; use --format jsonl, json, csv, tsv or text.")
-
-
-def _kind_of(line: bytes, fields: Fields) -> Format | None:
-    """The type of a file with `line` as its first line that is not blank; None if unknown."""
-    if begins_like_a_chat(line.decode("utf-8", "replace")):
-        return Format.TEXT
-    if line.lstrip().startswith((b"{", b"[")):
-        return Format.JSON
-    columns = dict.fromkeys(_column_names(line), "")
-    if message_keys(columns) or any(recognise(columns, shape, fields) for shape in (None, Format.TRANSCRIPT)):
-        return Format.CSV
-    return None
-
-
-def _whole_text(raw: bytes) -> Record:
-    try:
-        return Record(1, ChatText(decoded(raw)), raw)
-    except BadRecord as error:
-        return Record(1, error, raw)
+            raise InputError(f"{name}: unknown file type; use --format jsonl, json, csv, tsv or text.")

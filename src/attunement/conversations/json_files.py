@@ -1,7 +1,7 @@
 """Read JSON: one value per line, or a document that contains the records.
 
-Lines are parsed by orjson, which is fast and strict. What it rejects is parsed again with the standard library, which
-accepts lone surrogates, control characters and numbers of any length. A document is read whole, but each record in it
+The standard library's parser is used for all of it: it keeps numbers of any length, accepts lone surrogates and
+control characters, and lets us refuse an object that has a key twice. A document is read whole, but each record in it
 is parsed separately, so that it has a line number and a bad record does not affect others.
 """
 
@@ -9,14 +9,62 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
-import orjson
 
-from attunement.conversations.logs import LOGS
-from attunement.conversations.messages import ID, BadRecord, Record, decoded, is_list, is_object, plain
+class BadRecord(Exception):
+    """One record cannot be read; the others may be fine.
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+    `reason` is a clause that follows the place; `line` is the line of the error within the record, if known (from 1).
+    """
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+
+class Place(NamedTuple):
+    """Where a record begins; lines count from 1. For Parquet, `line` is the row."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Record(NamedTuple):
+    """One record of a file: the parsed value, or a `BadRecord` with the reason why it could not be parsed."""
+
+    line: int
+    value: Any
+    raw: bytes | str
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def decoded(raw: bytes) -> str:
+    """The text of `raw`, in which lone surrogates may occur.
+
+    Raises:
+        BadRecord: `raw` is not UTF-8; the reason names the first invalid byte.
+    """
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1)
+        raise BadRecord(
+            f"this is not UTF-8 text (the line has 0x{raw[error.start]:02x} as byte {column + 1}); save it as UTF-8",
+            line + 1,
+        ) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -30,10 +78,22 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"an object has the key {twice!r} twice, so one of the values would be lost")
+    return made
 
 
-def parse_exactly(raw: bytes | str) -> Any:
+_DECODER = json.JSONDecoder(
+    strict=False, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique
+)
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def parse(raw: bytes | str) -> Any:
     """Parse the JSON value in `raw`, with exact numbers of any length.
 
     Raises:
@@ -57,27 +117,33 @@ def _bad(error: ValueError | RecursionError) -> BadRecord:
 
 def lines_of_json(lines: Iterable[bytes]) -> Iterator[Record]:
     """One record per line; blank lines are skipped."""
-    loads = orjson.loads
     for number, line in enumerate(lines, 1):
-        try:
-            yield Record(number, loads(line), line, exact=False)
-        except orjson.JSONDecodeError:
-            if not line.isspace():
-                yield Record(number, _parsed(line), line)
+        if not line.isspace():
+            yield Record(number, _parsed(line), line)
 
 
 def _parsed(line: bytes) -> Any:
     try:
-        return parse_exactly(line)
+        return parse(line)
     except BadRecord as error:
         return error
 
 
-def json_of_any_kind(lines: Iterator[bytes], is_record: Callable[[Any], bool]) -> Iterator[Record]:
+IsRecord = Callable[[Any], bool]
+"""Whether a value is one conversation and not a list of them."""
+
+Merge = Callable[[dict[str, Any], Any], Any]
+FindList = Callable[[dict[str, Any]], tuple[str, Merge] | None]
+"""The field of an object that has a list of records, and how a record is made of the object and one entry."""
+
+
+def json_of_any_kind(
+    lines: Iterator[bytes], is_record: IsRecord, find_list: FindList = lambda _: None
+) -> Iterator[Record]:
     """Records from a file that may be one document or one value per line.
 
     It is one value per line if the first line is a complete value and another follows, or if the first line is invalid
-    and not just incomplete. `is_record` tells whether a value is one conversation and not a list of them.
+    and not just incomplete.
     """
     head: list[bytes] = []
     filled: list[bytes] = []
@@ -87,7 +153,7 @@ def json_of_any_kind(lines: Iterator[bytes], is_record: Callable[[Any], bool]) -
     lines = chain(head, lines)
     if filled and (_is_broken(filled[0]) or (len(filled) == 2 and not isinstance(_parsed(filled[0]), BadRecord))):
         return lines_of_json(lines)
-    return document(b"".join(lines), is_record)
+    return _document(b"".join(lines), is_record, find_list)
 
 
 def _is_broken(line: bytes) -> bool:
@@ -101,121 +167,72 @@ def _is_broken(line: bytes) -> bool:
     return False
 
 
-def document(raw: bytes, is_record: Callable[[Any], bool]) -> Iterator[Record]:
-    """The records of a JSON document: a list of them, an object with such a list in it, or a single one.
-
-    Fields next to the list, such as the system, are copied to records that lack them.
-    """
+def _document(raw: bytes, is_record: IsRecord, find_list: FindList) -> Iterator[Record]:
+    """The records of a JSON document: a list of them, an object with such a list in it, or a single one."""
     try:
         text = decoded(raw)
     except BadRecord as error:
         yield Record(1, error, raw)
         return
-    line, counted = 1, 0
-    for start, end, value in _spans(text, is_record):
-        line += text.count("\n", counted, start)
-        counted = start
-        yield Record(line, value, text[start:end])
-
-
-class _Span(NamedTuple):
-    start: int
-    end: int
-    value: Any
-
-
-def _spans(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
-    """The records in `text`. After a syntax error, records cannot be separated: the rest is one bad record."""
-    end = 0
+    line, counted, end = 1, 0, 0
     try:
-        for span in _values(text, is_record):
-            end = span.end
-            yield span
+        for start, stop, value in _values(text, is_record, find_list):
+            line += text.count("\n", counted, start)
+            counted, end = start, stop
+            yield Record(line, value, text[start:stop])
     except (ValueError, RecursionError) as error:
+        # After an error, records cannot be separated: the rest is one bad record.
         start = _skip(text, end)
         bad = _bad(error)
         if isinstance(error, json.JSONDecodeError):
             bad.line = text.count("\n", start, error.pos) + 1
-        yield _Span(start, len(text), bad)
+        yield Record(text.count("\n", 0, start) + 1, bad, text[start:])
 
 
-def _values(text: str, is_record: Callable[[Any], bool]) -> Iterator[_Span]:
+_Span = tuple[int, int, Any]  # start, end and value
+
+
+def _values(text: str, is_record: IsRecord, find_list: FindList) -> Iterator[_Span]:
     position = 0
     while (position := _skip(text, position)) < len(text):
-        position = yield from (_in_list if text[position] == "[" else _in_object)(text, position, is_record)
+        if text[position] == "[":
+            first = next(_elements(text, position), None)
+            if first is None or not is_record([first[2]]):
+                position = yield from _elements(text, position)
+                continue
+        value, end = _DECODER.raw_decode(text, position)
+        found = find_list(value) if is_object(value) else None
+        if found is None:
+            yield position, end, value
+        else:
+            key, merge = found
+            for start, stop, entry in _elements(text, _place_of(text, position, value, key)):
+                yield start, stop, merge(value, entry)
+        position = end
 
 
-def _in_list(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
-    """The records in the list that begins at `position`, or the list if it is a record; returns where it ends."""
-    elements = _elements(text, position)
-    first = next(elements, None)
-    if first is None or is_record([first.value]):
-        whole = _value_at(text, position)
-        if first is not None:
-            yield whole
-        return whole.end
-    yield first
-    return (yield from elements)
-
-
-def _in_object(text: str, position: int, is_record: Callable[[Any], bool]) -> Generator[_Span, None, int]:
-    """The records in a list in the object that begins at `position`, or the object; returns where it ends."""
-    whole = _value_at(text, position)
-    log = next((log for log in LOGS if log.matches(whole.value)), None)
-    key = log.key if log else None if is_record(whole.value) else _inner_list(whole.value, is_record)
-    if key is None:
-        yield whole
-        return whole.end
-    outer = {name: value for name, value in whole.value.items() if name != key and plain(name) not in ID}
-    start = next(span.start for name, span in _members(text, position) if name == key)
-    for span in _elements(text, start):
-        value = span.value
-        if log:
-            value = log.record(whole.value, value)
-        elif is_object(value):
-            value = {**outer, **value}
-        yield span._replace(value=value)
-    return whole.end
-
-
-def _inner_list(value: Any, is_record: Callable[[Any], bool]) -> str | None:
-    if not is_object(value):
-        return None
-    return next((key for key, inner in value.items() if is_list(inner) and inner and is_record(inner[0])), None)
+def _place_of(text: str, position: int, value: dict[str, Any], key: str) -> int:
+    """Where the list under `key` of the object at `position` begins."""
+    for found in re.compile(rf"{re.escape(json.dumps(key))}\s*:\s*(?=\[)").finditer(text, position):
+        if _DECODER.raw_decode(text, found.end())[0] == value[key]:
+            return found.end()
+    raise ValueError(f"the list {key!r} cannot be found; write its name without escape sequences")
 
 
 def _elements(text: str, position: int) -> Generator[_Span, None, int]:
     """The elements of the list that begins at `position`; returns where the list ends."""
     position = _skip(text, position + 1)
-    if text.startswith("]", position):
-        return position + 1
-    while True:
-        span = _value_at(text, position)
-        yield span
-        position = _skip(text, span.end)
-        if text.startswith("]", position):
-            return position + 1
-        position = _expect(text, position, ",")
-
-
-def _members(text: str, position: int) -> Iterator[tuple[str, _Span]]:
-    """The members of the object that begins at `position`, which is known to be complete."""
-    while text[position] != "}":
-        key = _value_at(text, _skip(text, position + 1))
-        value = _value_at(text, _expect(text, _skip(text, key.end), ":"))
-        yield key.value, value
-        position = _skip(text, value.end)
-
-
-def _value_at(text: str, position: int) -> _Span:
-    value, end = _DECODER.raw_decode(text, position)
-    return _Span(position, end, value)
-
-
-def _expect(text: str, position: int, sign: str) -> int:
-    if not text.startswith(sign, position):
-        raise json.JSONDecodeError(f"Expecting '{sign}'", text, position)
-    return _skip(text, position + 1)
+    while not text.startswith("]", position):
+        value, end = _DECODER.raw_decode(text, position)
+        yield position, end, value
+        position = _skip(text, end)
+        if not text.startswith((",", "]"), position):
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
+        if text[position] == ",":
+            position = _skip(text, position + 1)
+            if text.startswith("]", position):
+                raise json.JSONDecodeError("Illegal trailing comma", text, position)
+    return position + 1
 
 
 def _skip(text: str, position: int) -> int:

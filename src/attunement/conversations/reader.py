@@ -11,29 +11,40 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from io import TextIOWrapper
+from functools import partial
+from io import BufferedReader, TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-from attunement.conversations.files import Source, find, records
-from attunement.conversations.json_files import parse_exactly
-from attunement.conversations.messages import (
+from attunement.conversations.chats import ChatText, begins_like_a_chat
+from attunement.conversations.files import Format, Source, column_names, find, first_line, opened, records_of
+from attunement.conversations.json_files import (
     BadRecord,
-    Dialogue,
-    Fields,
-    Format,
-    InexactNumber,
-    Layout,
+    Merge,
     Place,
     Record,
-    RecordInfo,
+    decoded,
+    is_list,
     is_object,
+    json_of_any_kind,
+)
+from attunement.conversations.logs import LOGS, Calls
+from attunement.conversations.messages import (
+    ID,
+    Dialogue,
+    Fields,
+    Layout,
+    RecordInfo,
+    Speakers,
     join,
-    lay_out,
-    read_info,
+    message_keys,
+    plain,
+    weave,
 )
 from attunement.conversations.model import Conversation, Identity, fingerprint
-from attunement.conversations.shapes import ChatText, RowGroup, Shape, recognise
+from attunement.conversations.rows import RowGroup, Unskippable, put_together
+from attunement.conversations.shapes import Recognizer, Shape
 from attunement.errors import InputError
 from attunement.output import check_output, open_private
 
@@ -42,15 +53,12 @@ _ID_DIGITS = 16  # of the content's hash: the chance that two in a million conve
 _FIELDS_SHOWN = 12
 
 
-class NoSystem(BadRecord):
-    """The record has no system name. One option fixes it for the whole file, so such a record is never skipped."""
-
-
 class Assembled(NamedTuple):
-    """A conversation, and whether a last message without a reply was left out."""
+    """A conversation, whether a last message without a reply was left out, and how many notices were."""
 
     conversation: Conversation
     unanswered: bool
+    notices: int
 
 
 class Assembler:
@@ -58,7 +66,7 @@ class Assembler:
 
     Args:
         wanted: The shape of the records, or None to detect it.
-        fields: Names of fields to use instead of the usual ones.
+        fields: Names of fields and speakers to use instead of the usual ones, or besides them.
         system: The system of conversations without one.
         stem: The id of a conversation that is the whole file.
     """
@@ -68,6 +76,7 @@ class Assembler:
         self._fields = fields
         self._system = system
         self._stem = stem
+        self._recognizer = Recognizer(wanted, fields)
         self._known: dict[tuple[str, ...], tuple[Shape, Layout]] = {}
 
     def assemble(self, record: Record) -> Assembled:
@@ -76,26 +85,30 @@ class Assembler:
         Raises:
             BadRecord: There is none, or it cannot be read.
         """
-        if isinstance(record.value, BadRecord):
-            raise record.value
-        try:
-            dialogue, info = self._read(record.value, record.exact)
-        except InexactNumber:
-            dialogue, info = self._read(parse_exactly(record.raw), exact=True)
+        value = record.value
+        if isinstance(value, BadRecord):
+            raise value
+        if isinstance(value, RowGroup):
+            shape = value.shape
+            named = shape.id is not None and value.get(shape.id) not in (None, "")
+            fields = replace(self._fields, id=shape.id) if named else self._fields
+            dialogue, info = weave(value.messages()), Layout(value, shape.part.keys, fields).read(value)
+        else:
+            dialogue, info = self._read(value)
         if all(not turn.assistant or turn.assistant.isspace() for turn in dialogue.turns):
             raise BadRecord("there is no assistant message")
         system = info.system or self._system
         if system is None:
-            raise NoSystem("no system name found; give one with --system NAME")
+            raise Unskippable("no system name found; give one with --system NAME")
         conversation = Conversation(
-            id=info.id or self._id_for(record.value) or fingerprint(dialogue.turns)[:_ID_DIGITS],
+            id=info.id or self._id_for(value) or fingerprint(dialogue.turns)[:_ID_DIGITS],
             system=system,
             turns=dialogue.turns,
             metadata=info.metadata,
             instructions=join(info.instructions or "", dialogue.instructions or "") or None,
             origin=info.origin,
         )
-        return Assembled(conversation, dialogue.unanswered)
+        return Assembled(conversation, dialogue.unanswered, dialogue.notices)
 
     def _id_for(self, value: Any) -> str | None:
         if self._fields.id is not None:
@@ -103,41 +116,126 @@ class Assembler:
         whole_file = isinstance(value, ChatText) or (isinstance(value, RowGroup) and value.shape.id is None)
         return self._stem if whole_file else None
 
-    def _read(self, value: Any, exact: bool) -> tuple[Dialogue, RecordInfo]:
+    def _read(self, value: Any) -> tuple[Dialogue, RecordInfo]:
         keys = tuple(value) if is_object(value) else ()
-        known = self._known.get(keys)
-        if known is not None:
+        if known := self._known.get(keys):
             try:
-                return _read_as(*known, value, exact)
-            except BadRecord:
-                shape = recognise(value, self._wanted, self._fields)
-                if shape is None or shape == known[0]:
-                    raise
+                return _read_as(*known, value)
+            except BadRecord as error:
+                before = error
         else:
-            shape = recognise(value, self._wanted, self._fields)
-            if shape is None:
-                raise BadRecord(self._not_recognised(value))
-        column = value.shape.id if isinstance(value, RowGroup) else None
-        fields = self._fields if column is None else replace(self._fields, id=column)
+            before = None
+        shape = self._recognizer.shape(value)
+        if shape is None:
+            raise before or BadRecord(self._not_recognised(value))
         if len(self._known) >= _MOST_LAYOUTS:
             self._known.clear()
-        self._known[keys] = shape, lay_out(keys, shape.keys, fields)
-        return _read_as(*self._known[keys], value, exact)
+        self._known[keys] = shape, Layout(keys, shape.keys, self._fields)
+        return _read_as(*self._known[keys], value)
 
     def _not_recognised(self, value: Any) -> str:
         named = self._wanted is not None and not self._wanted.is_kind
         shape = f"conversation in the layout '{self._wanted}'" if named else "conversation"
+        before = next((known.family for known, _ in reversed(self._known.values())), None)
+        before = f" (the records before it were read as '{before}')" if before else ""
         if not is_object(value):
-            return f"this is not a {shape}"
+            return f"this is not a {shape}{before}"
         given = ", ".join(f"'{key}'" for key in tuple(value)[:_FIELDS_SHOWN])
         return (
             f"no {shape} found in the fields {given}; give the layout with --format, or the fields with "
-            f"--prompt-field and --response-field"
+            f"--prompt-field and --response-field{before}"
         )
 
 
-def _read_as(shape: Shape, layout: Layout, value: Any, exact: bool) -> tuple[Dialogue, RecordInfo]:
-    return shape.dialogue(value, exact), read_info(value, layout, exact) if is_object(value) else RecordInfo()
+def _read_as(shape: Shape, layout: Layout, value: Any) -> tuple[Dialogue, RecordInfo]:
+    return weave(shape.read(value)), layout.read(value) if is_object(value) else RecordInfo()
+
+
+class FileReader:
+    """Reads the records of one file, one per conversation; `notes` says what was done with them."""
+
+    def __init__(self, source: Source, wanted: Format | None, fields: Fields) -> None:
+        self._source = source
+        self._forced = wanted if wanted is not None and wanted.is_kind else None
+        self._recognizer = Recognizer(wanted, fields)
+        self._speakers = Speakers(fields)
+        self._calls = Calls()
+        self.notes: list[str] = []
+
+    def records(self) -> Iterator[Record]:
+        """The records of the file; rows of the same conversation are combined.
+
+        Raises:
+            InputError: The file cannot be read at all, or its type is not recognized.
+        """
+        with opened(self._source) as stream:
+            found = self._rewritten(self._of_kind(stream))
+            for record in found:
+                row = None if isinstance(record.value, BadRecord) else self._recognizer.row(record.value)
+                yield from [record] if row is None else put_together(chain([record], found), row, self.notes)
+        if self._calls.left_out:
+            self.notes.append(f"left out {self._calls.left_out:,} entries of the log that are not calls to a model")
+
+    def _of_kind(self, stream: BufferedReader) -> Iterator[Record]:
+        kind = self._forced or self._source.kind
+        lines: Iterator[bytes] = iter(stream)
+        if kind is None and stream.peek().startswith(b"PAR1"):
+            kind = Format.PARQUET
+        elif self._forced is None and kind in (None, Format.TEXT):
+            # Any file may be called `.txt`, and a pipe has no name.
+            first, lines = first_line(lines)
+            kind = self._kind_by(first) or kind
+        if kind is Format.JSON:
+            return json_of_any_kind(lines, self._recognizer.is_conversation, self._find_list)
+        if kind is Format.TEXT:
+            return iter([self._text(b"".join(lines))])
+        return records_of(kind, stream, lines, str(self._source))
+
+    def _kind_by(self, line: bytes) -> Format | None:
+        if begins_like_a_chat(line.decode("utf-8", "replace"), self._speakers):
+            return Format.TEXT
+        if line.lstrip().startswith((b"{", b"[")):
+            return Format.JSON
+        columns = dict.fromkeys(column_names(line), "")
+        return Format.CSV if message_keys(columns) or self._recognizer.is_conversation(columns) else None
+
+    def _text(self, raw: bytes) -> Record:
+        try:
+            return Record(1, ChatText(decoded(raw)), raw)
+        except BadRecord as error:
+            return Record(1, error, raw)
+
+    def _find_list(self, value: dict[str, Any]) -> tuple[str, Merge] | None:
+        """The list of records in a document, if the document is not a record itself."""
+        if log := next((log for log in LOGS if log.matches(value)), None):
+            return log.key, log.record
+        if self._recognizer.is_conversation(value):
+            return None
+        for key, inner in value.items():
+            if not is_list(inner) or not inner:
+                continue
+            if any(map(self._recognizer.is_conversation, Calls().rewrite(inner[0]))):
+                # Fields next to the list, such as the system, are copied to records that lack them.
+                outer = {name: cell for name, cell in value.items() if name != key and plain(name) not in ID}
+                return key, partial(_with_fields, outer)
+        return None
+
+    def _rewritten(self, records: Iterator[Record]) -> Iterator[Record]:
+        """The records; calls in the logs of other tools are rewritten as plain ones."""
+        for record in records:
+            if not is_object(record.value):
+                yield record
+                continue
+            try:
+                values = self._calls.rewrite(record.value)
+            except BadRecord as error:
+                values = [error]
+            for value in values:
+                yield record._replace(value=value)
+
+
+def _with_fields(outer: dict[str, Any], _: dict[str, Any], entry: Any) -> Any:
+    return {**outer, **entry} if is_object(entry) else entry
 
 
 class _BadLines:
@@ -220,12 +318,16 @@ class ReadOptions:
 
 @dataclass(slots=True)
 class Counts:
-    """The counts of what was read so far."""
+    """The counts of what was read so far. `notes` says what was done with each file: grouped, sorted, left out."""
 
     files: int = 0
     conversations: int = 0
+    turns: int = 0
     unanswered: int = 0  # last messages that were left out because they had no reply
+    notices: int = 0  # entries of a chat that were left out because nobody said them
     bad: int = 0
+    first_bad: str = ""
+    notes: list[str] = field(default_factory=list[str])
 
 
 def read(inputs: Sequence[str | Path], options: ReadOptions | None = None) -> "Reading":
@@ -286,13 +388,15 @@ class Reading:
     def _conversations(self, source: Source, seen: Seen, bad_lines: _BadLines | None) -> Iterator[Conversation]:
         options, counts, file = self._options, self.counts, str(source)
         assembler = Assembler(options.format, options.fields, options.system, source.stem)
+        records = FileReader(source, options.format, options.fields)
         record = None
-        for record in records(source, options.format, options.fields):
+        for record in records.records():
             place = Place(file, record.line)
             try:
-                conversation, unanswered = assembler.assemble(record)
+                conversation, unanswered, notices = assembler.assemble(record)
                 if before := seen.note(conversation.identity, place):
-                    raise BadRecord(
+                    # The rows of a conversation in two files are two halves of it.
+                    raise (Unskippable if isinstance(record.value, RowGroup) else BadRecord)(
                         f"the conversation '{conversation.id}' of the system '{conversation.system}' was already read "
                         f"at {before}; ids must be unique within a system"
                     )
@@ -300,17 +404,21 @@ class Reading:
                 self._report(bad, place, record.raw, bad_lines)
                 continue
             counts.conversations += 1
+            counts.turns += len(conversation.turns)
             counts.unanswered += unanswered
+            counts.notices += notices
             yield conversation
+        counts.notes += (f"{file}: {note}" for note in records.notes)
         if record is None:
             self._report(BadRecord("the file is empty"), Place(file, 1), b"", bad_lines)
 
     def _report(self, bad: BadRecord, place: Place, raw: bytes | str, bad_lines: _BadLines | None) -> None:
         """Write a bad record to its file, or raise an error if there is none."""
         exact_place = place if bad.line is None else place._replace(line=place.line + bad.line - 1)
-        if bad_lines is None or isinstance(bad, NoSystem):
+        if bad_lines is None or isinstance(bad, Unskippable):
             raise InputError(f"{exact_place}: {bad.reason}.") from None
         self.counts.bad += 1
+        self.counts.first_bad = self.counts.first_bad or f"{exact_place}: {bad.reason}"
         bad_lines.write(exact_place, bad.reason, raw)
 
 

@@ -22,7 +22,8 @@ import numpy as np
 import yaml
 
 from attunement.conversations import Conversation, Identity, Turn, UnitKind
-from attunement.conversations.messages import BadRecord, Side
+from attunement.conversations.json_files import BadRecord
+from attunement.conversations.messages import Side
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.instruments.model import Anchor, Criteria, GateItem, Item, Prompt, Scores

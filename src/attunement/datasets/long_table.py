@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attunement.conversations import Conversation, Identity, UnitKind
-from attunement.conversations.messages import BadRecord
+from attunement.conversations.json_files import BadRecord
 from attunement.conversations.reader import ReadOptions
 from attunement.conversations.reader import read as read_conversations
 from attunement.datasets.base import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from attunement.conversations import Identity, UnitKind
-from attunement.conversations.messages import BadRecord, Place, is_object
+from attunement.conversations.json_files import BadRecord, Place, is_object
 from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Outcome, RaterKind, Rating

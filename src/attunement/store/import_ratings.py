@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from attunement import evidence, rules
 from attunement.conversations import Conversation, Identity, Unit
-from attunement.conversations.messages import BadRecord, Place
+from attunement.conversations.json_files import BadRecord, Place
 from attunement.errors import InputError
 from attunement.instruments import Instrument
 from attunement.judges.reply_parser import ParsedAnswer, marks_of

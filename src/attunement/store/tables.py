@@ -4,21 +4,18 @@
 Numbers are as in the file, however long.
 """
 
-import importlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attunement.conversations import messages
-from attunement.conversations.files import Source, opened, parquet_rows, rows
-from attunement.conversations.json_files import json_of_any_kind, lines_of_json, parse_exactly
-from attunement.conversations.messages import BadRecord, Format, Place, Record, is_object, surely_exact
+from attunement.conversations.files import Format, Source, opened, records_of
+from attunement.conversations.json_files import BadRecord, Place, Record, is_object, json_of_any_kind
 from attunement.errors import InputError
 from attunement.store.export import NOT_APPLICABLE, unguarded
 
 LARGEST = 2**31 - 1  # the largest whole number that both databases take
-_WORKBOOKS = frozenset({".xlsx", ".xls", ".ods"})
 _NA = frozenset({"NA", "N/A", NOT_APPLICABLE.upper()})
 _SHOWN_COLUMNS = 12
 
@@ -37,11 +34,11 @@ def read_rows(path: Path) -> Iterator[TableRow]:
     Raises:
         InputError: The file does not exist, cannot be read, or is of another kind.
     """
-    if path.suffix.lower() in _WORKBOOKS:
-        yield from _sheet_rows(path)
-        return
-    with opened(Source(path)) as stream:
-        for record in _records(path, stream):
+    source = Source(path)
+    if source.kind in (None, Format.TEXT):
+        raise InputError(f"{path}: answers are read from .jsonl, .json, .csv, .tsv, .parquet and .xlsx files")
+    with opened(source) as stream:
+        for record in _records(source, stream):
             place = Place(path.name, record.line)
             try:
                 yield TableRow(place, _fields(record))
@@ -51,7 +48,7 @@ def read_rows(path: Path) -> Iterator[TableRow]:
 
 def is_spreadsheet(name: str) -> bool:
     """Whether a spreadsheet may have written the file, so that no cell begins like a formula."""
-    return Source(Path(name)).kind in {Format.CSV, Format.TSV, None}
+    return Source(Path(name)).kind in {Format.CSV, Format.TSV, Format.XLSX, None}
 
 
 def unguarded_cells(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,50 +56,16 @@ def unguarded_cells(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: unguarded(cell) if isinstance(cell, str) else cell for name, cell in fields.items()}
 
 
-def _records(path: Path, stream: Any) -> Iterator[Record]:
-    match Source(path).kind:
-        case Format.JSONL:
-            return lines_of_json(stream)
-        case Format.JSON:
-            return json_of_any_kind(iter(stream), is_object)
-        case Format.CSV:
-            return rows(stream)
-        case Format.TSV:
-            return rows(stream, "\t")
-        case Format.PARQUET:
-            return parquet_rows(stream, str(path))
-        case _:
-            raise InputError(f"{path}: answers are read from .jsonl, .json, .csv, .tsv, .parquet and .xlsx files")
-
-
-def _sheet_rows(path: Path) -> Iterator[TableRow]:
-    """The rows of a workbook's first sheet, without empty ones; the first row names the columns."""
-    try:
-        calamine: Any = importlib.import_module("python_calamine")
-    except ImportError:
-        raise InputError(f"{path}: Excel files need the extra: pip install 'attunement[xlsx]'") from None
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    try:
-        sheet = calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0)
-        table: list[list[Any]] = sheet.to_python(skip_empty_area=False)
-    except Exception as error:
-        raise InputError(f"{path} is not readable as a workbook ({error})") from error
-    header = [str(cell).strip() for cell in table[0]] if table else []
-    if double := next((name for name in header if name and header.count(name) > 1), None):
-        raise InputError(f"{path}: the header has the column {double!r} twice; give each column its own name")
-    for line, cells in enumerate(table[1:], 2):
-        if any(cell not in ("", None) for cell in cells):
-            fields = {name: cell for name, cell in zip(header, cells, strict=False) if name}
-            yield TableRow(Place(path.name, line), fields)
+def _records(source: Source, stream: Any) -> Iterator[Record]:
+    if source.kind is Format.JSON:
+        return json_of_any_kind(iter(stream), is_object)
+    return records_of(source.kind, stream, iter(stream), str(source))
 
 
 def _fields(record: Record) -> Mapping[str, Any]:
     value = record.value
     if isinstance(value, BadRecord):
         raise value
-    if not record.exact and not surely_exact(value):
-        value = parse_exactly(record.raw)
     if not is_object(value):
         raise BadRecord("this is not a record with named fields")
     return {key: _joined(entry) if isinstance(entry, str) else entry for key, entry in value.items()}

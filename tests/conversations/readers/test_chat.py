@@ -1,9 +1,14 @@
 import pytest
 
 from attunement.conversations import Turn
-from attunement.conversations.messages import BadRecord
-from attunement.conversations.shapes import read_chat
+from attunement.conversations.chats import chat_messages
+from attunement.conversations.json_files import BadRecord
+from attunement.conversations.messages import Dialogue, Fields, Speakers, weave
 from attunement.errors import InputError
+
+
+def read_chat(text: str, **fields: tuple[str, ...]) -> Dialogue:
+    return weave(chat_messages(text, Speakers(Fields(**fields))))
 
 
 def test_labelled_lines_become_turns_and_the_file_s_name_the_id(read_file):

@@ -221,8 +221,8 @@ def test_a_part_that_is_no_text_is_refused_by_name(read_file, kind):
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"role": "narrator", "content": "x"}, "message 2 has the role 'narrator'"),
-        ({"content": "x"}, "message 2 has the role None"),
+        ({"role": "narrator", "content": "x"}, "message 2: the role 'narrator' is not known"),
+        ({"content": "x"}, "message 2: the role None is not known"),
         ("x", "message 2 is not an object"),
         ({"role": "assistant", "content": [7]}, "message 2: a message contains 7"),
         ({"role": "assistant", "content": [{"type": "hologram"}]}, "message 2: .*'hologram'"),

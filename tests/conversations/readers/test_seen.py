@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attunement.conversations import Identity
-from attunement.conversations.messages import Place
+from attunement.conversations.json_files import Place
 from attunement.conversations.reader import Seen
 
 identities = st.builds(Identity, st.text(max_size=3), st.text(max_size=3))

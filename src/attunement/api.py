@@ -27,6 +27,7 @@ from attunement.errors import InputError, NoStudyError
 from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
 
 if TYPE_CHECKING:
+    from attunement.analysis.measures import RatedStudy
     from attunement.analysis.ratings_file import FileColumns
     from attunement.analysis.summary import AgreementOptions
     from attunement.engine import Estimate, Price, Progress, Run, RunResult, Scope
@@ -581,35 +582,51 @@ def compare(
     instrument: str | None = None,
     rater: str = "panel",
 ) -> Output:
-    """Compare two systems of a study, or the study with an earlier one as `baseline`.
+    """Compare two systems of a study, rank several, or compare the study with an earlier one as `baseline`.
 
-    With a baseline, `exit_code` decides as for the command, and `record` has the `decision`.
+    `rater` is a name, `panel` for all judges together, or `people`. With a baseline, `exit_code` decides as for
+    the command, and `record` has the `decision`.
     """
-    from attunement.reports.baseline import decide, decided_document, decision_record, nothing_judged
-    from attunement.reports.comparison import comparison_document, comparison_record
-    from attunement.reports.comparison_groups import (
-        check_versions,
-        compare_groups,
-        compare_studies,
-        judged_study,
-        versions_of,
-    )
+    from attunement.analysis.compare import Comparison
+    from attunement.analysis.groups import compare_groups, compare_studies
+    from attunement.analysis.measures import PEOPLE, rated_study
+    from attunement.analysis.versions import check_versions
+    from attunement.reports import baseline as release
+    from attunement.reports import comparison as words
+    from attunement.reports.overview import instrument_of, rater_of
+
+    def read(place: "Study") -> "RatedStudy":
+        chosen = instrument_of(place, instrument)
+        return rated_study(place, chosen, rater if rater == PEOPLE else rater_of(place, rater))
 
     if baseline is None:
         if margin is not None:
             raise InputError("--margin needs --baseline STUDY")
         with _opened(study) as opened:
-            found = compare_groups(judged_study(opened, instrument, rater), by, names, pair=pair)
-        return Output(comparison_record(found), comparison_document(found), found)
+            found = compare_groups(opened, read(opened), by, names, pair=pair)
+        if isinstance(found, Comparison):
+            return Output(words.comparison_record(found), words.comparison_document(found), found)
+        return Output(words.ranking_record(found), words.ranking_document(found), found)
     if names or by != "system":
         raise InputError("--baseline compares all of one study with all of another; leave A, B and --by out")
     with _opened(study) as opened, _opened(baseline) as earlier:
         if empty := [each.place for each in (opened, earlier) if not each.instruments()]:
-            found, decision = None, nothing_judged(empty[0])
+            compared, decision = None, release.nothing_judged(empty[0])
         else:
-            now, before = judged_study(opened, instrument, rater), judged_study(earlier, instrument, rater)
-            check_versions(versions_of(opened, now), versions_of(earlier, before), earlier.place)
-            found = compare_studies(before, now, pair=pair)
-            decision = decide(found.comparison, margin)
-    record = (comparison_record(found) if found else {}) | {"decision": decision_record(decision)}
-    return Output(record, decided_document(found, decision), found, decision.exit_code)
+            now, before = read(opened), read(earlier)
+            check_versions((opened, now), (earlier, before))
+            compared = compare_studies(before, now, pair=pair)
+            decision = release.decide(compared, margin)
+    record = (words.comparison_record(compared) if compared else {}) | {"decision": release.decision_record(decision)}
+    return Output(record, release.decided_document(compared, decision), compared, decision.exit_code)
+
+
+def correct(study: "Place", instrument: str | None = None, *, rater: str = "panel") -> Output:
+    """Correct a judge's scores with a random sample that people rated."""
+    from attunement.analysis.correct import correct_study
+    from attunement.reports.correction import correction_document, correction_record
+    from attunement.reports.overview import instrument_of, rater_of
+
+    with _opened(study) as opened:
+        found = correct_study(opened, instrument_of(opened, instrument), rater_of(opened, rater))
+    return Output(correction_record(found), correction_document(found), found)

@@ -2,22 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.analysis.compare import (
-    ComparedConversation,
-    Comparison,
-    Group,
-    MeasureComparison,
-    MeasureKind,
-    compare,
-    measures,
-    values,
-)
+from attunement.analysis.compare import Comparison, Group, MeasureComparison, compare
+from attunement.analysis.measures import MeasureKind, RatedConversation, measures, values
 from attunement.conversations import Identity
 from attunement.instruments import Value, load
 from attunement.ratings import ABSTAINED, ErrorKind, Outcome
 from attunement.scoring import Scorecard
+from attunement.statistics.ppi import Difference
 from attunement.statistics.results import Interval, Undefined
-from attunement.statistics.tests import Difference, McNemar
 from tests.analysis.small import CRITERIA, REPLIES, criteria, replies
 from tests.reports.samples import empathy_card
 
@@ -29,7 +21,7 @@ def group(name: str, cards: list[Scorecard | None], scenarios: list[str | None] 
     labels = scenarios or [f"s{at}" for at in range(len(cards))]
     return Group(
         name,
-        [ComparedConversation(Identity(name, f"c{at}"), card, labels[at]) for at, card in enumerate(cards)],
+        [RatedConversation(Identity(name, f"c{at}"), card, labels[at]) for at, card in enumerate(cards)],
     )
 
 
@@ -111,28 +103,11 @@ def test_gate_failures_are_named_with_their_items() -> None:
     assert not found.second.unsafe
 
 
-def test_pairs_have_mcnemars_test() -> None:
-    failed: Answers = {"A": "NO", "B": "NO"}
-    found = two([failed] * 6 + [MET] * 6, [MET] * 11 + [failed])
-    assert found.pass_test
-    assert found.pass_test.pairs == McNemar(1, 6, 12, pytest.approx(0.125))
-
-
-def test_pass_rates_without_pairs_have_fishers_test() -> None:
-    failed: Answers = {"A": "NO", "B": "NO"}
-    found = two([failed] * 3 + [MET], [MET] * 3 + [failed], paired=False)
-    assert found.pass_test
-    assert found.pass_test.test == "Fisher's exact test"
-    assert found.pass_test.p == pytest.approx(34 / 70)
-
-
-def test_several_conversations_of_one_scenario_are_no_pairs_for_mcnemar() -> None:
+def test_several_conversations_of_one_scenario_are_one_cluster() -> None:
     labels: list[str | None] = [f"s{at // 2}" for at in range(24)]
     failed: Answers = {"A": "NO", "B": "NO"}
     cards = [criteria(failed if at % 5 == 0 else MET) for at in range(24)]
     found = compare(CRITERIA, group("A", [*cards], labels), group("B", [criteria(MET)] * 24, labels), column="scenario")
-    assert found.pass_test
-    assert found.pass_test.test == "cluster-robust t test over scenarios"
     assert found.passed
     assert difference(found.passed).clusters == 12
 
@@ -147,12 +122,13 @@ def test_p_values_of_items_are_corrected_for_their_number() -> None:
     first = [{"A": "NO", "B": "NO"} if at % 2 else {"C": "NO"} for at in range(12)]
     found = two(first, [MET] * 12)  # pyright: ignore[reportArgumentType]
     tested = [each for each in found.items if isinstance(each.corrected_p, float)]
-    assert len(tested) == 3
-    assert all(each.corrected_p > difference(each).p for each in tested)  # pyright: ignore[reportOperatorIssue]
+    assert len(tested) == 5
+    assert all(each.corrected_p >= difference(each).p for each in tested)  # pyright: ignore[reportOperatorIssue]
 
 
 def test_the_smallest_effect_follows_from_the_standard_error() -> None:
-    found = row(two([NO, MET] * 10, [MET] * 20), "A")
+    first, second = ([replies([score])] for score in (3, 4))
+    found = compare(REPLIES, group("A", [*first, *second] * 10), group("B", second * 20), column="scenario").items[0]
     interval = difference(found).interval
     assert isinstance(interval, Interval)
     # Student's t with 19 degrees of freedom, because it is that interval which has to exclude zero.
@@ -190,15 +166,15 @@ def test_replies_of_one_conversation_are_one_cluster() -> None:
     )
     assert difference(found.items[0]).clusters == 12
     assert found.items[0].first.units == 36
-    assert found.score is found.passed is found.pass_test is None
+    assert found.score is found.passed is None
 
 
 def test_safety_scores_are_counted_by_level_and_compared_by_who_is_above_the_limit() -> None:
     empathy = load("empathy-v2")
     found = compare(
         empathy,
-        Group("A", [ComparedConversation(Identity("A", "c"), empathy_card({"safety": 2}, {"safety": 5}), "s")]),
-        Group("B", [ComparedConversation(Identity("B", "c"), empathy_card({"safety": 3}, {"safety": 4}), "s")]),
+        Group("A", [RatedConversation(Identity("A", "c"), empathy_card({"safety": 2}, {"safety": 5}), "s")]),
+        Group("B", [RatedConversation(Identity("B", "c"), empathy_card({"safety": 3}, {"safety": 4}), "s")]),
         column="scenario",
     )
     safety = row(found, "safety")

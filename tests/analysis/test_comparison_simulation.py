@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from attunement.analysis.compare import ComparedConversation, Group, MeasureComparison, compare
+from attunement.analysis.compare import Group, MeasureComparison, compare
+from attunement.analysis.measures import RatedConversation
 from attunement.conversations import Identity
 from attunement.scoring import Scorecard
+from attunement.statistics.ppi import Difference
 from attunement.statistics.results import Interval
-from attunement.statistics.tests import Difference
 from tests.analysis.small import CRITERIA, REPLIES, criteria, replies
 
 RUNS = 1500
@@ -25,7 +26,7 @@ def held(intervals: list[Interval], truth: float) -> float:
 
 
 def group(name: str, cards: list[Scorecard]) -> Group:
-    return Group(name, [ComparedConversation(Identity(name, str(at)), card, f"s{at}") for at, card in enumerate(cards)])
+    return Group(name, [RatedConversation(Identity(name, str(at)), card, f"s{at}") for at, card in enumerate(cards)])
 
 
 def scored(rng: np.random.Generator, scenario: np.ndarray, gain: float) -> list[Scorecard]:

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from attunement.analysis.versions import UNKNOWN, Versions, version_difference, versions
@@ -71,8 +69,3 @@ def test_people_have_no_prompts(tmp_path) -> None:
     judge(tmp_path / "a.db", talks(2), rater="ann", kind=RaterKind.PERSON, settings={})
     with Study(tmp_path / "a.db") as study:
         assert versions(study, COACHING, {("ann", 0)}).judges[0].prompts == ()
-
-
-def test_versions_survive_being_kept(tmp_path) -> None:
-    found = made(tmp_path / "a.db")
-    assert Versions.of_record(json.loads(json.dumps(found.record()))) == found

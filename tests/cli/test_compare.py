@@ -2,12 +2,13 @@ import json
 
 import pytest
 
+import attunement
 from attunement.cli.analysis import compare
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
 from attunement.store import Study
 from tests.commands import runner
-from tests.reports.judged_studies import all_met, every_third_not_met, judge, talks
+from tests.reports.judged_studies import all_met, draw, every_third_not_met, judge, talks
 from tests.reports.samples import COACHING, EMPATHY, POINTER, checked, fill
 
 ERROR = Outcome.failed(ErrorKind.TIMEOUT)
@@ -34,7 +35,7 @@ def test_two_systems_are_compared_in_sentences_and_tables(run, two_systems) -> N
     assert "paired on scenario: 12 scenarios in common" in said
     assert "Unsafe: Harbor 0 of 12 (0.0 %), Lumen 4 of 12 (33.3 %)." in said
     assert "Lumen does worse" in said
-    assert "McNemar's exact test" in said
+    assert "Passed: Harbor 12 of 12, Lumen 8 of 12, a difference of" in said
     assert "Lumen/t0: CQ8 Stays free of harmful patterns" in said
 
 
@@ -68,7 +69,7 @@ def test_json_holds_every_number_and_no_nan(run, two_systems) -> None:
     record = json.loads(run(two_systems, "--json").stdout, parse_constant=pytest.fail)
     assert record["pairing"] == {"column": "scenario", "scenarios": 12, "without": 0, "paired": True}
     assert record["passed"]["difference"] == pytest.approx(-1 / 3)
-    assert record["pass_test"]["pairs"]["only_first"] == 4
+    assert -1 < record["passed"]["interval"]["low"] < record["passed"]["interval"]["high"] < 0.1
     safety = next(row for row in record["items"] if row["id"] == "CQ8")
     assert safety["safety"]
     assert safety["interval"]["low"] < safety["difference"] < safety["interval"]["high"]
@@ -104,7 +105,6 @@ def test_without_scenarios_conversations_stand_for_themselves(run, tmp_path) -> 
     said = words(run(path))
     assert "12 conversations of Lumen, not paired." in said
     assert "They share no scenario" in said
-    assert "Fisher's exact test" in said
 
 
 def test_few_shared_scenarios_are_not_paired_unless_asked(run, tmp_path) -> None:
@@ -150,14 +150,14 @@ def test_only_errors_say_that_nothing_can_be_compared(run, tmp_path) -> None:
 
 def test_one_person_alone_is_compared_as_a_rater(run, tmp_path) -> None:
     path = judge(tmp_path / "s.db", [*talks(3), *talks(3, "Lumen")], rater="ann", kind=RaterKind.PERSON, settings={})
-    assert "Judged by ann." in words(run(path))
+    assert "Rated by ann." in words(run(path))
 
 
 def test_groups_that_were_judged_by_different_judges_are_not_compared(run, tmp_path) -> None:
     path = judge(tmp_path / "s.db", talks(3))
     judge(path, talks(3), rater="second")
     judge(path, talks(3, "Lumen"))
-    with pytest.raises(AttunementError, match="Lumen was judged by judge, but the other group also by others"):
+    with pytest.raises(AttunementError, match="Lumen was judged by judge, but another group also by others"):
         run(path)
     assert "Judged by judge." in words(run(path, "--rater", "judge"))
 
@@ -173,6 +173,135 @@ def test_safety_scores_are_shown_by_level(run, tmp_path) -> None:
     said = words(run(path))
     assert "Replies with safety of 1 2 3 4 5 not judged" in said
     assert "Harbor – – – 15 – –" in said
+
+
+# People's ratings
+
+
+def people(path, conversations, answer, rater: str = "ann"):
+    return judge(path, conversations, answer, rater=rater, kind=RaterKind.PERSON, settings={})
+
+
+def lenient(tmp_path):
+    """A judge that finds nothing, and two systems of which people fail every third conversation of the second."""
+    both = [*talks(40), *talks(40, "Lumen")]
+    return judge(tmp_path / "s.db", both), both
+
+
+def as_people(conversation, unit, item):
+    failing = conversation.system == "Lumen" and int(conversation.id[1:]) % 3 == 0
+    return "NO" if failing and item.id in {"CQ1", "MT1", "MT2", "MT3"} else "YES"
+
+
+def test_peoples_ratings_of_a_random_sample_correct_the_judge(run, tmp_path) -> None:
+    path, both = lenient(tmp_path)
+    chosen = [one for one in both if int(one.id[1:]) < 30]
+    draw(path, both, chosen, probability=0.75)
+    people(path, chosen, as_people)
+    record = json.loads(run(path, "--json").stdout)
+    assert record["basis"] == "corrected"
+    assert record["score"]["first"]["value"] == 1
+    assert record["score"]["second"]["judge"] == 1
+    assert record["score"]["second"]["value"] < 0.95
+    assert record["score"]["interval"]["high"] < 0
+    said = words(run(path))
+    assert "corrected by people's ratings of a random sample" in said
+    assert "Lumen does worse" in said
+
+
+def test_without_a_random_sample_the_judge_is_not_corrected_and_a_line_says_so(run, tmp_path) -> None:
+    path, both = lenient(tmp_path)
+    people(path, both, as_people)
+    record = json.loads(run(path, "--json").stdout)
+    assert (record["basis"], record["score"]["difference"]) == ("judge", 0)
+    assert "People's ratings do not correct the judge's" in words(run(path))
+    assert "has no random sample" in words(run(path))
+
+
+def test_peoples_own_ratings_are_compared_although_a_judge_rated(run, tmp_path) -> None:
+    path, both = lenient(tmp_path)
+    people(path, both, as_people)
+    people(path, both[::2], all_met, rater="bob")  # bob rated half of them, which leaves nothing out
+    record = json.loads(run(path, "--rater", "people", "--json").stdout)
+    assert (record["basis"], record["judges"]) == ("people", ["ann", "bob"])
+    assert record["score"]["second"]["conversations"] == 40
+    assert record["score"]["interval"]["high"] < 0
+    assert "Rated by ann, bob." in words(run(path, "--rater", "people"))
+
+
+def test_one_mean_for_one_system_or_a_line_that_says_why_not(run, tmp_path) -> None:
+    def some_errors(conversation, unit, item):
+        return ERROR if int(conversation.id[1:]) in {0, 3} and item.id == "CQ1" else all_met(conversation, unit, item)
+
+    path = judge(tmp_path / "s.db", [*talks(12), *talks(12, "Lumen")], some_errors)
+    record = json.loads(run(path, "--json").stdout)
+    assert record["score"]["first"]["value"] == 1
+    # Where an error counts as not met, as in the report, the mean is lower.
+    (note, *_) = [note for note in record["notes"] if note.startswith("Harbor, overall score")]
+    harbor = next(one for one in attunement.report(path)["systems"] if one["name"] == "Harbor")
+    value = next(one for one in harbor["estimates"] if one["id"] == "score")["value"]
+    assert f"1.00 here and {value:.2f} in the report" in note
+
+
+def test_report_and_comparison_show_the_same_mean_where_everything_was_judged(run, two_systems) -> None:
+    record = json.loads(run(two_systems, "--json").stdout)
+    systems = {one["name"]: one["estimates"] for one in attunement.report(two_systems)["systems"]}
+    for name, side in (("Harbor", "first"), ("Lumen", "second")):
+        for measure in ("score", "passed"):
+            reported = next(one for one in systems[name] if one["id"] == measure)
+            assert record[measure][side]["value"] == pytest.approx(reported["value"])
+    assert not [note for note in record["notes"] if "in the report" in note]
+
+
+# Rankings
+
+
+def three(tmp_path, judges: tuple[str, ...] = ("judge",)):
+    path = tmp_path / "s.db"
+    for number, name in enumerate(judges):
+        judge(path, talks(24), every_third_not_met(*("CQ1", "MT1", "MT2", "CQ5")[: 1 + number]), rater=name)
+        judge(path, talks(24, "Lumen"), every_third_not_met("CQ1", "MT1", "MT2"), rater=name)
+        judge(path, talks(24, "Nova"), rater=name)
+    return path
+
+
+def test_three_systems_are_ranked_with_the_places_they_may_have(run, tmp_path) -> None:
+    record = json.loads(run(three(tmp_path), "--json").stdout)
+    score = next(ranking for ranking in record["rankings"] if ranking["measure"] == "score")
+    assert [(system["name"], system["places"]) for system in score["systems"]] == [
+        ("Nova", [1, 1]),
+        ("Harbor", [2, 2]),
+        ("Lumen", [3, 3]),
+    ]
+    assert score["another_judge"] is None
+    passed = next(ranking for ranking in record["rankings"] if ranking["measure"] == "passed")
+    assert {tuple(system["places"]) for system in passed["systems"]} >= {(1, 2)}
+
+
+def test_several_judges_say_how_likely_another_one_changes_the_order(run, tmp_path) -> None:
+    path = three(tmp_path, ("one", "two", "three", "four"))
+    said = words(run(path))
+    assert "Judged by four, one, three, two." in said
+    assert "Another judge would change the order with a chance of" in said
+    record = json.loads(run(path, "--json").stdout)
+    score = next(ranking for ranking in record["rankings"] if ranking["measure"] == "score")
+    # They agree that Nova is first, and not about Harbor and Lumen.
+    assert score["another_judge"]["judges"] == 4
+    assert score["another_judge"]["other_first"] < 0.1 < score["another_judge"]["other_order"] < 0.9
+
+
+def test_named_systems_are_ranked_and_an_unknown_one_is_refused(run, tmp_path) -> None:
+    path = judge(three(tmp_path), talks(24, "Fourth"))
+    record = json.loads(run(path, "Harbor", "Nova", "Fourth", "--json").stdout)
+    assert {system["name"] for system in record["rankings"][0]["systems"]} == {"Harbor", "Nova", "Fourth"}
+    with pytest.raises(AttunementError, match="has 'Fifth' for 'system'"):
+        run(path, "Harbor", "Nova", "Fifth")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_of_a_ranking_is_wider_than_the_terminal(run, tmp_path, columns: int) -> None:
+    lines = run(three(tmp_path), columns=columns).stdout.splitlines()
+    assert max(map(len, lines)) <= columns
 
 
 # With --baseline

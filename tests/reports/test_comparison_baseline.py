@@ -1,6 +1,7 @@
 import pytest
 
-from attunement.analysis.compare import ComparedConversation, Comparison, Group, compare
+from attunement.analysis.compare import Comparison, Group, compare
+from attunement.analysis.measures import RatedConversation
 from attunement.conversations import Identity
 from attunement.instruments import Value, load
 from attunement.ratings import ErrorKind, Outcome
@@ -15,14 +16,14 @@ MET: Answers = {}
 UNSAFE: Answers = {"S": "NO"}
 
 
-def group(cards: list[Answers], *, system: str = "bot", scenarios: bool = True) -> list[ComparedConversation]:
+def group(cards: list[Answers], *, system: str = "bot", scenarios: bool = True) -> list[RatedConversation]:
     return [
-        ComparedConversation(Identity(system, f"c{at}"), criteria(answers), f"s{at}" if scenarios else None)
+        RatedConversation(Identity(system, f"c{at}"), criteria(answers), f"s{at}" if scenarios else None)
         for at, answers in enumerate(cards)
     ]
 
 
-def compared(before: list[ComparedConversation], now: list[ComparedConversation], *, paired: bool = True) -> Comparison:
+def compared(before: list[RatedConversation], now: list[RatedConversation], *, paired: bool = True) -> Comparison:
     groups = Group("before", before), Group("now", now)
     return compare(CRITERIA, *groups, column="scenario" if paired else None)
 
@@ -123,10 +124,8 @@ def test_unsafe_wins_over_undecided() -> None:
 
 
 def test_scores_without_a_weighted_one_must_hold_item_by_item_in_points_of_their_scale() -> None:
-    def replied(scores: list[int]) -> list[ComparedConversation]:
-        return [
-            ComparedConversation(Identity("b", str(at)), replies([score]), str(at)) for at, score in enumerate(scores)
-        ]
+    def replied(scores: list[int]) -> list[RatedConversation]:
+        return [RatedConversation(Identity("b", str(at)), replies([score]), str(at)) for at, score in enumerate(scores)]
 
     def decided(fallen: int) -> Decision:
         before, now = [3, 4] * 20, [3, 4] * 20
@@ -140,8 +139,8 @@ def test_scores_without_a_weighted_one_must_hold_item_by_item_in_points_of_their
 def test_safety_is_decided_by_conversations_and_not_by_its_mean() -> None:
     empathy = load("empathy-v2")
 
-    def side(cards: list[Scorecard]) -> list[ComparedConversation]:
-        return [ComparedConversation(Identity("b", str(at)), card, str(at)) for at, card in enumerate(cards)]
+    def side(cards: list[Scorecard]) -> list[RatedConversation]:
+        return [RatedConversation(Identity("b", str(at)), card, str(at)) for at, card in enumerate(cards)]
 
     steady = side([empathy_card({}) for _ in range(12)])
     found = compare(empathy, Group("a", steady), Group("b", steady), column="scenario")

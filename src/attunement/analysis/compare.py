@@ -1,144 +1,46 @@
 """Compare two groups of conversations, measure by measure, with intervals.
 
-Both groups were judged by the same raters. Where they share scenarios, conversations are compared within scenarios;
+Both groups were rated by the same raters. Where they share scenarios, only those are compared, within scenarios;
 otherwise each conversation stands for itself. Differences are the second minus the first, so that above zero means
-better; intervals are cluster-robust and exist from ten scenarios (or ten conversations of each) on. What was not
-judged enters no difference and is counted.
-
-A measure is an item, a category, the weighted score or the pass rate; higher is better in each. What has no value is
-counted by its reason and never becomes a number: an item that does not apply, or an answer that is not there. A
-safety score has no mean of its own: its measure is the share of replies above the level at which it fails.
+better. Where people rated a random sample of both, their ratings correct the judge's. Intervals are about conversations
+like these; they need ten scenarios (or ten conversations of each, and ten that people rated). What was not judged
+enters no difference and is counted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from attunement.conversations import Identity
-from attunement.instruments import Instrument, Scores
-from attunement.ratings import State
-from attunement.scoring import Scorecard, Verdict, is_failure
-from attunement.statistics.power import detectable_effect
-from attunement.statistics.results import Undefined
-from attunement.statistics.tests import (
-    Difference,
-    McNemar,
-    fisher,
-    holm,
-    independent_difference,
-    mcnemar,
-    paired_difference,
+from attunement.analysis.measures import (
+    Basis,
+    Measure,
+    MeasureKind,
+    MeasureValues,
+    RatedConversation,
+    estimate,
+    measures,
+    values,
 )
+from attunement.conversations import Identity
+from attunement.instruments import Instrument
+from attunement.scoring import Scorecard, Verdict
+from attunement.statistics.power import detectable_effect
+from attunement.statistics.ppi import Difference, Estimate, difference
+from attunement.statistics.results import LEVEL, Undefined
+from attunement.statistics.tables import Ints
+from attunement.statistics.tests import holm
 
-_DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.UNSAFE})
-
-
-class MeasureKind(StrEnum):
-    ITEM = "item"
-    CATEGORY = "category"
-    SCORE = "score"
-    PASSED = "passed"
-
-
-class Measure(NamedTuple):
-    kind: MeasureKind
-    id: str
-    title: str
-    is_share: bool  # a share of conversations or replies; otherwise a mean on the instrument's scale
-    above: int | None = None  # for a safety score: replies count as good above this one
-
-    @property
-    def name(self) -> str:
-        return self.id if self.kind in {MeasureKind.SCORE, MeasureKind.PASSED} else f"{self.kind}:{self.id}"
-
-
-class MeasureValues(NamedTuple):
-    """What a scorecard says about a measure."""
-
-    by_turn: Mapping[int | None, float] = {}
-    """One value for each reply that has one; under None what is about the whole conversation."""
-    na: int = 0  # answers that the item does not apply
-    not_judged: int = 0  # no answer: an ERROR, nothing, or a rater who has no way to know
-
-
-def measures(instrument: Instrument) -> Iterator[Measure]:
-    """Everything the instrument's scorecards can be compared by: the whole first, then categories, then items."""
-    if instrument.scoring.weights:
-        yield Measure(MeasureKind.SCORE, "score", "Overall score", is_share=False)
-    if instrument.scoring.threshold is not None:
-        yield Measure(MeasureKind.PASSED, "passed", "Passed", is_share=True)
-    for category in instrument.scoring.weights:
-        yield Measure(MeasureKind.CATEGORY, category, instrument.categories.get(category, category), is_share=False)
-    fails_at = {entry.item: entry.fails_at for entry in instrument.gate}
-    scores = isinstance(instrument.scale, Scores)
-    for item in instrument.items:
-        above = fails_at.get(item.id)
-        yield Measure(MeasureKind.ITEM, item.id, item.title, is_share=not scores or above is not None, above=above)
-
-
-def values(instrument: Instrument, measure: Measure, card: Scorecard) -> MeasureValues:
-    """What the scorecard says about the measure: one value, or one a reply where the instrument rates replies."""
-    match measure.kind:
-        case MeasureKind.ITEM:
-            return _of_item(instrument, measure, card)
-        case MeasureKind.PASSED:
-            return (
-                MeasureValues({None: float(card.passed)}) if card.verdict in _DECIDED else MeasureValues(not_judged=1)
-            )
-        case MeasureKind.CATEGORY:
-            return _of_score(instrument, card, card.categories.get(measure.id), {measure.id})
-        case MeasureKind.SCORE:
-            return _of_score(instrument, card, card.score, set(instrument.scoring.weights))
-
-
-def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> MeasureValues:
-    found: dict[int | None, float] = {}
-    na = not_judged = 0
-    item = instrument.item(measure.id)
-    for slot, outcome in card.outcomes.items():
-        if slot.item != measure.id:
-            continue
-        if not measure.is_share and isinstance(outcome.value, int):
-            found[slot.turn] = float(outcome.value)
-        elif measure.is_share and is_failure(instrument, item, outcome):
-            found[slot.turn] = 0.0
-        elif measure.is_share and outcome.state is State.VALUE:
-            found[slot.turn] = 1.0
-        elif outcome.state is State.NA:
-            na += 1
-        else:
-            not_judged += 1
-    return MeasureValues(found, na, not_judged)
-
-
-def _of_score(instrument: Instrument, card: Scorecard, score: float | None, categories: set[str]) -> MeasureValues:
-    """A mean over answers counts only where none of them is missing.
-
-    The scorecard takes an ERROR for 0 and leaves out what a rater abstained on; a rater who abstains on some
-    conversations and not on others would be compared on different items.
-    """
-    for slot, outcome in card.outcomes.items():
-        if outcome.state in {State.ERROR, State.ABSTAINED} and instrument.item(slot.item).category in categories:
-            return MeasureValues(not_judged=1)
-    return MeasureValues(na=1) if score is None else MeasureValues({None: score})
-
-
+SHOWN = 1 - LEVEL  # a corrected p-value below this is called a difference
 _UNSAFE = frozenset({Verdict.UNSAFE, Verdict.FLAGGED})
 _SAFETY_OPEN = frozenset({Verdict.SAFETY_MISSING, Verdict.SAFETY_NOT_JUDGED, Verdict.NOT_JUDGED})
 
 
-class ComparedConversation(NamedTuple):
-    conversation: Identity
-    card: Scorecard | None  # None where it was not judged, or not by all judges
-    scenario: str | None = None  # what it shares with conversations of the other group
-
-
 class Group(NamedTuple):
     name: str
-    conversations: Sequence[ComparedConversation]
+    conversations: Sequence[RatedConversation]
+    everything: Sequence[RatedConversation] = ()  # with those that are not compared
 
 
 class UnsafeConversation(NamedTuple):
@@ -169,34 +71,37 @@ class GroupSummary(NamedTuple):
 
 class MeasureSummary(NamedTuple):
     value: float | None
+    judge: float | None  # the judge's own mean, where people's ratings correct it
     units: int
     conversations: int
     na: int
     not_judged: int
-    unpaired: int  # answers that are left out because the other group has none in their scenario
+    unpaired: int  # answers that are left out because another group has none in their scenario
     levels: dict[int, int]  # for a safety score: how often each score was given
 
 
 class MeasureComparison(NamedTuple):
     measure: Measure
+    basis: Basis
     first: MeasureSummary
     second: MeasureSummary
     difference: Difference | Undefined
-    detectable: float | Undefined  # the smallest difference that such a sample shows in four of five cases
     corrected_p: float | Undefined
     """For items: the p-value after Holm's correction for all items. Otherwise the p-value itself."""
 
-
-class PassTest(NamedTuple):
-    test: str
-    p: float | Undefined
-    pairs: McNemar | None
+    @property
+    def detectable(self) -> float | Undefined:
+        """The smallest difference that such a sample shows in four of five cases."""
+        if isinstance(self.difference, Undefined):
+            return self.difference
+        interval = self.difference.interval
+        return interval if isinstance(interval, Undefined) else detectable_effect(interval)
 
 
 class Pairing(NamedTuple):
-    column: str | None  # the column whose values are shared; None where conversations stand for themselves
-    scenarios: int  # how many are shared
-    without: int  # conversations whose scenario the other group does not have; pairs leave them out
+    column: str | None = None  # the column whose values are shared; None where conversations stand for themselves
+    scenarios: int = 0  # how many are shared
+    without: int = 0  # conversations whose scenario the other group does not have; pairs leave them out
 
     @property
     def paired(self) -> bool:
@@ -204,178 +109,185 @@ class Pairing(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two groups side by side; every difference is the second minus the first."""
+    """Two groups compared; every difference is the second minus the first."""
 
     instrument: Instrument
     first: GroupSummary
     second: GroupSummary
     pairing: Pairing
-    score: MeasureComparison | None  # the weighted score; None where the instrument has none
-    passed: MeasureComparison | None  # the pass rate; None where the instrument has no pass mark
-    pass_test: PassTest | None
-    categories: tuple[MeasureComparison, ...]
-    items: tuple[MeasureComparison, ...]
+    rows: tuple[MeasureComparison, ...]
+    groups: tuple[Group, Group]
+    basis: Basis = Basis.JUDGE
+    raters: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def only(self, kind: MeasureKind) -> tuple[MeasureComparison, ...]:
+        return tuple(row for row in self.rows if row.measure.kind is kind)
 
     @property
-    def rows(self) -> tuple[MeasureComparison, ...]:
-        return (*(row for row in (self.score, self.passed) if row), *self.categories, *self.items)
+    def score(self) -> MeasureComparison | None:
+        return next(iter(self.only(MeasureKind.SCORE)), None)
+
+    @property
+    def passed(self) -> MeasureComparison | None:
+        return next(iter(self.only(MeasureKind.PASSED)), None)
+
+    @property
+    def items(self) -> tuple[MeasureComparison, ...]:
+        return self.only(MeasureKind.ITEM)
 
 
-def compare(instrument: Instrument, first: Group, second: Group, *, column: str | None = None) -> Comparison:
-    """Hold two groups of scorecards against each other.
+class MeasuredGroup(NamedTuple):
+    """One measure on one group."""
+
+    found: Estimate | Undefined
+    summary: MeasureSummary
+    used: Sequence[RatedConversation]
+
+
+def compare(
+    instrument: Instrument, first: Group, second: Group, *, column: str | None = None, basis: Basis = Basis.JUDGE
+) -> Comparison:
+    """Compare two groups.
 
     Args:
-        instrument: What both were judged with.
+        instrument: What both were rated with.
         first: The group that stands for what was there before.
         second: The group whose gain or loss is asked for.
-        column: What the scenarios of the entrants were taken from; None compares without pairs.
+        column: What the scenarios were taken from; None compares without pairs.
+        basis: Whose ratings count. A measure of which people rated too little is not corrected.
 
     Returns:
         A comparison. A group without a single value gives rows whose difference is `Undefined` with the reason.
     """
-    rows = [_row(instrument, measure, first, second, paired=column is not None) for measure in measures(instrument)]
-    items = _holm([row for row in rows if row.measure.kind is MeasureKind.ITEM])
-    passed = next((row for row in rows if row.measure.kind is MeasureKind.PASSED), None)
-    return Comparison(
-        instrument=instrument,
-        first=_side(first),
-        second=_side(second),
-        pairing=_pairing(first, second, column),
-        score=next((row for row in rows if row.measure.kind is MeasureKind.SCORE), None),
-        passed=passed,
-        pass_test=_pass_test(instrument, passed, first, second, paired=column is not None) if passed else None,
-        categories=tuple(row for row in rows if row.measure.kind is MeasureKind.CATEGORY),
-        items=tuple(items),
-    )
+    rows = [
+        _row(instrument, measure, (first, second), basis, paired=column is not None) for measure in measures(instrument)
+    ]
+    pairing = pairing_of([[each.scenario for each in group.conversations] for group in (first, second)], column)
+    return Comparison(instrument, _side(first), _side(second), pairing, tuple(_holm(rows)), (first, second), basis)
+
+
+def pairing_of(scenarios: Sequence[Sequence[str | None]], column: str | None) -> Pairing:
+    if column is None:
+        return Pairing()
+    shared = shared_scenarios(scenarios)
+    return Pairing(column, len(shared), sum(each not in shared for group in scenarios for each in group))
 
 
 def _side(group: Group) -> GroupSummary:
-    ordered = sorted(group.conversations, key=lambda each: each.conversation)
+    ordered = sorted(group.conversations, key=lambda each: each.identity)
     cards = [(each, each.card) for each in ordered if each.card]
     verdicts: dict[Verdict, list[Identity]] = {}
     for each, card in cards:
-        verdicts.setdefault(card.verdict, []).append(each.conversation)
+        verdicts.setdefault(card.verdict, []).append(each.identity)
     return GroupSummary(
         name=group.name,
         conversations=len(ordered),
-        not_judged=tuple(each.conversation for each in ordered if not each.card),
+        not_judged=tuple(each.identity for each in ordered if not each.card),
         unsafe=tuple(
-            UnsafeConversation(
-                each.conversation, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), each.scenario
-            )
+            UnsafeConversation(each.identity, tuple(dict.fromkeys(slot.item for slot in card.unsafe)), each.scenario)
             for each, card in cards
             if card.verdict in _UNSAFE
         ),
         verdicts={verdict: tuple(names) for verdict, names in verdicts.items()},
-        needs_person=tuple(each.conversation for each, card in cards if card.needs_person),
+        needs_person=tuple(each.identity for each, card in cards if card.needs_person),
     )
 
 
-def _pairing(first: Group, second: Group, column: str | None) -> Pairing:
-    if column is None:
-        return Pairing(None, 0, 0)
-    here, there = ([each.scenario for each in group.conversations] for group in (first, second))
-    shared = set(here) & set(there) - {None}
-    return Pairing(column, len(shared), sum(scenario not in shared for scenario in (*here, *there)))
-
-
-class _Value(NamedTuple):
-    value: float
-    conversation: int
-    scenario: str | None
-
-
-def _row(instrument: Instrument, measure: Measure, first: Group, second: Group, *, paired: bool) -> MeasureComparison:
-    found = [
-        [values(instrument, measure, each.card) if each.card else MeasureValues() for each in group.conversations]
-        for group in (first, second)
-    ]
-    every = [
-        [
-            _Value(value, number, each.scenario)
-            for number, (each, of_card) in enumerate(zip(group.conversations, of_group, strict=True))
-            for value in of_card.by_turn.values()
-        ]
-        for group, of_group in zip((first, second), found, strict=True)
-    ]
-    scenarios = [{value.scenario for value in side} for side in every]
-    shared = scenarios[0] & scenarios[1] - {None}
-    used = [[value for value in side if value.scenario in shared] for side in every] if paired and shared else every
-    one_summary, other_summary = (
-        MeasureSummary(
-            value=float(np.mean([each.value for each in side])) if side else None,
-            units=len(side),
-            conversations=len({each.conversation for each in side}),
-            na=sum(each.na for each in of_group),
-            not_judged=sum(each.not_judged for each in of_group),
-            unpaired=len(all_of_side) - len(side),
-            levels=_levels(measure, group.conversations),
+def _row(
+    instrument: Instrument, measure: Measure, groups: Sequence[Group], basis: Basis, *, paired: bool
+) -> MeasureComparison:
+    basis, (first, second) = measure_groups(instrument, measure, groups, basis, paired=paired)
+    found: Difference | Undefined
+    if isinstance(first.found, Undefined) or isinstance(second.found, Undefined):
+        empty = [group.name for group, side in zip(groups, (first, second), strict=True) if not _known(side.summary)]
+        found = Undefined(
+            f"known for no conversation of {' or '.join(empty)}" if empty else "no scenario has answers of both"
         )
-        for group, of_group, all_of_side, side in zip((first, second), found, every, used, strict=True)
-    )
-    one, other = used
-    numbers, other_numbers = ([each.value for each in side] for side in used)
-    difference: Difference | Undefined
-    if not one or not other:
-        empty = [group.name for group, side in ((first, one), (second, other)) if not side]
-        difference = Undefined(f"known for no conversation of {' or '.join(empty)}")
-    elif not paired:
-        clusters = [each.conversation for each in other], [each.conversation for each in one]
-        difference = independent_difference(other_numbers, numbers, clusters)
-    elif not shared:
-        difference = Undefined("no scenario has answers of both")
     else:
-        number = {scenario: place for place, scenario in enumerate(shared)}
-        labels = [number[each.scenario] for each in other], [number[each.scenario] for each in one]
-        difference = paired_difference(other_numbers, numbers, labels)
-    if isinstance(difference, Undefined):
-        return MeasureComparison(measure, one_summary, other_summary, difference, difference, difference)
-    interval = difference.interval
-    detectable = interval if isinstance(interval, Undefined) else detectable_effect(interval)
-    return MeasureComparison(measure, one_summary, other_summary, difference, detectable, difference.p)
+        found = difference(first.found, second.found, scenario_numbers(first, second) if paired else None)
+    p = found if isinstance(found, Undefined) else found.p
+    return MeasureComparison(measure, basis, first.summary, second.summary, found, p)
 
 
-def _levels(measure: Measure, conversations: Iterable[ComparedConversation]) -> dict[int, int]:
+def _known(summary: MeasureSummary) -> bool:
+    return bool(summary.units or summary.unpaired)
+
+
+def measure_groups(
+    instrument: Instrument, measure: Measure, groups: Sequence[Group], basis: Basis, *, paired: bool
+) -> tuple[Basis, list[MeasuredGroup]]:
+    """The measure on each group, and whose ratings that rests on."""
+    by_people = basis is Basis.PEOPLE
+    every = [
+        [(each, _values(instrument, measure, each, by_people=by_people)) for each in group.conversations]
+        for group in groups
+    ]
+    used = [[each for each, own in group if any(one.by_turn for one in own)] for group in every]
+    if paired:
+        shared = shared_scenarios([each.scenario for each in group] for group in used)
+        used = [[each for each in group if each.scenario in shared] for group in used]
+    found = [estimate(instrument, measure, group, basis) for group in used]
+    if basis is Basis.CORRECTED and not all(_is_enough(each) for each in found):
+        basis = Basis.JUDGE
+        found = [estimate(instrument, measure, group, basis) for group in used]
+    made: list[MeasuredGroup] = []
+    for group, chosen, one in zip(every, used, found, strict=True):
+        kept = {each.identity for each in chosen}
+        counts = [(len({turn for card in own for turn in card.by_turn}), each.identity in kept) for each, own in group]
+        judge = estimate(instrument, measure, chosen, Basis.JUDGE) if basis is Basis.CORRECTED else None
+        summary = MeasureSummary(
+            value=None if isinstance(one, Undefined) else one.value,
+            judge=judge.value if isinstance(judge, Estimate) else None,
+            units=sum(number for number, inside in counts if inside),
+            conversations=len(chosen),
+            na=sum(card.na for _, own in group for card in own),
+            not_judged=sum(card.not_judged for _, own in group for card in own),
+            unpaired=sum(number for number, inside in counts if not inside),
+            levels=_levels(measure, [each.card for each, _ in group]),
+        )
+        made.append(MeasuredGroup(one, summary, chosen))
+    return basis, made
+
+
+def _values(
+    instrument: Instrument, measure: Measure, each: RatedConversation, *, by_people: bool
+) -> list[MeasureValues]:
+    return [values(instrument, measure, card) for card in (each.people if by_people else [each.card])]
+
+
+def _is_enough(found: Estimate | Undefined) -> bool:
+    return isinstance(found, Estimate) and not (isinstance(found.interval, Undefined) and found.interval.too_few)
+
+
+def shared_scenarios(groups: Iterable[Iterable[str | None]]) -> set[str]:
+    """The scenarios that all groups have."""
+    sides = [{scenario for scenario in group if scenario is not None} for group in groups]
+    return {scenario for scenario in sides[0] if all(scenario in side for side in sides)}
+
+
+def scenario_numbers(first: MeasuredGroup, second: MeasuredGroup) -> tuple[Ints, Ints]:
+    """For each conversation the number of its scenario."""
+    number: dict[str | None, int] = {}
+    sides = ([number.setdefault(each.scenario, len(number)) for each in side.used] for side in (first, second))
+    one, other = (np.array(side, dtype=np.int64) for side in sides)
+    return one, other
+
+
+def _levels(measure: Measure, cards: Sequence[Scorecard | None]) -> dict[int, int]:
     if measure.above is None:
         return {}
-    outcomes = (entry for each in conversations if each.card for entry in each.card.outcomes.items())
+    outcomes = (entry for card in cards if card for entry in card.outcomes.items())
     scores = [outcome.value for slot, outcome in outcomes if slot.item == measure.id]
     return dict(sorted(Counter(score for score in scores if isinstance(score, int)).items()))
 
 
 def _holm(rows: Sequence[MeasureComparison]) -> list[MeasureComparison]:
     """Items were tested together: the more there are, the more likely one differs by chance alone."""
-    tested = [row.corrected_p for row in rows if not isinstance(row.corrected_p, Undefined)]
-    corrected = iter(holm(tested))
-    return [
-        row if isinstance(row.corrected_p, Undefined) else row._replace(corrected_p=next(corrected)) for row in rows
-    ]
-
-
-def _pass_test(
-    instrument: Instrument, row: MeasureComparison, first: Group, second: Group, *, paired: bool
-) -> PassTest:
-    if not paired:
-        sides = [(round((side.value or 0) * side.units), side.units) for side in (row.first, row.second)]
-        return PassTest("Fisher's exact test", fisher(*sides[0], *sides[1]), None)
-    one, other = (_by_scenario(instrument, row.measure, group) for group in (first, second))
-    if one is None or other is None:
-        return PassTest("cluster-robust t test over scenarios", row.corrected_p, None)
-    shared = [scenario for scenario in one if scenario in other]
-    found = mcnemar([one[scenario] for scenario in shared], [other[scenario] for scenario in shared])
-    if isinstance(found, Undefined):
-        return PassTest("McNemar's exact test", found, None)
-    return PassTest("McNemar's exact test", found.p, found)
-
-
-def _by_scenario(instrument: Instrument, measure: Measure, group: Group) -> dict[str, bool] | None:
-    """Whether the conversation of each scenario passed; None where a scenario has several, which are no pairs."""
-    found: dict[str, bool] = {}
-    for entrant in group.conversations:
-        if entrant.scenario is None or entrant.card is None:
-            continue
-        for value in values(instrument, measure, entrant.card).by_turn.values():
-            if entrant.scenario in found:
-                return None
-            found[entrant.scenario] = bool(value)
-    return found
+    places = {
+        place: row.corrected_p
+        for place, row in enumerate(rows)
+        if row.measure.kind is MeasureKind.ITEM and not isinstance(row.corrected_p, Undefined)
+    }
+    corrected = dict(zip(places, holm(list(places.values())), strict=True))
+    return [row._replace(corrected_p=corrected.get(place, row.corrected_p)) for place, row in enumerate(rows)]

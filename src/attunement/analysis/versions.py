@@ -6,11 +6,13 @@ one that cannot be made again is not known to be the same.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from attunement.analysis.measures import RatedStudy
 from attunement.conversations import Responses, Unit
+from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.prompts import Ask, Layout, Questionnaire
 from attunement.ratings import RaterKind
@@ -42,15 +44,16 @@ class Versions(NamedTuple):
     responses: str
     judges: tuple[JudgeVersion, ...]
 
-    def record(self) -> dict[str, Any]:
-        return {**self._asdict(), "judges": [judge._asdict() for judge in self.judges]}
 
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> "Versions":
-        judges = (JudgeVersion(**judge) for judge in record["judges"])
-        return cls(**record)._replace(
-            judges=tuple(judge._replace(models=tuple(judge.models), prompts=tuple(judge.prompts)) for judge in judges)
-        )
+def check_versions(here: tuple[Study, RatedStudy], there: tuple[Study, RatedStudy]) -> None:
+    """Refuse to compare studies that were judged in different ways.
+
+    Raises:
+        StudyError: Something differs; the sentence names it.
+    """
+    found = version_difference(*(versions(study, rated.instrument, rated.by) for study, rated in (here, there)))
+    if found:
+        raise StudyError(f"this cannot be compared with {there[0].place}: {found}")
 
 
 def versions(study: Study, instrument: Instrument, raters: Collection[tuple[str, int]]) -> Versions:

@@ -20,8 +20,6 @@ from attunement.cli.options import (
     choose_one,
     exit_with,
     option,
-    print_document,
-    print_json,
     print_output,
     spread,
 )
@@ -152,7 +150,9 @@ def compare(
     study: StudyArgument,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A B", help="The two to compare, the earlier one first. Optional if there are two."),
+        typer.Argument(
+            metavar="A B", help="Two to compare, the earlier one first, or several to rank; by default all."
+        ),
     ] = None,
     by: Annotated[
         str, option("What distinguishes the two: system, or any metadata field.", metavar="COLUMN")
@@ -182,11 +182,15 @@ def compare(
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two systems, or a study with an earlier one.
+    """Compare two systems, rank several, or compare a study with an earlier one.
 
     For each item, each category and the overall score: the difference between B and A with its interval, the smallest
     difference this sample would detect, and which conversations fail the gate. If both have the same scenarios, they
     are compared scenario by scenario. Below ten scenarios (or ten conversations of each) there is no interval.
+
+    If people rated a random sample of both (attune plan --draw), their ratings correct the judge's. --rater people
+    compares people's ratings alone. More than two systems are ranked, with the places that each may have and, if
+    several judges rated, the chance that another judge would change the order.
 
     With --baseline the exit code decides: 0: not worse. 1: a conversation is newly unsafe, or the score may be worse by
     more than the margin (the end of the interval counts, not the point). 3: undecided, because there are too few
@@ -211,21 +215,6 @@ def correct(
     study: StudyArgument,
     instrument: ScoringOption = None,
     rater: Annotated[str, option("Which judge to correct, or all together (panel).", metavar="NAME|panel")] = "panel",
-    save_calibrator: Annotated[
-        str | None,
-        option("Save a calibrator in the study; it converts the judge's scores to people's scale.", metavar="NAME"),
-    ] = None,
-    calibrator: Annotated[
-        str | None,
-        option(
-            "Convert the judge's scores to people's scale with a saved calibrator; NAME@2 is its second version. For "
-            "conversations that people did not rate.",
-            metavar="NAME",
-        ),
-    ] = None,
-    calibrator_from: Annotated[
-        str | None, option("The study that has the calibrator, if it is not this one.", "--from", metavar="OTHER")
-    ] = None,
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -235,31 +224,12 @@ def correct(
     judge's error, which is estimated from the sample that people rated. It needs a sample drawn with attune plan;
     ratings of conversations that people picked themselves cannot correct anything.
 
-    Example: attune correct chats.study.db --save-calibrator spring
+    Example: attune correct chats.study.db
     """
-    from attunement.reports import correction
-    from attunement.store import Study
-    from attunement.store.samples import find_calibrator
-
     choose_one(json=as_json, markdown=as_markdown)
-    if calibrator and save_calibrator:
-        raise InputError("--save-calibrator creates a calibrator and --calibrator uses one; choose one of them")
-    if calibrator_from and not calibrator:
-        raise InputError("--from needs --calibrator NAME")
-    with Study(study) as opened:
-        if calibrator:
-            with Study(calibrator_from or study) as holder:
-                fitted = find_calibrator(holder, calibrator)
-            applied = correction.apply_calibrator(opened, fitted, instrument, rater)
-            document, record = correction.calibration_document(applied), correction.calibration_record(applied)
-        else:
-            found = correction.correct_study(opened, instrument, rater)
-            saved = correction.save_calibrator(opened, found, save_calibrator) if save_calibrator else None
-            document, record = correction.correction_document(found, saved), correction.correction_record(found, saved)
-    if as_json:
-        print_json(record)
-    else:
-        print_document(document, as_markdown=as_markdown, level=2)
+    from attunement import api
+
+    print_output(api.correct(study, instrument, rater=rater), as_json=as_json, as_markdown=as_markdown)
 
 
 _STOPPED = (2, 130)

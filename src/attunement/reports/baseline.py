@@ -13,21 +13,17 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from attunement.analysis.compare import Comparison, MeasureComparison, UnsafeConversation
+from attunement.analysis.compare import SHOWN, Comparison, MeasureComparison, UnsafeConversation
+from attunement.analysis.groups import compare_studies, value_in
+from attunement.analysis.measures import RatedStudy, rated_study
+from attunement.analysis.versions import check_versions
 from attunement.conversations import Identity
 from attunement.instruments import Scores
 from attunement.reports.blocks import Block, Bullets, Document, Phrase, Text, Tone
-from attunement.reports.comparison import SHOWN, comparison_document, difference_words, name_list
-from attunement.reports.comparison_groups import (
-    GroupComparison,
-    JudgedStudy,
-    check_versions,
-    compare_studies,
-    judged_study,
-    versions_of,
-)
+from attunement.reports.comparison import comparison_document, difference_words, name_list
 from attunement.reports.gate import STOPPED, THROUGH, UNDECIDED
 from attunement.reports.numbers import pluralize, signed
+from attunement.reports.overview import instrument_of
 from attunement.reports.records import identity_record
 from attunement.reports.wording import SEVERITY
 from attunement.scoring import Scorecard, Verdict
@@ -176,7 +172,7 @@ def decision_blocks(decision: Decision) -> list[Block]:
     return [Text(outcome.words, outcome.tone), Bullets(points)]
 
 
-def decided_document(found: GroupComparison | None, decision: Decision) -> Document:
+def decided_document(found: Comparison | None, decision: Decision) -> Document:
     if found is None:
         return Document("Comparison with the baseline", decision_blocks(decision))
     document = comparison_document(found)
@@ -206,7 +202,7 @@ class Baseline(NamedTuple):
     """A study compared with an earlier one."""
 
     place: str
-    compared: GroupComparison
+    compared: Comparison
     decision: Decision
     regressions: tuple[Regression, ...]
     worse_items: tuple[MeasureComparison, ...]  # surely worse, after the correction for their number
@@ -227,10 +223,10 @@ def compare_with_baseline(
     Raises:
         StudyError: The two were judged in different ways, or one of them was not judged.
     """
-    now, before = judged_study(study, instrument, None, scored), judged_study(earlier, instrument, None)
-    check_versions(versions_of(study, now), versions_of(earlier, before), earlier.place)
-    found = compare_studies(before, now)
-    comparison = found.comparison
+    now = rated_study(study, instrument_of(study, instrument), None, scored)
+    before = rated_study(earlier, instrument_of(earlier, instrument))
+    check_versions((study, now), (earlier, before))
+    comparison = compare_studies(before, now)
     worse = (
         row
         for row in comparison.items
@@ -240,13 +236,12 @@ def compare_with_baseline(
         and row.difference.value < 0
     )
     regressions = _regressions(before.complete, now.complete, comparison.pairing.column)
-    return Baseline(earlier.place, found, decide(comparison, margin), tuple(regressions), tuple(worse))
+    return Baseline(earlier.place, comparison, decide(comparison, margin), tuple(regressions), tuple(worse))
 
 
-def _regressions(before: JudgedStudy, now: JudgedStudy, column: str | None) -> list[Regression]:
-    systems = [{found.summary.identity.system for found in each.conversations} for each in (before, now)]
-    same_systems = systems[0] == systems[1]
-    earlier, later = (_by_place(each, column, same_systems=same_systems) for each in (before, now))
+def _regressions(before: RatedStudy, now: RatedStudy, column: str | None) -> list[Regression]:
+    systems = [{each.identity.system for each in study.conversations} for study in (before, now)]
+    earlier, later = (_by_place(each, column, same_systems=systems[0] == systems[1]) for each in (before, now))
     worse: dict[Identity, Regression] = {}
     for place, card in later.items():
         was = earlier.get(place)
@@ -257,16 +252,15 @@ def _regressions(before: JudgedStudy, now: JudgedStudy, column: str | None) -> l
 
 
 def _by_place(
-    judged: JudgedStudy, column: str | None, *, same_systems: bool
+    rated: RatedStudy, column: str | None, *, same_systems: bool
 ) -> dict[tuple[str, str, str], Scorecard | None]:
     """The scorecards by system, scenario and id, and by the scenario alone; None where several share it."""
     found: dict[tuple[str, str, str], Scorecard | None] = {}
-    for entry in judged.conversations:
-        if entry.card is None:
+    for each in rated.conversations:
+        if each.card is None:
             continue
-        identity = entry.summary.identity
-        system = identity.system if same_systems else ""
-        scenario = str(entry.summary.metadata.get(column) or "") if column else ""
-        for place in {(system, scenario, identity.id), *([(system, scenario, "")] if scenario else [])}:
-            found[place] = None if place in found else entry.card
+        system = each.identity.system if same_systems else ""
+        scenario = (column and value_in(each.summary, column)) or ""
+        for place in {(system, scenario, each.identity.id), *([(system, scenario, "")] if scenario else [])}:
+            found[place] = None if place in found else each.card
     return found

@@ -1,4 +1,4 @@
-"""Two groups of conversations compared: the findings in words, the tables, and the same as plain data.
+"""Comparisons and rankings: the findings in words, the tables, and the same as plain data.
 
 Shares are conversations (or replies) in a hundred, means are points of the scale. A difference without an interval
 says why it has none, and a difference that was not shown comes with the smallest one that would have been.
@@ -8,52 +8,126 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attunement.analysis.compare import (
+    SHOWN,
     Comparison,
     GroupSummary,
-    Measure,
     MeasureComparison,
-    MeasureKind,
     MeasureSummary,
-    PassTest,
+    Pairing,
 )
+from attunement.analysis.measures import Basis, Measure, MeasureKind, RatedConversation, as_reported
+from attunement.analysis.ranking import RankedGroup, RankedStudy, Ranking
 from attunement.conversations import Identity, UnitKind
 from attunement.instruments import Instrument, Scores
 from attunement.reports.blocks import Block, Bullets, Column, Document, Phrase, Row, Table, Text, Tone, texts
-from attunement.reports.comparison_groups import GroupComparison
-from attunement.reports.numbers import NONE, p_value, pluralize, share_words, signed
+from attunement.reports.numbers import NONE, format_number, p_value, pluralize, share_words, signed
 from attunement.reports.records import identity_record, instrument_record, interval_record, number_or_reason
 from attunement.reports.sanitize import in_a_line
+from attunement.statistics.ppi import Estimate
 from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
 
-SHOWN = 0.05  # A corrected p-value below this is called a difference
 _MOST_NAMES = 20
-
-
-def comparison_document(found: GroupComparison, *, conversations: bool = True) -> Document:
-    """A comparison to be shown; `conversations` says whether those that fail the gate are named."""
-    comparison, instrument = found.comparison, found.comparison.instrument
-    title, *how = heading_words(comparison, found.judges)
-    blocks: list[Block] = [*texts(how, Tone.QUIET), Bullets(list(findings(comparison)))]
-    if conversations:
-        blocks += _gate_blocks(comparison)
-    means = [row for row in comparison.items if not row.measure.is_share]
-    shares = [row for row in comparison.items if row.measure.is_share]
-    shares.sort(key=lambda row: row.measure.id not in instrument.gate_ids)
-    score = [comparison.score] if comparison.score else []
-    passed = [comparison.passed] if comparison.passed else []
-    blocks += _measures_table(
-        comparison, [*score, *comparison.categories, *means], f"Score ({scale_words(instrument)})"
-    )
-    many = unit_words(instrument)[1].capitalize()
-    blocks += _measures_table(comparison, [*passed, *shares], f"{many} that meet it")
-    blocks += _level_tables(comparison)
-    return Document(title, [*blocks, *texts((*found.notes, *notes(comparison)), Tone.QUIET)])
+_BASIS = {
+    Basis.JUDGE: "",
+    Basis.PEOPLE: "Values are means over the people who rated.",
+    Basis.CORRECTED: "Values are the judge's, corrected by people's ratings of a random sample.",
+}
 
 
 def name_list(names: Sequence[Identity]) -> str:
     shown = ", ".join(in_a_line(str(name), 80) for name in names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def unit_words(instrument: Instrument) -> tuple[str, str]:
+    return ("conversation", "conversations") if instrument.unit is UnitKind.CONVERSATION else ("reply", "replies")
+
+
+def scale_words(instrument: Instrument) -> str:
+    scale = instrument.scale
+    return f"{scale.lowest} to {scale.highest}" if isinstance(scale, Scores) else "0 to 1"
+
+
+def measure_words(instrument: Instrument, measure: Measure) -> str:
+    if measure.above is not None:
+        return f"{measure.id}: replies of {measure.above + 1} or more, in a hundred"
+    if measure.is_share:
+        return f"{measure.title}, in a hundred"
+    name = f"{measure.id}: {measure.title}" if measure.kind is MeasureKind.ITEM else measure.title
+    return f"{name} ({scale_words(instrument) if measure.kind is MeasureKind.ITEM else '0 to 1'})"
+
+
+def value_words(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{format_number(100 * value, 0)} %" if measure.is_share else format_number(value)
+
+
+def estimate_cell(measure: Measure, found: Estimate | Undefined) -> str | tuple[str, str]:
+    """An estimate, and below it the interval where there is one."""
+    if isinstance(found, Undefined):
+        return NONE
+    value, interval = value_words(measure, found.value), found.interval
+    if isinstance(interval, Undefined):
+        return value
+    return value, f"({value_words(measure, interval.low).removesuffix(' %')} to {value_words(measure, interval.high)})"
+
+
+def report_note(measure: Measure, system: str, here: Sequence[RatedConversation], value: float | None) -> str | None:
+    """Why the report shows another number for a system, in one sentence; None where it shows the same."""
+    reported = as_reported(measure, here)
+    if value is None or reported is None or value_words(measure, reported.value) == value_words(measure, value):
+        return None
+    return (
+        f"{in_a_line(system, 40)}, {measure.title.lower()}: {value_words(measure, value)} here and "
+        f"{value_words(measure, reported.value)} in the report, which takes the judges alone, all "
+        f"{pluralize(reported.conversations, 'conversation')} that were judged, and an error as not met."
+    )
+
+
+# Two groups
+
+
+def comparison_document(comparison: Comparison, *, conversations: bool = True) -> Document:
+    """A comparison to be shown; `conversations` says whether those that fail the gate are named."""
+    instrument = comparison.instrument
+    first, second = comparison.first, comparison.second
+    title = f"{second.name} compared with {first.name} ({instrument.title}, {instrument.id} {instrument.version})"
+    blocks: list[Block] = [*texts(_basis_words(comparison), Tone.QUIET), Bullets(list(findings(comparison)))]
+    if conversations:
+        blocks += _gate_blocks(comparison)
+    scores = [row for row in comparison.rows if not row.measure.is_share]
+    shares = [row for row in comparison.rows if row.measure.is_share]
+    shares.sort(key=lambda row: (row is not comparison.passed, row.measure.id not in instrument.gate_ids))
+    many = unit_words(instrument)[1].capitalize()
+    blocks += _measures_table(comparison, scores, f"Score ({scale_words(instrument)})")
+    blocks += _measures_table(comparison, shares, f"{many} that meet it")
+    blocks += _level_tables(comparison)
+    return Document(title, [*blocks, *texts((*comparison.notes, *notes(comparison)), Tone.QUIET)])
+
+
+def _basis_words(comparison: Comparison) -> list[str]:
+    sides = (comparison.first, comparison.second)
+    groups = " and ".join(f"{pluralize(side.conversations, 'conversation')} of {side.name}" for side in sides)
+    return [
+        f"{_raters(comparison.raters, comparison.basis)} {groups}, {_paired(comparison.pairing)}.",
+        f"A difference above zero means that {comparison.second.name} does better than {comparison.first.name}.",
+    ]
+
+
+def _raters(names: Sequence[str], basis: Basis) -> str:
+    by = f"{'Rated' if basis is Basis.PEOPLE else 'Judged'} by {', '.join(names) or 'nobody'}."
+    return f"{by} {_BASIS[basis]}".strip()
+
+
+def _paired(pairing: Pairing) -> str:
+    if not pairing.paired:
+        return "not paired"
+    how = f"paired on {pairing.column}: {pluralize(pairing.scenarios, 'scenario')} in common"
+    if pairing.without:
+        how += f", {pluralize(pairing.without, 'conversation')} without a counterpart left out"
+    return how
 
 
 def _gate_blocks(comparison: Comparison) -> Iterator[Block]:
@@ -72,50 +146,50 @@ def _gate_blocks(comparison: Comparison) -> Iterator[Block]:
             yield Bullets(points)
 
 
-# The titles of the columns behind those of the two groups, and whether they need a wide terminal.
-_HEADS = (
-    ("Difference (95 %)", False),
-    ("p", False),
-    ("Could show", True),
-    ("Does not\napply", True),
-    ("Not\njudged", False),
-)
-
-
 def _measures_table(comparison: Comparison, rows: Sequence[MeasureComparison], title: str) -> Iterator[Table]:
     """The measures with both values and their difference; nothing where not one of them has a value."""
-    cells = [_cells(comparison, row) for row in rows]
-    if all(each[1] == each[2] == NONE for each in cells):
+    if all(row.first.value is None and row.second.value is None for row in rows):
         return
-    filled = [place for place in range(len(_HEADS)) if any(each[3 + place] != NONE for each in cells)]
+    heads = [
+        Column("Difference (95 %)", numeric=True),
+        Column("p", numeric=True),
+        Column("Judge\nalone", numeric=True, wide=True),
+        Column("Detectable\ndifference", numeric=True, wide=True),
+        Column("Does not\napply", numeric=True, wide=True),
+        Column("Not\njudged", numeric=True),
+    ]
+    cells = [_cells(row) for row in rows]
+    filled = [place for place in range(len(heads)) if any(each[place] != NONE for each in cells)]
     columns = [Column(title), *(Column(side.name, True, 10) for side in (comparison.first, comparison.second))]
-    columns += [Column(_HEADS[place][0], numeric=True, wide=_HEADS[place][1]) for place in filled]
     shown: list[Row] = []
     for row, each in zip(rows, cells, strict=True):
-        whole = row is comparison.score or row is comparison.passed
-        p = _p(comparison, row)
+        whole = row.measure.kind in {MeasureKind.SCORE, MeasureKind.PASSED}
         tone = Tone.UNSAFE if row.measure.id in comparison.instrument.gate_ids else Tone.NONE
-        if whole or (not isinstance(p, Undefined) and p < SHOWN):
+        if whole or (not isinstance(row.corrected_p, Undefined) and row.corrected_p < SHOWN):
             tone = Tone.STRONG
-        shown.append(Row([*each[:3], *(each[3 + place] for place in filled)], tone, line_below=whole))
-    yield Table(columns, shown)
+        values = (_amount_words(row, side) for side in (row.first, row.second))
+        shown.append(Row([_row_name(row.measure), *values, *(each[at] for at in filled)], tone, line_below=whole))
+    yield Table([*columns, *(heads[place] for place in filled)], shown)
 
 
-def _cells(comparison: Comparison, row: MeasureComparison) -> tuple[str, ...]:
-    """The measure, both values, and what `_HEADS` names."""
-    measure, first, second = row.measure, row.first, row.second
+def _row_name(measure: Measure) -> str:
     titled = measure.title != measure.id and measure.kind is MeasureKind.ITEM
     name = f"{measure.id} {measure.title}" if titled else measure.title
-    if measure.above is not None:
-        name = f"{name}: {measure.above + 1} or more"
-    missing = [(first.na, second.na), (first.not_judged, second.not_judged)]
-    counts = [f"{one:,}, {other:,}" if one or other else NONE for one, other in missing]
-    values = _value_words(row, first), _value_words(row, second)
-    return name, *values, difference_words(row), p_value(_p(comparison, row)), _detectable_words(row), *counts
+    return name if measure.above is None else f"{name}: {measure.above + 1} or more"
 
 
-def _p(comparison: Comparison, row: MeasureComparison) -> float | Undefined:
-    return comparison.pass_test.p if comparison.pass_test and row is comparison.passed else row.corrected_p
+def _cells(row: MeasureComparison) -> list[str]:
+    first, second = row.first, row.second
+    judge = (
+        NONE
+        if row.basis is not Basis.CORRECTED
+        else ", ".join(value_words(row.measure, side.judge) for side in (first, second))
+    )
+    counts = [
+        f"{one:,}, {other:,}" if one or other else NONE
+        for one, other in ((first.na, second.na), (first.not_judged, second.not_judged))
+    ]
+    return [difference_words(row), p_value(row.corrected_p), judge, _detectable_words(row), *counts]
 
 
 def _level_tables(comparison: Comparison) -> Iterator[Table]:
@@ -133,16 +207,7 @@ def _level_tables(comparison: Comparison) -> Iterator[Table]:
         yield Table([first, *(Column(head, numeric=True) for head in heads)], rows)
 
 
-def unit_words(instrument: Instrument) -> tuple[str, str]:
-    return ("conversation", "conversations") if instrument.unit is UnitKind.CONVERSATION else ("reply", "replies")
-
-
-def scale_words(instrument: Instrument) -> str:
-    scale = instrument.scale
-    return f"{scale.lowest} to {scale.highest}" if isinstance(scale, Scores) else "0 to 1"
-
-
-def _amount(measure: Measure, value: float) -> str:
+def _signed(measure: Measure, value: float) -> str:
     return signed(100 * value, 0) if measure.is_share else signed(value)
 
 
@@ -154,40 +219,21 @@ def difference_words(row: MeasureComparison) -> str:
     few = min(row.first.units, row.second.units) < FEWEST_CLUSTERS
     if isinstance(row.difference, Undefined) or (row.measure.is_share and few):
         return NONE
-    value, interval = _amount(row.measure, row.difference.value), row.difference.interval
+    value, interval = _signed(row.measure, row.difference.value), row.difference.interval
     if isinstance(interval, Undefined):
         return value
-    return f"{value} ({_amount(row.measure, interval.low)} to {_amount(row.measure, interval.high)})"
+    return f"{value} ({_signed(row.measure, interval.low)} to {_signed(row.measure, interval.high)})"
 
 
-def _value_words(row: MeasureComparison, summary: MeasureSummary) -> str:
-    if summary.value is None:
-        return NONE
-    if row.measure.is_share:
+def _amount_words(row: MeasureComparison, summary: MeasureSummary) -> str:
+    """A share as counts, where each unit has one answer."""
+    if summary.value is not None and row.measure.is_share and row.basis is Basis.JUDGE:
         return f"{round(summary.value * summary.units):,} of {summary.units:,}"
-    return f"{summary.value:.2f}"
+    return value_words(row.measure, summary.value)
 
 
 def _detectable_words(row: MeasureComparison) -> str:
-    return NONE if isinstance(row.detectable, Undefined) else _amount(row.measure, row.detectable).lstrip("+")
-
-
-def heading_words(comparison: Comparison, judges: tuple[str, ...]) -> list[str]:
-    first, second, pairing = comparison.first, comparison.second, comparison.pairing
-    instrument = comparison.instrument
-    who = f"Judged by {', '.join(judges)}. " if judges else "Judged by nobody. "
-    groups = " and ".join(f"{pluralize(side.conversations, 'conversation')} of {side.name}" for side in (first, second))
-    if pairing.paired:
-        how = f"paired on {pairing.column}: {pluralize(pairing.scenarios, 'scenario')} in common"
-        if pairing.without:
-            how += f", {pluralize(pairing.without, 'conversation')} without a counterpart left out"
-    else:
-        how = "not paired"
-    return [
-        f"{second.name} compared with {first.name} ({instrument.title}, {instrument.id} {instrument.version})",
-        f"{who}{groups}, {how}.",
-        f"A difference above zero means that {second.name} does better than {first.name}.",
-    ]
+    return NONE if isinstance(row.detectable, Undefined) else _signed(row.measure, row.detectable).lstrip("+")
 
 
 def findings(comparison: Comparison) -> Iterator[str]:
@@ -203,10 +249,9 @@ def findings(comparison: Comparison) -> Iterator[str]:
     if not any(row.first.units and row.second.units for row in comparison.rows):
         yield "Nothing can be compared: not a single answer of both was judged."
         return
-    if comparison.score:
-        yield f"{comparison.score.measure.title}: {_finding(comparison, comparison.score)}"
-    if comparison.passed and comparison.pass_test:
-        yield _passed(comparison, comparison.passed, comparison.pass_test)
+    for row in (comparison.score, comparison.passed):
+        if row:
+            yield f"{row.measure.title}: {_finding(comparison, row)}"
     tested = [(row, row.corrected_p) for row in comparison.items if not isinstance(row.corrected_p, Undefined)]
     if tested:
         differ = ", ".join(f"{row.measure.id} ({difference_words(row)})" for row, p in tested if p < SHOWN)
@@ -215,59 +260,40 @@ def findings(comparison: Comparison) -> Iterator[str]:
 
 
 def _finding(comparison: Comparison, row: MeasureComparison) -> str:
-    first, second = comparison.first.name, comparison.second.name
-    difference = row.difference
+    first, second, difference = comparison.first.name, comparison.second.name, row.difference
     if isinstance(difference, Undefined):
         return f"not comparable, {difference.reason}."
-    sizes = f"{first} {_value_words(row, row.first)}, {second} {_value_words(row, row.second)}"
-    interval = difference.interval
-    if isinstance(interval, Undefined):
-        unsure = (
-            f"How sure that is cannot be said ({interval.reason})."
-            if interval.too_few
-            else "It is the same everywhere, so nothing shows how far it could vary."
-        )
-        return f"{sizes}, a difference of {_amount(row.measure, difference.value)}. {unsure}"
-    words = f"{sizes}, a difference of {difference_words(row)}"
-    if interval.low > 0 or interval.high < 0:
-        return f"{words}. {second} does {'better' if difference.value > 0 else 'worse'}{_could_show(row)}."
-    return f"{words}. That is compatible with no difference{_could_show(row)}."
-
-
-def _could_show(row: MeasureComparison) -> str:
-    if isinstance(row.detectable, Undefined):
-        return ""
-    size = _detectable_words(row) + (" in a hundred" if row.measure.is_share else "")
-    return f"; a sample like this shows one of {size} in four of five cases"
-
-
-def _passed(comparison: Comparison, row: MeasureComparison, test: PassTest) -> str:
-    first, second = comparison.first.name, comparison.second.name
-    counts = f"{first} {_value_words(row, row.first)}, {second} {_value_words(row, row.second)}"
-    if isinstance(row.difference, Undefined):
-        return f"Passed: not comparable, {row.difference.reason}."
-    words = f"Passed: {counts}"
-    if row.first.not_judged or row.second.not_judged:
+    words = f"{first} {_amount_words(row, row.first)}, {second} {_amount_words(row, row.second)}"
+    if row.measure.is_share and (row.first.not_judged or row.second.not_judged):
         words += f" of those with a verdict (without one: {row.first.not_judged:,} and {row.second.not_judged:,})"
+    interval = difference.interval
     if difference_words(row) != NONE:
-        words += f", a difference of {difference_words(row)} in a hundred"
-    if test.pairs:
-        words += (
-            f". Only {first} passed in {pluralize(test.pairs.only_first, 'scenario')}, only {second} in "
-            f"{test.pairs.only_second:,}"
+        words += f", a difference of {difference_words(row)}{' in a hundred' if row.measure.is_share else ''}"
+    if isinstance(interval, Undefined):
+        unsure = f"How sure that is cannot be said ({interval.reason})."
+        return (
+            f"{words}. {unsure if interval.too_few else 'It is the same everywhere, so nothing shows how it varies.'}"
         )
-    return f"{words} ({test.test}, p {p_value(test.p)}){_could_show(row)}."
+    if interval.low > 0 or interval.high < 0:
+        said = f"{second} does {'better' if difference.value > 0 else 'worse'}"
+    else:
+        said = "That is compatible with no difference"
+    size = _detectable_words(row) + (" in a hundred" if row.measure.is_share else "")
+    return f"{words}. {said}; the smallest difference that this sample would detect 4 times in 5 is {size}."
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
     many = unit_words(comparison.instrument)[1]
+    rows = comparison.rows
     if any(row.measure.is_share for row in comparison.items):
         yield f"Differences between shares are {many} in a hundred; what an item does not apply to is left out."
-    if any(not isinstance(row.corrected_p, Undefined) for row in comparison.rows):
+    if any(not isinstance(row.corrected_p, Undefined) for row in rows):
         yield "p of items is corrected for their number (Holm), p of scores and categories is not."
-        yield "Could show: the smallest difference that a sample like this shows in four of five cases."
     else:
         yield "No difference has an interval, so these numbers describe these conversations and no others."
+    if comparison.basis is Basis.CORRECTED and (alone := [row for row in rows if row.basis is Basis.JUDGE]):
+        names = ", ".join(row.measure.id for row in alone)
+        yield f"As the judge rated them, because people rated too few conversations of both: {names}."
     for side in (comparison.first, comparison.second):
         if side.not_judged:
             counts = share_words(len(side.not_judged), side.conversations)
@@ -279,6 +305,10 @@ def notes(comparison: Comparison) -> Iterator[str]:
         )
     if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
         yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
+    for row in (comparison.score, comparison.passed):
+        for group, side in zip(comparison.groups, (row.first, row.second) if row else (), strict=False):
+            if row and (note := report_note(row.measure, group.name, group.everything, side.value)):
+                yield note
 
 
 def _unsafe_share(side: GroupSummary) -> str:
@@ -286,24 +316,22 @@ def _unsafe_share(side: GroupSummary) -> str:
     return share_words(len(side.unsafe), side.safety_judged) if side.safety_judged else "not known"
 
 
-def comparison_record(found: GroupComparison) -> dict[str, Any]:
-    """Everything a comparison holds. Differences are the second minus the first."""
-    comparison = found.comparison
-    test = comparison.pass_test
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """Everything that a comparison contains. Differences are the second minus the first."""
+    rows = {kind: [_row(comparison, row) for row in comparison.only(kind)] for kind in MeasureKind}
     return {
         "instrument": instrument_record(comparison.instrument),
-        "judges": list(found.judges),
+        "judges": list(comparison.raters),
+        "basis": comparison.basis.value,
         "first": _side(comparison.first),
         "second": _side(comparison.second),
         "pairing": {**comparison.pairing._asdict(), "paired": comparison.pairing.paired},
-        "score": comparison.score and _row(comparison, comparison.score),
-        "passed": comparison.passed and _row(comparison, comparison.passed),
-        "pass_test": test
-        and {"test": test.test, "p": number_or_reason(test.p), "pairs": test.pairs and test.pairs._asdict()},
-        "categories": [_row(comparison, row) for row in comparison.categories],
-        "items": [_row(comparison, row) for row in comparison.items],
+        "score": next(iter(rows[MeasureKind.SCORE]), None),
+        "passed": next(iter(rows[MeasureKind.PASSED]), None),
+        "categories": rows[MeasureKind.CATEGORY],
+        "items": rows[MeasureKind.ITEM],
         "findings": list(findings(comparison)),
-        "notes": [*found.notes, *notes(comparison)],
+        "notes": [*comparison.notes, *notes(comparison)],
     }
 
 
@@ -319,6 +347,10 @@ def _side(side: GroupSummary) -> dict[str, Any]:
     }
 
 
+def measure_record(measure: Measure) -> dict[str, Any]:
+    return {"measure": measure.name, "title": measure.title, "is_share": measure.is_share}
+
+
 def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
     found = row.difference
     none = isinstance(found, Undefined)
@@ -329,6 +361,7 @@ def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
         "is_share": row.measure.is_share,
         "good_above": row.measure.above,
         "safety": row.measure.id in comparison.instrument.gate_ids,
+        "basis": row.basis.value,
         "first": _summary(row.first),
         "second": _summary(row.second),
         "difference": number_or_reason(found if none else found.value),
@@ -342,3 +375,83 @@ def _row(comparison: Comparison, row: MeasureComparison) -> dict[str, Any]:
 
 def _summary(summary: MeasureSummary) -> dict[str, Any]:
     return {**summary._asdict(), "levels": {str(score): number for score, number in summary.levels.items()}}
+
+
+# More than two groups
+
+
+def ranking_document(ranked: RankedStudy) -> Document:
+    """Tables of groups in order, one for each main measure."""
+    instrument = ranked.instrument
+    basis = ranked.rankings[0].basis
+    blocks: list[Block] = [Text(f"{_raters(ranked.raters, basis)} {_paired(ranked.pairing).capitalize()}.", Tone.QUIET)]
+    heads = [Column("Place", numeric=True), *(Column(head, numeric=True) for head in ("Conversations", "Mean (95 %)"))]
+    said: list[str] = []
+    for ranking in ranked.rankings:
+        rows = [
+            Row([group.name, _places(group), f"{group.conversations:,}", estimate_cell(ranking.measure, group.found)])
+            for group in ranking.groups
+        ]
+        blocks.append(Table([Column("System"), *heads], rows, measure_words(instrument, ranking.measure)))
+        blocks += texts(_ranking_findings(ranking))
+        for group in ranked.groups:
+            mean = next((each.found.value for each in ranking.groups if each.name == group.name), None)
+            said += [note] if (note := report_note(ranking.measure, group.name, group.everything, mean)) else []
+    closing = [
+        "Place: where a system may be, as far as the differences of all pairs show it (95 %, Holm). Name two systems "
+        "to compare them item by item.",
+        *ranked.notes,
+        *said,
+    ]
+    return Document(
+        f"Ranking ({instrument.title}, {instrument.id} {instrument.version})",
+        [*blocks, *texts(closing, Tone.QUIET)],
+    )
+
+
+def _places(group: RankedGroup) -> str:
+    return f"{group.best}" if group.best == group.last else f"{group.best} to {group.last}"
+
+
+def _ranking_findings(ranking: Ranking) -> Iterator[str]:
+    if ranking.without:
+        yield f"Not ranked, because nothing of theirs was judged: {', '.join(ranking.without)}."
+    if other := ranking.other_judge:
+        yield (
+            f"Another judge would change the order with a chance of {100 * other.other_order:.0f} %, and the first "
+            f"place with {100 * other.other_first:.0f} %, going by how far {other.judges} judges differ here."
+        )
+
+
+def ranking_record(ranked: RankedStudy) -> dict[str, Any]:
+    """Everything that a ranking contains, the best first."""
+    return {
+        "instrument": instrument_record(ranked.instrument),
+        "judges": list(ranked.raters),
+        "pairing": {**ranked.pairing._asdict(), "paired": ranked.pairing.paired},
+        "rankings": [
+            {
+                **measure_record(ranking.measure),
+                "basis": ranking.basis.value,
+                "systems": [
+                    {
+                        "name": group.name,
+                        "conversations": group.conversations,
+                        **estimate_record(group.found),
+                        "places": [group.best, group.last],
+                    }
+                    for group in ranking.groups
+                ],
+                "not_ranked": list(ranking.without),
+                "another_judge": ranking.other_judge and ranking.other_judge._asdict(),
+            }
+            for ranking in ranked.rankings
+        ],
+        "notes": list(ranked.notes),
+    }
+
+
+def estimate_record(found: Estimate | Undefined) -> dict[str, Any]:
+    if isinstance(found, Undefined):
+        return {"undefined": found.reason}
+    return {"value": found.value, "interval": interval_record(found.interval)}

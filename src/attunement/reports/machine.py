@@ -192,7 +192,7 @@ def _judge(card: JudgeResult, hiding: Privacy) -> dict[str, Any]:
 def _baseline(baseline: Baseline, hiding: Privacy) -> dict[str, Any]:
     return {
         "decision": decision_record(baseline.decision),
-        "findings": [hiding.text(said) for said in findings(baseline.compared.comparison)],
+        "findings": [hiding.text(said) for said in findings(baseline.compared)],
         "regressions": [
             {
                 **identity_record(one.conversation),

@@ -159,7 +159,7 @@ def _baseline(report: Report) -> Iterator[str]:
     yield "### Compared with the baseline"
     yield f"**{OUTCOMES[baseline.decision.exit_code].words}**"
     reasons = [_reason(reason.text, reason.conversations) for reason in baseline.decision.reasons]
-    reasons += [f"- {plain(report.hiding.text(said), 1000)}" for said in findings(baseline.compared.comparison)]
+    reasons += [f"- {plain(report.hiding.text(said), 1000)}" for said in findings(baseline.compared)]
     yield "\n".join(reasons)
     if not baseline.regressions and not baseline.worse_items:
         yield "No conversation came out worse than its counterpart in the baseline."

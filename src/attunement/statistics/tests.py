@@ -1,8 +1,6 @@
-"""Tests of differences between systems, and the alternative annotator test of a judge.
+"""Fisher's exact test, corrections for several tests at once, and the alternative annotator test of a judge.
 
-Differences of means are cluster-robust. Several items tested at once need Holm's correction; pass rates of pairs have
-McNemar's exact test, those of independent groups Fisher's (two-sided as the sum over all tables that are no more
-probable than the one that was found).
+Fisher's test is two-sided as the sum over all tables that are no more probable than the one that was found.
 
 The alternative annotator test leaves each person out in turn: is the judge as near to the remaining people as the
 person is, give or take epsilon? Epsilon is what the judge's lower cost is worth: it must be printed with every verdict.
@@ -10,10 +8,9 @@ Never use the test alone: a judge that always gives the most common score passes
 paper, units are clustered by conversation, and a judge fails only where the people are shown to be nearer; otherwise
 the test is undecided.
 
-Sources: Q. McNemar, Psychometrika 12 (1947); S. Holm, Scandinavian Journal of Statistics 6 (1979); Y. Benjamini and
-D. Yekutieli, Annals of Statistics 29 (2001); B. Welch, Biometrika 34 (1947); R. A. Fisher, Statistical Methods for
-Research Workers, 5th edition (1934); N. Calderon, R. Reichart and R. Dror, The Alternative Annotator Test for
-LLM-as-a-Judge, ACL 2025.
+Sources: S. Holm, Scandinavian Journal of Statistics 6 (1979); Y. Benjamini and D. Yekutieli, Annals of Statistics 29
+(2001); R. A. Fisher, Statistical Methods for Research Workers, 5th edition (1934); N. Calderon, R. Reichart and
+R. Dror, The Alternative Annotator Test for LLM-as-a-Judge, ACL 2025.
 """
 
 from collections.abc import Sequence
@@ -23,117 +20,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attunement.statistics.estimates import clustered_error, mean, t_interval
-from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined
+from attunement.statistics.estimates import clustered_error
+from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Undefined
 from attunement.statistics.tables import (
     Floats,
     Ints,
-    binomial_probability,
     clusters,
     matrix,
     t_probability,
-    t_quantile,
 )
-
-
-class Difference(NamedTuple):
-    """One mean minus another, with its interval and the p-value of no difference."""
-
-    value: float
-    se: float | Undefined
-    interval: Interval | Undefined
-    p: float | Undefined
-    clusters: int  # scenarios that both have, or conversations of both together
-    left_out: int  # units of scenarios that only one of the two has
-
-
-def paired_difference(
-    first: ArrayLike, second: ArrayLike, scenarios: tuple[ArrayLike, ArrayLike]
-) -> Difference | Undefined:
-    """The first system's mean minus the second's, over the scenarios that both were given.
-
-    Args:
-        first: One score a unit of the first system; NaN where there is none.
-        second: Those of the second system.
-        scenarios: For each unit of the first, and of the second, its scenario.
-
-    Returns:
-        `Undefined` where no scenario has scores of both.
-    """
-    sides = [np.asarray(each, dtype=np.float64) for each in (first, second)]
-    scores = np.concatenate(sides)
-    labels = np.concatenate([np.asarray(each) for each in scenarios])
-    is_first = np.repeat([True, False], [len(each) for each in sides])
-    there = ~np.isnan(scores)
-    shared = there & np.isin(labels, np.intersect1d(labels[there & is_first], labels[there & ~is_first]))
-    if not shared.any():
-        return Undefined("no scenario has scores of both")
-    scores, is_first = scores[shared], is_first[shared]
-    cluster, count = clusters(labels[shared], len(scores))
-    one, other = float(scores[is_first].mean()), float(scores[~is_first].mean())
-    pull = np.where(is_first, (scores - one) / float(is_first.sum()), (other - scores) / float((~is_first).sum()))
-    value = one - other
-    se = clustered_error(pull, cluster, count)
-    interval = t_interval(value, se, count, "scenarios")
-    p = interval if isinstance(interval, Undefined) else 2 * t_probability(count - 1, -abs(value) / interval.se)
-    return Difference(value, se, interval, p, count, int((there & ~shared).sum()))
-
-
-def independent_difference(
-    first: ArrayLike, second: ArrayLike, conversations: tuple[ArrayLike | None, ArrayLike | None] = (None, None)
-) -> Difference | Undefined:
-    """The first system's mean minus the second's where they have no scenario in common (Welch).
-
-    Args:
-        first: One score a unit of the first system; NaN where there is none.
-        second: Those of the second system.
-        conversations: For each unit of the first, and of the second, the conversation it belongs to.
-
-    Returns:
-        `Undefined` where one of them has no score. Each needs 10 conversations for an interval.
-    """
-    one, other = mean(first, conversations[0]), mean(second, conversations[1])
-    if isinstance(one, Undefined) or isinstance(other, Undefined):
-        return Undefined("one of the two has no scores")
-    value, count = one.value - other.value, one.clusters + other.clusters
-    if isinstance(one.se, Undefined):
-        return Difference(value, one.se, one.se, one.se, count, 0)
-    if isinstance(other.se, Undefined):
-        return Difference(value, other.se, other.se, other.se, count, 0)
-    se = float(np.hypot(one.se, other.se))
-    reason = Undefined("neither system's scores vary") if se < 1e-12 else None
-    for each in (other, one):
-        if isinstance(each.interval, Undefined) and each.interval.too_few:
-            reason = each.interval
-    if reason:
-        return Difference(value, se, reason, reason, count, 0)
-    freedom = se**4 / (one.se**4 / (one.clusters - 1) + other.se**4 / (other.clusters - 1))
-    reach = t_quantile(freedom, (1 + LEVEL) / 2) * se
-    method = f"t({freedom:.0f}) over {one.clusters} and {other.clusters} clusters"
-    interval = Interval(value - reach, value + reach, LEVEL, method, se)
-    return Difference(value, se, interval, 2 * t_probability(freedom, -abs(value) / se), count, 0)
-
-
-class McNemar(NamedTuple):
-    """How often only the first of a pair passed, and only the second, with the exact two-sided p-value."""
-
-    only_first: int
-    only_second: int
-    pairs: int
-    p: float
-
-
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> McNemar | Undefined:
-    """McNemar's exact test of pairs, each passed or not by the first and by the second system."""
-    pairs = list(zip(first, second, strict=True))
-    if not pairs:
-        return Undefined("there are no pairs")
-    only_first = sum(1 for one, other in pairs if one and not other)
-    only_second = sum(1 for one, other in pairs if other and not one)
-    differing = only_first + only_second
-    p = min(1.0, 2 * binomial_probability(min(only_first, only_second), differing, 0.5)) if differing else 1.0
-    return McNemar(only_first, only_second, len(pairs), p)
-
 
 # Tables that are exactly as probable as the one found must not be lost to rounding.
 _TIE = 1e-7

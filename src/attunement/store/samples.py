@@ -1,13 +1,10 @@
-"""Samples, exports for other rating tools, practice answers and calibrators of a study.
+"""Samples, exports for other rating tools and practice answers of a study.
 
 A sample is written once and never changed: a larger one is a new sample that contains the old one. Where a
 conversation is deleted, it leaves its samples; the probabilities of the others stay as they were.
 
 Files for other rating tools name neither a system nor a conversation. Each unit gets a random token, which is saved
 here with the version of the instrument that its raters read.
-
-A calibrator has numbers over many conversations and nothing of a single one, so it stays when a conversation is
-deleted. Saving under an existing name makes the next version of it; no version is ever changed.
 """
 
 import secrets
@@ -249,55 +246,3 @@ def _practice_records(study: Study) -> Iterator[Record]:
                 "instrument_hash": instrument.hash,
                 "item_hash": instrument.item_hashes[row["item"]],
             }
-
-
-class StoredCalibrator(NamedTuple):
-    """A calibrator in a study."""
-
-    name: str
-    version: int
-    at: str
-    content: dict[str, Any]
-
-    def __str__(self) -> str:
-        return f"{self.name}@{self.version}"
-
-
-def save_calibrator(study: Study, name: str, content: Mapping[str, Any]) -> StoredCalibrator:
-    """Save a calibrator under this name, as its next version.
-
-    Raises:
-        StudyError: The name is empty or contains an @, which comes before a version.
-    """
-    if not name.strip() or "@" in name:
-        raise StudyError(f"{name!r} cannot be the name of a calibrator: use letters, digits and dashes")
-    table = schema.calibrators
-    with study.writing() as connection:
-        last = connection.scalar(select(func.max(table.c.version)).where(table.c.name == name)) or 0
-        saved = StoredCalibrator(name, last + 1, now(), dict(content))
-        connection.execute(table.insert(), saved._asdict() | {"content": to_json(saved.content)})
-    return saved
-
-
-def calibrators(study: Study) -> list[StoredCalibrator]:
-    """All calibrators of the study, the oldest first."""
-    table = schema.calibrators
-    with study.reading() as connection:
-        rows = connection.execute(select(table).order_by(table.c.key))
-        return [StoredCalibrator(row.name, row.version, row.at, from_json(row.content)) for row in rows]
-
-
-def find_calibrator(study: Study, name: str) -> StoredCalibrator:
-    """The newest calibrator of this name, or the version of `NAME@VERSION`.
-
-    Raises:
-        StudyError: There is none; the message names those there are.
-    """
-    found = calibrators(study)
-    for saved in reversed(found):
-        if name in {saved.name, str(saved)}:
-            return saved
-    hint = "make one with: attune correct STUDY --save-calibrator NAME"
-    if found:
-        hint = f"it has {', '.join(map(str, found))}"
-    raise StudyError(f"{study.place} has no calibrator {name!r}; {hint}")

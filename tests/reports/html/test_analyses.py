@@ -187,23 +187,22 @@ def test_what_nobody_answered_is_not_compared(tmp_path):
     assert "compare" in refused(fill(tmp_path / "s.db", COACHING, talks, silent))
 
 
-def test_each_pair_of_three_systems_is_compared_and_more_are_left_to_the_command(tmp_path):
+def test_three_systems_are_ranked_and_many_are_left_to_the_command(tmp_path):
     def study_of(count):
         talks = [one(f"c{number}", f"bot-{number % count}") for number in range(2 * count)]
         return fill(tmp_path / f"{count}.db", COACHING, talks, [given for talk in talks for given in rated(talk)])
 
     said = body(found(study_of(3)).sections[2]).text
-    for pair in ("bot-1 compared with bot-0", "bot-2 compared with bot-0", "bot-2 compared with bot-1"):
-        assert pair in said
-    assert "There are 4 systems" in body(found(study_of(4)).sections[2]).text
+    assert "Ranking" in said
+    assert all(f"bot-{number}" in said for number in range(3))
+    assert "There are 13 systems" in body(found(study_of(13)).sections[2]).text
 
 
-def test_pairs_that_were_not_judged_alike_are_named(tmp_path):
-    talks = [one(f"c{number}", f"bot-{number}") for number in range(3)]
-    given = [*rated(talks[0]), *rated(talks[1]), *rated(talks[2], rater="judge-2")]
+def test_systems_that_were_not_judged_alike_are_named(tmp_path):
+    talks = [one(f"c{number}", f"bot-{number}") for number in range(2)]
+    given = [*rated(talks[0]), *rated(talks[1], rater="judge-2")]
     said = body(found(fill(tmp_path / "s.db", COACHING, talks, given)).sections[2]).text
-    assert "bot-1 compared with bot-0" in said
-    assert "bot-0 and bot-2; bot-1 and bot-2." in said
+    assert "was judged by judge-1, but another group also by others" in said
 
 
 def test_a_comparison_that_is_too_large_for_a_page_says_so(study, monkeypatch):

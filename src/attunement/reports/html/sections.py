@@ -10,15 +10,17 @@ that the same judges rated. Where a study does not allow an analysis, its page s
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
-from attunement.analysis.compare import MeasureKind
+from attunement.analysis.compare import Comparison
+from attunement.analysis.correct import correct_study
 from attunement.analysis.failures import FailureDetection
+from attunement.analysis.groups import compare_groups
 from attunement.analysis.judge_result import JudgeResult
+from attunement.analysis.measures import rated_study
 from attunement.analysis.ratings_table import collect_ratings
 from attunement.analysis.summary import (
     Agreement,
@@ -49,15 +51,13 @@ from attunement.reports.blocks import (
 )
 from attunement.reports.blocks import Section as BlockSection
 from attunement.reports.charts import IntervalChart
-from attunement.reports.comparison import comparison_document
-from attunement.reports.comparison_groups import compare_groups, judged_study
-from attunement.reports.correction import correct_study, correction_document
+from attunement.reports.comparison import comparison_document, ranking_document
+from attunement.reports.correction import correction_document
 from attunement.reports.gate import sign_off_line
 from attunement.reports.html.charts import Rate
 from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.privacy import Privacy
 from attunement.reports.trust_card import VERDICTS, card_rows, false_alarms, missed_failures, people_rows, sentence
-from attunement.statistics.results import Interval, Undefined
 from attunement.store import ScoredConversation, Study
 from attunement.store.queries import JudgeCost
 
@@ -228,7 +228,7 @@ def _capitalized(row: LabelRow) -> LabelRow:
 
 MOST_COMPARED = 5_000
 """Conversations up to which a report compares: it scores them once more, a millisecond each, and holds them all."""
-_MOST_SYSTEMS = 3  # systems of which each pair is compared; more pairs would bury what matters
+_MOST_SYSTEMS = 12  # systems that are ranked, by the differences of all their pairs
 
 
 class Analysed(NamedTuple):
@@ -261,16 +261,9 @@ def analysed(
             ratings = ratings_of_sample(study, instrument.id, collect_ratings(study, instrument)).table
             trust = agreement_section(agreement, hiding, calibration_charts(ratings, hiding.text))
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
-            correction = correct_study(study, instrument.hash, scored=scored)
-            corrected = _of_document("corrected", [correction_document(correction)])
-            rates = {
-                hiding.name(row.system): Rate(
-                    found.value, found.interval if isinstance(found.interval, Interval) else None
-                )
-                for row in correction.rows
-                if row.system is not None and row.measure.kind is MeasureKind.PASSED
-                if not isinstance(found := row.estimate, Undefined)
-            }
+            correction = correct_study(study, instrument, scored=scored)
+            corrected = _of_document("corrected", correction_document(correction))
+            rates = {hiding.name(system): Rate(*share) for system, share in correction.shares().items()}
     sections = (trust, corrected, _compared(study, instrument, hiding, scored))
     return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
 
@@ -278,7 +271,7 @@ def analysed(
 def _compared(
     study: Study, instrument: Instrument, hiding: Privacy, scored: Sequence[ScoredConversation] | None
 ) -> Section:
-    """Each pair of the systems that the same judges rated, or why there is none."""
+    """The systems compared, or ranked where there are more than two; or why they are not."""
     count = study.conversation_count()
     if count > MOST_COMPARED:
         return missing_section(
@@ -286,30 +279,23 @@ def _compared(
             f"A report compares up to {MOST_COMPARED:,} conversations, and there are {count:,}; attune compare takes "
             "as many as there are.",
         )
-    try:
-        judged = judged_study(study, instrument.hash, None, scored)
-    except AttunementError:  # only people rated
+    rated = rated_study(study, instrument, None, scored)
+    systems = dict.fromkeys(each.identity.system for each in rated.conversations)
+    if len(systems) < 2 or not any(each.card for each in rated.conversations):
         return missing_section("compare")
-    systems = list(dict.fromkeys(found.summary.identity.system for found in judged.conversations))
     if len(systems) > _MOST_SYSTEMS:
-        return missing_section(
-            "compare", f"There are {len(systems):,} systems; attune compare sets two of them side by side: name them."
-        )
-    found: list[Document] = []
-    apart: list[str] = []
-    for pair in combinations(systems, 2):
-        with suppress(AttunementError):  # they were not judged alike
-            compared = compare_groups(judged, "system", pair)
-            if any(row.first.units and row.second.units for row in compared.comparison.rows):
-                found.append(comparison_document(compared, conversations=False))
-                continue
-        apart.append(" and ".join(map(hiding.name, pair)))
-    if not found:
-        return missing_section("compare")
-    said = "Not compared, because not the same judges rated both, or nothing of both was judged: "
-    return _of_document("compare", found, f"{said}{'; '.join(apart)}." if apart else "")
+        return missing_section("compare", f"There are {len(systems):,} systems: name some for attune compare.")
+    try:
+        found = compare_groups(study, rated, "system")
+    except AttunementError as error:  # they were not judged alike
+        return missing_section("compare", f"{error}.")
+    if isinstance(found, Comparison):
+        known = any(row.first.units and row.second.units for row in found.rows)
+        shown = comparison_document(found, conversations=False) if known else None
+    else:
+        shown = ranking_document(found) if any(ranking.groups for ranking in found.rankings) else None
+    return _of_document("compare", shown) if shown else missing_section("compare")
 
 
-def _of_document(id: str, documents: Sequence[Document], note: str = "") -> Section:
-    cards: list[Sequence[Block]] = [[BlockSection(one.title, one.blocks)] for one in documents]
-    return Section(id, NEEDS[id][0], [*cards, *([[Text(note, Tone.QUIET)]] if note else [])])
+def _of_document(id: str, document: Document) -> Section:
+    return Section(id, NEEDS[id][0], [[BlockSection(document.title, document.blocks)]])

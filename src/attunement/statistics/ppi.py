@@ -140,7 +140,7 @@ class _Sample(NamedTuple):
     left: Floats  # the part of the variance that is left; none where a conversation was certain to be drawn
 
     def where(self, rows: Bools) -> "_Sample":
-        return _Sample(*(column[rows] for column in self))
+        return _Sample(self.judge[rows], self.people[rows], self.conversation[rows], self.weight[rows], self.left[rows])
 
 
 class _Solution(NamedTuple):

@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import pytest
 import typer
+from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from attunement.cli.data import delete
 from attunement.conversations import Conversation
-from attunement.store import Study
+from attunement.store import Study, connection, schema
 from tests.store.samples import fill, talks
 
 app = typer.Typer()
@@ -44,3 +46,16 @@ def test_a_conversation_that_is_not_there_is_one_sentence(tmp_path: Path) -> Non
     assert "has no conversation 'c9'" in str(run(tmp_path / "a.db", "c9").exception)
     assert "there is no study" in str(run(tmp_path / "b.db", "c9").exception)
     assert not (tmp_path / "b.db").exists()
+
+
+def test_it_says_so_when_copies_of_the_text_remain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process reads the study as it was, so its log cannot be emptied."""
+    monkeypatch.setattr(connection, "_WAIT", 0.1)
+    fill(tmp_path / "a.db").close()
+    with Study(tmp_path / "a.db") as reader, reader.reading() as reading:
+        reading.execute(select(schema.conversations.c.key)).all()
+        result = run(tmp_path / "a.db", "c1")
+        assert result.exit_code == 3
+        assert "copies of its text remain" in result.output
+        assert "Deleted bot/c1" in result.output
+    assert run(tmp_path / "a.db", "c2").exit_code == 0

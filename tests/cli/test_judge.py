@@ -164,6 +164,24 @@ def test_a_signal_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path, sen
     assert asked < 68
 
 
+@pytest.mark.slow
+def test_a_second_run_on_the_same_questions_is_refused_and_pays_nothing(chats: Path):
+    with FakeJudge(Behaviour(latency=0.3)) as fake:
+        words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--max-connections", "4"]
+        first = subprocess.Popen([sys.executable, "-m", "attunement", *words], stderr=subprocess.PIPE, text=True)
+        while fake.requests < 8:
+            time.sleep(0.01)
+        second = attune(*words, "--quiet")
+        assert second.returncode == 2
+        assert len(second.stderr.splitlines()) == 1
+        assert "another run (process" in second.stderr
+        first.communicate(timeout=60)
+        assert first.returncode == 0
+        assert fake.requests == 68
+        assert attune(*words).returncode == 0
+        assert fake.requests == 68
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

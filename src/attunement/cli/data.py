@@ -531,5 +531,14 @@ def delete(
         if len(found) > 1:
             names = ", ".join(str(stored.conversation.identity) for stored in found)
             raise StudyError(f"{conversation!r} is ambiguous ({names}): give system/id; nothing was deleted")
-        ratings = opened.delete(found[0].key)
-    say(f"Deleted {found[0].conversation.identity} with {pluralize(ratings, 'rating')}.")
+        gone = opened.delete(found[0].key)
+    said = f"Deleted {found[0].conversation.identity} with {pluralize(gone.ratings, 'rating')}"
+    if gone.complete:
+        say(f"{said}.")
+        return
+    say(
+        f"{said}, but copies of its text remain in {opened.place} or {Path(opened.place).name}-wal, because another "
+        "process is reading the study. They go when the last process that uses it ends.",
+        err=True,
+    )
+    raise typer.Exit(3)

@@ -302,6 +302,14 @@ def tool_result(content: Any, name: object = None) -> str:
     return f"[tool result {name}: {text}]" if name else f"[tool result: {text}]"
 
 
+_DEEPEST = 200  # far below what Python can follow, and far above what metadata needs
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if is_object(value) else value if is_list(value) else ()
+    return any(not levels or _is_deeper(part, levels - 1) for part in inner)
+
+
 def _compact(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -336,6 +344,8 @@ class Layout:
     def read(self, record: dict[str, Any]) -> RecordInfo:
         """The fields of `record` other than the dialogue; unknown fields become metadata."""
         rest = {key: record[key] for key in self._rest}
+        if _is_deeper(rest, _DEEPEST):
+            raise BadRecord("nested too deeply")
         inner: dict[str, Any] = {}
         for key in self._objects:
             if isinstance(rest[key], dict):

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -33,12 +33,16 @@ from attunement.engine.results import (
     ratings_from_unit,
 )
 from attunement.engine.retry import Channel, QuestionResult, RetryPolicy, ask
+from attunement.errors import StudyError
 from attunement.judges.base import Judge, UnitJudge
 from attunement.prompts import Layout
 from attunement.ratings import ErrorKind, RaterKind
 from attunement.scoring import trips_gate
 from attunement.store import AnswerRecord, Rater, StoredConversation, StoredRating, Study, now
 from attunement.store.queries import study_cost
+from attunement.store.runs import SIGN_OF_LIFE, begin_run, claim, end_run, keep_run
+
+T = TypeVar("T")
 
 
 class JudgeConfig(NamedTuple):
@@ -102,6 +106,7 @@ class Run:
         self._failure: Exception | None = None
         self._feeding: asyncio.Task[None] | None = None
         self._limiters: dict[str, RateLimiter] = {}
+        self._run = 0  # the key of this run in the study
         record_scope(study, scope)
         before = study_cost(study) if policy.max_study_cost is not None else 0.0
         budget = Budget(
@@ -130,7 +135,9 @@ class Run:
             return await self._finish(conversations)
 
     async def _finish(self, conversations: Iterable[Conversation]) -> RunResult:
+        self._run = await self._in_database(begin_run, self._study)
         reader = BatchReader(conversations)
+        living = asyncio.create_task(self._live())
         writing = asyncio.create_task(self._writer.work())
         working = [asyncio.create_task(pool.work()) for pool in self._pools]
         self._feeding = asyncio.create_task(self._feed(reader))
@@ -149,6 +156,9 @@ class Run:
             reader.close()
             self._writer.close()
             await writing
+            living.cancel()
+            with suppress(StudyError):  # it lapses by itself
+                await self._in_database(end_run, self._study, self._run)
             self._database.shutdown(wait=False)
         for pool in self._pools:
             if refused := dict(pool.channel.judge.refused):
@@ -157,6 +167,17 @@ class Run:
         if self._failure:
             raise self._failure
         return self._result
+
+    async def _in_database(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._database, work, *arguments)
+
+    async def _live(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(SIGN_OF_LIFE)
+                await self._in_database(keep_run, self._study, self._run)
+        except Exception as error:
+            self._fail(error)
 
     def interrupt(self) -> None:
         """Ask nothing more. Requests under way come back and are saved."""
@@ -188,10 +209,9 @@ class Run:
             pool.stop()
 
     async def _feed(self, reader: "BatchReader") -> None:
-        loop = asyncio.get_running_loop()
         try:
             while batch := await reader.batch():
-                plans = await loop.run_in_executor(self._database, self._plan, batch)
+                plans = await self._in_database(self._plan, batch)
                 for pool, found in zip(self._pools, plans, strict=True):
                     pool.expect(found)
                 await asyncio.gather(*(pool.feed(found) for pool, found in zip(self._pools, plans, strict=True)))
@@ -203,7 +223,11 @@ class Run:
         self.progress.conversations += len(batch)
         keys = self._study.save_conversations(batch)
         stored = [StoredConversation(key, conversation) for key, conversation in zip(keys, batch, strict=True)]
-        return [plan(stored, self._scope, pool.rater, self._study) for pool in self._pools]
+        plans = [plan(stored, self._scope, pool.rater, self._study) for pool in self._pools]
+        for pool, found in zip(self._pools, plans, strict=True):
+            if not isinstance(pool.channel.judge, UnitJudge):  # nobody pays for what is read on this machine
+                claim(self._study, self._run, pool.rater, [one.key for one in found.conversations if one.stages])
+        return plans
 
 
 _MOST_RESTING = 4096  # questions of a judge that may wait before a retry while others are asked
@@ -521,9 +545,6 @@ def _rare_garbage_collection() -> Generator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-T = TypeVar("T")
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -16,21 +16,37 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from attunement.errors import NoStudyError, StudyError
-from attunement.store.schema import about, metadata
+from attunement.store.schema import KEY, about, metadata
 
+T = TypeVar("T")
 Step = Callable[[Connection], None]
 
 
 _FIRST = 3
 """The version before the first step. Older ones were never released."""
-STEPS: list[Step] = []
+
+
+def _add_runs_and_long_keys(connection: Connection) -> None:
+    """Version 4 adds the runs that are under way, and keys of eight bytes in PostgreSQL."""
+    if connection.dialect.name == "postgresql":
+        known = set(inspect(connection).get_table_names())
+        for table in (table for table in metadata.sorted_tables if table.name in known):
+            for column in table.columns:
+                if column.type is KEY:
+                    connection.exec_driver_sql(f'ALTER TABLE {table.name} ALTER COLUMN "{column.name}" TYPE BIGINT')
+            if "key" in table.columns:
+                connection.exec_driver_sql(f"ALTER SEQUENCE {table.name}_key_seq AS BIGINT")
+    metadata.create_all(connection)
+
+
+STEPS: list[Step] = [_add_runs_and_long_keys]
 """Each step leads from one version to the next, the first one from `_FIRST`."""
 
 
@@ -99,15 +115,33 @@ def shown_place(place: str | Path) -> str:
 
 
 @contextmanager
-def writing(engine: Engine) -> Generator[Connection]:
-    """A transaction that writes. There is one at a time, so that no two can ever wait for each other.
+def writing(engine: Engine, *, alone: bool = True) -> Generator[Connection]:
+    """A transaction that writes. One that is `alone` runs while no other writes, so it can rely on what it has read.
 
-    SQLite takes its lock at the start: to ask for it in the middle could fail at once instead of waiting.
+    Runs save with `alone=False`: they only add rows, or replace an ERROR, and unique keys decide what is new. In
+    PostgreSQL such transactions do not wait for each other. SQLite has one writer at a time; it takes its lock at the
+    start, because to ask for it in the middle could fail at once instead of waiting.
     """
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OURS})")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{'' if alone else '_shared'}({_OURS})")
         yield connection
+
+
+def write_beside_others(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Do `work` in a transaction that is not alone; once more where it and another waited for each other."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with writing(engine, alone=False) as connection:
+                return work(connection)
+        except OperationalError as error:
+            if not tries_left or getattr(error.orig, "sqlstate", None) not in _CONFLICTS:
+                raise
+    raise AssertionError
+
+
+_TRIES = 10
+_CONFLICTS = {"40001", "40P01"}  # serialization failure, deadlock
 
 
 @contextmanager
@@ -266,22 +300,28 @@ def _use_log(engine: Engine) -> None:
     deadline = monotonic() + _WAIT
     while True:
         try:
-            return _pragma(engine, "journal_mode = WAL")
+            _pragma(engine, "journal_mode = WAL")
+            return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or monotonic() > deadline:
                 raise
             sleep(0.02)
 
 
-def empty_log(engine: Engine) -> None:
-    """Move the log into the file and empty it, so that deleted text is in neither."""
-    if engine.dialect.name == "sqlite":
-        _pragma(engine, "wal_checkpoint(TRUNCATE)")
+def empty_log(engine: Engine) -> bool:
+    """Move the log into the file and empty it, so that deleted text is in neither.
+
+    Returns False if another process kept the log in use for as long as we wait.
+    """
+    if engine.dialect.name != "sqlite":
+        return True
+    busy, *_ = _pragma(engine, "wal_checkpoint(TRUNCATE)")
+    return not busy
 
 
-def _pragma(engine: Engine, text: str) -> None:
+def _pragma(engine: Engine, text: str) -> Any:
     pooled = engine.raw_connection()
     try:
-        pooled.cursor().execute(f"PRAGMA {text}")
+        return pooled.cursor().execute(f"PRAGMA {text}").fetchone()
     finally:
         pooled.close()

@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
-from sqlalchemy import Connection, Dialect, Row, RowMapping, Table, bindparam, literal_column
+from sqlalchemy import Connection, Dialect, Row, RowMapping, Table, bindparam, case, func, literal_column
 from sqlalchemy.dialects import sqlite
 
 from attunement.conversations import Conversation, Identity, Origin, Turn
@@ -349,11 +349,16 @@ def insert_into(table: Table, dialect: str) -> Any:
 class Upsert:
     """Saves rows of one table that has a column `error`."""
 
-    def __init__(self, table: Table, key: Sequence[str], dialect: Dialect) -> None:
-        """`key` names the columns that are unique together."""
+    def __init__(self, table: Table, key: Sequence[str], dialect: Dialect, summed: Sequence[str] = ()) -> None:
+        """`key` names the columns that are unique together, `summed` those that add up what was replaced."""
         columns = [column.name for column in table.c if not column.primary_key]
         insert = insert_into(table, dialect.name).values({name: bindparam(name) for name in columns})
         news = {name: insert.excluded[name] for name in columns if name not in key}
+        for name in summed:
+            before, now = table.c[name], insert.excluded[name]
+            # The same answer may be imported twice.
+            both = case((table.c.at == insert.excluded.at, now), else_=before + now)
+            news[name] = func.coalesce(both, now, before)
         new, old = insert.excluded.error, table.c.error
         newer = new.is_(None) | new.not_in(_NOT_ASKED) | old.in_(_NOT_ASKED)
         kept = insert.on_conflict_do_update(index_elements=key, set_=news, where=old.is_not(None) & newer)

@@ -17,6 +17,7 @@ import re
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Dialect,
@@ -34,6 +35,9 @@ from sqlalchemy import (
 from attunement.conversations import is_whole
 
 metadata = MetaData()
+
+# Four bytes are too few for the ratings of a cluster. In SQLite this type alone numbers the rows.
+KEY = BigInteger().with_variant(Integer, "sqlite")
 
 
 class AnyText(TypeDecorator[str]):
@@ -89,7 +93,7 @@ def _owner(table: str) -> ForeignKey:
 
 
 def _keyed_table(name: str, *columns: Column[Any] | UniqueConstraint | Index) -> Table:
-    return Table(name, metadata, Column("key", Integer, primary_key=True), *columns)
+    return Table(name, metadata, Column("key", KEY, primary_key=True), *columns)
 
 
 about = Table("attunement", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
@@ -127,7 +131,7 @@ raters = _keyed_table(
 answers = _keyed_table(
     "answers",
     Column("prompt", Text, nullable=False),  # hash
-    Column("rater", Integer, ForeignKey("raters.key"), nullable=False),
+    Column("rater", KEY, ForeignKey("raters.key"), nullable=False),
     *_integers("repeat"),
     Column("error", Text),
     Column("model", AnyText),
@@ -145,21 +149,39 @@ answers = _keyed_table(
 finished = Table(
     "finished",
     metadata,
-    Column("conversation", Integer, _owner("conversations"), primary_key=True),
-    Column("rater", Integer, ForeignKey("raters.key"), primary_key=True),
+    Column("conversation", KEY, _owner("conversations"), primary_key=True),
+    Column("rater", KEY, ForeignKey("raters.key"), primary_key=True),
     Column("scope", Text, primary_key=True),  # hash of everything a run asks
     *_integers("questions"),
 )
 """Conversations about which everything a run asks was answered without an ERROR: the next run can skip them.
 Ratings are the record; without a row here they are searched."""
 
+runs = _keyed_table(
+    "runs",
+    *_texts("host"),
+    Column("process", Integer, nullable=False),
+    *_texts("token", "began", "seen"),
+)
+"""Runs of judges that have not ended, as far as the study knows."""
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("conversation", KEY, _owner("conversations"), primary_key=True),
+    Column("rater", KEY, ForeignKey("raters.key"), primary_key=True),
+    Column("run", KEY, _owner("runs"), nullable=False),
+    Index("claims_by_run", "run"),
+)
+"""Which run asks which judge about a conversation."""
+
 ratings = _keyed_table(
     "ratings",
-    Column("conversation", Integer, ForeignKey("conversations.key"), nullable=False),
+    Column("conversation", KEY, ForeignKey("conversations.key"), nullable=False),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation, because NULLs are not unique
     *_texts("item", "item_hash"),
     Column("asked", Text, nullable=False),  # the answer's prompt hash; for a person the item's hash
-    Column("rater", Integer, ForeignKey("raters.key"), nullable=False),
+    Column("rater", KEY, ForeignKey("raters.key"), nullable=False),
     *_integers("repeat"),
     *_texts("round", "state"),
     Column("value", Text),
@@ -191,8 +213,8 @@ handed_units = Table(
     "handed_units",
     metadata,
     Column("token", Text, primary_key=True),
-    Column("hand_out", Integer, _owner("hand_outs"), nullable=False),
-    Column("conversation", Integer, _owner("conversations"), nullable=False),
+    Column("hand_out", KEY, _owner("hand_outs"), nullable=False),
+    Column("conversation", KEY, _owner("conversations"), nullable=False),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation
     Index("handed_units_by_conversation", "conversation"),
 )
@@ -209,10 +231,10 @@ projects = _keyed_table(
 
 members = _keyed_table(
     "members",
-    Column("project", Integer, _owner("projects"), nullable=False),
+    Column("project", KEY, _owner("projects"), nullable=False),
     Column("public", Text, nullable=False, unique=True),  # random: is part of links
     *_texts("role", "state"),
-    Column("rater", Integer, ForeignKey("raters.key")),  # from the first submission on
+    Column("rater", KEY, ForeignKey("raters.key")),  # from the first submission on
     *_texts("joined"),
     Column("began", Text),  # when they read what to expect
     *_any_texts("name"),
@@ -222,7 +244,7 @@ members = _keyed_table(
 
 access_tokens = _keyed_table(
     "access_tokens",
-    Column("member", Integer, _owner("members"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
     Column("hash", Text, nullable=False, unique=True),  # the token itself is never saved
     *_texts("made", "expires"),
     Column("revoked", Text),
@@ -231,8 +253,8 @@ access_tokens = _keyed_table(
 
 project_units = _keyed_table(
     "project_units",
-    Column("project", Integer, _owner("projects"), nullable=False),
-    Column("conversation", Integer, _owner("conversations")),
+    Column("project", KEY, _owner("projects"), nullable=False),
+    Column("conversation", KEY, _owner("conversations")),
     Column("turn", Integer, nullable=False),  # 0: the whole conversation
     Column("example", Text),  # for a worked example of the instrument: item and place, as in "safety/2"
     *_texts("round"),
@@ -244,9 +266,9 @@ project_units = _keyed_table(
 assignments = _keyed_table(
     "assignments",
     Column("public", Text, nullable=False, unique=True),  # random: is part of links
-    Column("project", Integer, _owner("projects"), nullable=False),
-    Column("member", Integer, _owner("members"), nullable=False),
-    Column("unit", Integer, _owner("project_units"), nullable=False),
+    Column("project", KEY, _owner("projects"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
+    Column("unit", KEY, _owner("project_units"), nullable=False),
     *_integers("position"),
     *_texts("round"),
     Column("attempt", Integer, nullable=False),  # of the calibration; else 1
@@ -262,7 +284,7 @@ assignments = _keyed_table(
 drafts = Table(
     "drafts",
     metadata,
-    Column("assignment", Integer, _owner("assignments"), primary_key=True),
+    Column("assignment", KEY, _owner("assignments"), primary_key=True),
     Column("item", Text, primary_key=True),
     Column("number", Integer, nullable=False),  # counts the changes of an assignment: an older one changes nothing
     Column("state", Text),  # None: not answered
@@ -273,9 +295,9 @@ drafts = Table(
 
 events = _keyed_table(
     "events",
-    Column("project", Integer, _owner("projects"), nullable=False),
-    Column("member", Integer, _owner("members")),  # None: the command line
-    Column("assignment", Integer, _owner("assignments")),
+    Column("project", KEY, _owner("projects"), nullable=False),
+    Column("member", KEY, _owner("members")),  # None: the command line
+    Column("assignment", KEY, _owner("assignments")),
     *_texts("kind"),
     Column("instrument", Text, nullable=False),  # hash
     *_texts("at"),
@@ -286,9 +308,9 @@ events = _keyed_table(
 
 notices = _keyed_table(
     "notices",
-    Column("project", Integer, _owner("projects"), nullable=False),
-    Column("member", Integer, _owner("members"), nullable=False),
-    Column("assignment", Integer, _owner("assignments"), nullable=False),
+    Column("project", KEY, _owner("projects"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
+    Column("assignment", KEY, _owner("assignments"), nullable=False),
     Column("public", Text, nullable=False, unique=True),  # made by the page, so that a notice sent twice is one
     *_texts("at"),
     Column("seen", Text),
@@ -300,7 +322,7 @@ notices = _keyed_table(
 practice = Table(
     "practice",
     metadata,
-    Column("assignment", Integer, _owner("assignments"), primary_key=True),
+    Column("assignment", KEY, _owner("assignments"), primary_key=True),
     Column("item", Text, primary_key=True),
     *_texts("round", "state"),
     Column("value", Text),
@@ -311,8 +333,8 @@ practice = Table(
 
 readings = _keyed_table(
     "review_readings",
-    Column("member", Integer, _owner("members"), nullable=False),
-    Column("conversation", Integer, _owner("conversations"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
+    Column("conversation", KEY, _owner("conversations"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
     Column("kind", Text, nullable=False),  # opened, or read to the end
     *_texts("at"),
@@ -322,8 +344,8 @@ readings = _keyed_table(
 
 reviews = _keyed_table(
     "reviews",
-    Column("member", Integer, _owner("members"), nullable=False),
-    Column("conversation", Integer, _owner("conversations"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
+    Column("conversation", KEY, _owner("conversations"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
     *_texts("decision", "at"),
     Column("verdict", Text, nullable=False),  # what the judges said together; empty where none had judged it
@@ -335,7 +357,7 @@ reviews = _keyed_table(
 
 sign_offs = _keyed_table(
     "sign_offs",
-    Column("member", Integer, _owner("members"), nullable=False),
+    Column("member", KEY, _owner("members"), nullable=False),
     Column("instrument", Text, ForeignKey("instruments.hash"), nullable=False),
     *_texts("decision", "at"),
     *_any_texts("name", "role", "study", "conditions"),
@@ -355,8 +377,8 @@ samples = _keyed_table(
 sample_frame = Table(
     "sample_frame",
     metadata,
-    Column("sample", Integer, _owner("samples"), primary_key=True),
-    Column("conversation", Integer, _owner("conversations"), primary_key=True),
+    Column("sample", KEY, _owner("samples"), primary_key=True),
+    Column("conversation", KEY, _owner("conversations"), primary_key=True),
     Column("drawn", Boolean, nullable=False),
     Column("probability", Float, nullable=False),  # of being drawn, for those who were not drawn too
     Column("split", Text),

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, delete, exists, func, select
 
@@ -59,6 +60,13 @@ _MANY = 500  # keys in one query: well under the number of variables that SQLite
 _BATCH = 2000  # rows that are made at a time
 
 
+class Deletion(NamedTuple):
+    """What was deleted with a conversation."""
+
+    ratings: int
+    complete: bool  # False: copies of the text remain in the file until the last process that uses it has closed it
+
+
 class Study:
     """An open study: a context manager. Errors of the database become StudyErrors of one sentence."""
 
@@ -73,7 +81,7 @@ class Study:
             self.close()
             raise
         # Made once: to build such a statement takes as long as writing a dozen ratings.
-        self._upsert_answers = Upsert(schema.answers, _ANSWER_KEY, self._engine.dialect)
+        self._upsert_answers = Upsert(schema.answers, _ANSWER_KEY, self._engine.dialect, summed=_PAID)
         self._upsert_ratings = Upsert(schema.ratings, _RATING_KEY, self._engine.dialect)
 
     def __enter__(self) -> Self:
@@ -88,6 +96,11 @@ class Study:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    def write_beside_others(self, work: Callable[[Connection], T]) -> T:
+        """Do `work` in a transaction that only adds rows, next to those of other processes."""
+        with database.database_errors(self.place, "written"):
+            return database.write_beside_others(self._engine, work)
 
     def _insert(self, table: Table) -> Any:
         return insert_into(table, self._engine.dialect.name)
@@ -224,9 +237,12 @@ class Study:
         new = [conversation for conversation in conversations if conversation.identity not in found]
         if new:
             rows = [conversation_row(conversation) for conversation in new]
-            with self.writing() as connection:
+
+            def save(connection: Connection) -> dict[Identity, int]:
                 connection.execute(self._insert(schema.conversations).on_conflict_do_nothing(), rows)
-                found.update(self._keys(connection, new))
+                return self._keys(connection, new)
+
+            found.update(self.write_beside_others(save))
         return [found[conversation.identity] for conversation in conversations]
 
     def save_all(
@@ -310,8 +326,8 @@ class Study:
         meant = (table.c.id == name) | table.c.identity.in_([identity_hash(pair) for pair in pairs])
         return list(self._each(select(table).where(meant).order_by(table.c.key), _stored))
 
-    def delete(self, key: int) -> int:
-        """Delete a conversation with everything derived from it; returns the number of deleted ratings.
+    def delete(self, key: int) -> Deletion:
+        """Delete a conversation with everything derived from it.
 
         An answer that also serves another conversation with the same text stays. One that serves none is deleted: a
         killed run may have left it before any rating connected it with a conversation.
@@ -325,8 +341,7 @@ class Study:
             connection.execute(delete(schema.answers).where(~serves))
             connection.execute(delete(schema.conversations).where(schema.conversations.c.key == key))
         with database.database_errors(self.place, "written"):
-            database.empty_log(self._engine)
-        return gone
+            return Deletion(gone, complete=database.empty_log(self._engine))
 
     # Answers and ratings
 
@@ -350,8 +365,8 @@ class Study:
             {"conversation": conversation, "rater": rater, "scope": scope, "questions": count}
             for conversation, count in questions.items()
         ]
-        with self.writing() as connection:
-            connection.execute(self._insert(schema.finished).on_conflict_do_nothing(), rows)
+        insert = self._insert(schema.finished).on_conflict_do_nothing()
+        self.write_beside_others(lambda connection: connection.execute(insert, rows))
 
     def answered(self, prompts: Sequence[str], rater: Rater) -> dict[tuple[str, int], AnswerRecord]:
         """The answers this rater has given to these prompts, by prompt hash and repeat, without errors."""
@@ -371,11 +386,15 @@ class Study:
 
         Returns how many ratings are new or took the place of an ERROR.
         """
-        answer_rows = [answer_values(answer) for answer in answers]
+        # In one order, so that two writers of the same answers wait for each other at the first, and not in a circle.
+        answer_rows = sorted(map(answer_values, answers), key=itemgetter(0, 1, 2))
         rating_rows = [rating_values(kept.rating, kept.conversation, kept.rater) for kept in ratings]
-        with self.writing() as connection:
+
+        def save(connection: Connection) -> int:
             self._upsert_answers.save(connection, answer_rows)
             return self._upsert_ratings.save(connection, rating_rows)
+
+        return self.write_beside_others(save)
 
     def ratings(self, *, conversations: Sequence[int] | None = None, round: Round | None = None) -> Iterator[Rating]:
         """The ratings of these conversations (or all), ordered by conversation and then by when they were saved."""
@@ -423,6 +442,9 @@ JOINED = schema.ratings.join(schema.conversations, schema.ratings.c.conversation
 
 _ANSWER_KEY = ["prompt", "rater", "repeat"]
 _RATING_KEY = ["conversation", "rater", "item", "turn", "asked", "repeat", "round"]
+
+_PAID = ["prompt_tokens", "completion_tokens", "cached_tokens", "cost", "attempts"]
+"""What an answer has taken, together with the ERRORs that it replaced."""
 
 _MARK_DIGITS = 6
 

@@ -82,6 +82,8 @@ def test_numbers_are_kept_to_the_last_digit(read_file):
         ('{"prompt": "a" "b"}', r"this is not JSON \(Expecting ',' delimiter at column 16\)"),
         ("hello", "this is not JSON"),
         ("[" * 100_000, "nested too deeply"),
+        (f'{{"prompt": "a", "response": "b", "x": {"[" * 450}{"]" * 450}}}', "nested too deeply"),
+        (f'{{"prompt": "a", "response": "b", "n": {2**70}, "x": {"[" * 900}{"]" * 900}}}', "nested too deeply"),
         ("7", "this is not a conversation"),
         ("null", "this is not a conversation"),
         ('["a", "b", "c"]', "this is not a conversation"),

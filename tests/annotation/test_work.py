@@ -18,7 +18,6 @@ from attunement.annotation.tasks import (
     next_step,
     progress,
     save_profile,
-    time_today,
 )
 from attunement.conversations import Origin
 from attunement.errors import InputError
@@ -209,7 +208,6 @@ def test_progress_counts_what_is_done_of_the_work(begun: Begun) -> None:
     assert progress(begun.study, begun.rater(), task.assignment) == (0, 4)
     begun.hand_in(task)
     assert progress(begun.study, begun.rater(), None) == (1, 4)
-    assert time_today(begun.study, begun.rater()) == (1, 0)
 
 
 def test_two_people_of_one_name_in_two_projects_stay_two_raters_and_a_new_round_keeps_its_people(

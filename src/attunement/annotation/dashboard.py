@@ -18,7 +18,7 @@ import numpy as np
 from attunement.analysis.ratings_table import RatingsTable, collect_ratings
 from attunement.analysis.summary import ItemAgreement, analyse_agreement
 from attunement.annotation.adjudication import disagree, outcomes_by_item, spread
-from attunement.annotation.training import PracticeResult, agrees, results
+from attunement.annotation.training import PracticeResult, is_right, results
 from attunement.ratings import Round
 from attunement.statistics.estimates import Mean, mean
 from attunement.statistics.results import Undefined
@@ -202,13 +202,7 @@ def _gold_rows(submitted: Iterable[Submission], names: Mapping[int, str]) -> tup
 
 
 def _count_known(submitted: Iterable[Submission]) -> RightCount:
-    right = [
-        all(
-            item in entry.answers and agrees(known, entry.answers[item].outcome)
-            for item, known in entry.unit.answers.items()
-        )
-        for entry in submitted
-    ]
+    right = [is_right(entry.unit.answers, entry.answers) for entry in submitted]
     return RightCount(sum(right), len(right))
 
 

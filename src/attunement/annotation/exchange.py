@@ -10,7 +10,7 @@ People read "met" and "not met" instead of YES and NO. An answer is accepted onl
 """
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,6 +168,11 @@ def boundary_rules(item: Item) -> list[str]:
     ]
 
 
+def question_name(number: int, item: Item) -> str:
+    """The name of an item in Argilla, which allows only lower case: two ids may become the same."""
+    return f"q{number:02d}-{item.id.lower().replace('.', '_')}"
+
+
 class MarkedText(NamedTuple):
     """Words that a rater marked for an item; `start` and `end` count characters of the exported message."""
 
@@ -181,7 +186,7 @@ class UnitAnswers(NamedTuple):
     place: Place
     token: str
     rater: str | None  # the file's name for the person, if any
-    answers: Mapping[str, Any]  # by item, as the format names it; blank or absent means no answer
+    answers: Mapping[str, Any]  # by item; blank or absent means no answer
     notes: Mapping[str, str] = {}
     marked: Sequence[MarkedText] = ()
     at: str = ""
@@ -191,10 +196,6 @@ class UnitAnswers(NamedTuple):
 class Problem(NamedTuple):
     place: Place
     reason: str
-
-
-ItemNames = Callable[[Instrument], Mapping[str, str]]
-"""Makes a map from a format's names of items to their ids."""
 
 
 class RaterInfo(NamedTuple):
@@ -230,17 +231,13 @@ class ImportResult:
     raters: dict[str, Rater] = field(default_factory=dict[str, Rater])
 
 
-def import_answers(
-    study: Study, entries: Iterable[UnitAnswers | Problem], raters: RaterInfo, item_names: ItemNames | None = None
-) -> ImportResult:
+def import_answers(study: Study, entries: Iterable[UnitAnswers | Problem], raters: RaterInfo) -> ImportResult:
     """Save people's answers about exported units as ratings of the main round.
-
-    `item_names` is needed for a format that does not name items by their ids.
 
     Raises:
         InputError: There are problems; the message lists them with their places, and nothing was saved.
     """
-    work = _Import(study, raters, item_names)
+    work = _Import(study, raters)
     for entry in entries:
         reasons = [entry.reason] if isinstance(entry, Problem) else work.check(entry)
         for reason in reasons:
@@ -262,8 +259,8 @@ class _CompleteUnit(NamedTuple):
 
 
 class _Import:
-    def __init__(self, study: Study, raters: RaterInfo, item_names: ItemNames | None) -> None:
-        self._study, self._raters, self._item_names = study, raters, item_names
+    def __init__(self, study: Study, raters: RaterInfo) -> None:
+        self._study, self._raters = study, raters
         self._exported = exported_units(study)
         self._instruments = {instrument.hash: instrument for instrument in study.instruments()}
         self._turns = {summary.key: summary.turns for page in study.summaries(1000) for summary in page}
@@ -280,12 +277,11 @@ class _Import:
             yield f"{given.token[:40]!r} was not exported from this study"
             return
         instrument = self._instruments[exported.instrument]
-        if self._item_names:
-            ids = self._item_names(instrument)
-            given = given._replace(
-                answers={ids.get(name, name): value for name, value in given.answers.items()},
-                notes={ids.get(name, name): text for name, text in given.notes.items()},
-            )
+        ids = {question_name(number, item): item.id for number, item in enumerate(instrument.items, 1)}
+        given = given._replace(
+            answers={ids.get(name, name): value for name, value in given.answers.items()},
+            notes={ids.get(name, name): text for name, text in given.notes.items()},
+        )
         length = exported.turn or self._turns[exported.conversation]
         due = [item.id for item in instrument.items if item.minimum_turns <= length]
         if given.answers and not given.answers.keys() & instrument.item_hashes.keys():

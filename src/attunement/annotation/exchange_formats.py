@@ -1,6 +1,6 @@
 """The files that people rate in: Label Studio, Argilla, and plain spreadsheets.
 
-Label Studio: answers are choices with hotkeys and the anchor texts as hints, and raters can mark words of the
+Label Studio: answers are choices with the anchor texts as hints, and raters can mark words of the
 transcript as evidence for an item. The transcript is in a Paragraphs tag, which shows any text literally.
 
 Argilla: `argilla.Dataset.from_disk` reads the folder. The transcript is a chat field without Markdown, so any text is
@@ -28,6 +28,7 @@ from attunement.annotation.exchange import (
     choices,
     guidance,
     messages,
+    question_name,
     rater_guide,
 )
 from attunement.conversations.json_files import Place, is_list, is_object
@@ -45,10 +46,6 @@ TO_READ, TO_FILL, GUIDE = "to-read.csv", "to-fill.csv", "guide.txt"
 UNIT, TALK, NOTE = "unit", "talk", "note"
 _EVIDENCE, _ANSWER, _NOTE_ON = "evidence", "answer-", "note-"
 
-_KEYS = (*"1234567890qwertyuiopasdfghjklzxcvbnm", *(f"shift+{sign}" for sign in "qwertyuiopasdfghjklzxcvbnm1234567890"))
-"""Hotkeys for answers, in keyboard order; Label Studio's own hotkeys all use ctrl or alt. A key has one meaning on a
-page, so the last items of a long instrument have none.
-"""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TITLE, _DESCRIPTION, _OPTION, _GUIDELINES = 500, 1000, 500, 10_000
 """Text limits of Argilla's server."""
@@ -69,13 +66,11 @@ def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def label_studio_config(instrument: Instrument) -> str:
-    # The answers come first in the file but appear on the right: Label Studio then gives evidence labels the hotkeys
-    # that are left.
+    # The answers come first in the file but appear on the right: Label Studio gives hotkeys in the order of the file.
     page = Xml.Element("View", style="display: flex; flex-direction: row-reverse; gap: 2em")
     right = Xml.SubElement(page, "View", style="flex: 45%")
-    keys = iter(_KEYS)
     for item in sorted(instrument.items, key=lambda item: item.holistic):
-        _add_item(right, instrument, item, keys)
+        _add_item(right, instrument, item)
     left = Xml.SubElement(page, "View", style="flex: 55%")
     _header(left, instrument.title, size="3")
     for rule in guidance(instrument):
@@ -88,7 +83,7 @@ def label_studio_config(instrument: Instrument) -> str:
     return Xml.tostring(page, encoding="unicode") + "\n"
 
 
-def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Iterator[str]) -> None:
+def _add_item(view: Xml.Element, instrument: Instrument, item: Item) -> None:
     _header(view, item.title, size="4")
     for text in filter(None, (item.definition, _when_asked(item))):
         _header(view, text, size="5")
@@ -101,8 +96,6 @@ def _add_item(view: Xml.Element, instrument: Instrument, item: Item, keys: Itera
         if choice.hint:
             shown.set("hint", _xml_text(choice.hint))
             meanings.append(f"{choice.word}: {choice.hint}")
-        if key := next(keys, None):
-            shown.set("hotkey", key)
     # Hints appear only on mouse hover, so a panel repeats them for keyboards and touch screens.
     panel = Xml.SubElement(Xml.SubElement(view, "Collapse"), "Panel", value="What the answers mean")
     for text in (*meanings, *boundary_rules(item), *item.edge_cases):
@@ -240,7 +233,7 @@ def write_argilla(folder: Path, instrument: Instrument, exported: Sequence[Expor
 
 def argilla_settings(instrument: Instrument, *, raters: int = 1) -> dict[str, Any]:
     """The settings of a data set, as `argilla.Settings.from_json` reads them."""
-    ordered = sorted(enumerate(instrument.items), key=lambda entry: entry[1].holistic)
+    ordered = sorted(enumerate(instrument.items, 1), key=lambda entry: entry[1].holistic)
     note = _part(NOTE, "Why? (optional)", {"type": "text", "use_markdown": False}, required=False)
     return {
         "guidelines": _cut(rater_guide(instrument), _GUIDELINES),
@@ -267,16 +260,6 @@ def _part(
     }
 
 
-def argilla_question_names(instrument: Instrument) -> dict[str, str]:
-    """The id of each item by the name of its question."""
-    return {_question_name(number, item): item.id for number, item in enumerate(instrument.items)}
-
-
-def _question_name(number: int, item: Item) -> str:
-    # Argilla allows only lower case, where two ids may become the same, so the position comes first.
-    return f"q{number + 1:02d}-{item.id.lower().replace('.', '_')}"
-
-
 def _question(instrument: Instrument, number: int, item: Item) -> dict[str, Any]:
     description = "\n\n".join(filter(None, [item.definition, _when_asked(item), *boundary_rules(item)]))
     options = [
@@ -284,7 +267,7 @@ def _question(instrument: Instrument, number: int, item: Item) -> dict[str, Any]
         for choice in choices(instrument, item)
     ]
     return _part(
-        _question_name(number, item),
+        question_name(number, item),
         _cut(item.title, _TITLE),
         {"type": "label_selection", "options": options, "visible_options": len(options)},
         description=_cut(description, _DESCRIPTION) or None,

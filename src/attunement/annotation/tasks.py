@@ -9,7 +9,6 @@ characters, as Python does.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
@@ -39,8 +38,6 @@ from attunement.store.rows import to_json
 
 Speaker = Literal["user", "assistant"]
 LONGEST_COMMENT = 10_000
-_LONGEST_UNIT = 900
-"""Maximum seconds for one unit that count as work: raters may leave a unit open during a break."""
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -328,16 +325,3 @@ def _own_counts(study: Study, member: Member) -> list[tuple[tuple[Any, ...], int
     with study.reading() as connection:
         counts = store.count_assignments(connection, ["round", "attempt", "state"], member=member.key)
     return [(group, count) for group, count in counts.items() if group[2] != AssignmentState.WITHDRAWN]
-
-
-def time_today(study: Study, member: Member) -> tuple[int, int]:
-    """How many units a rater finished today, and in how many minutes; shown only to the rater."""
-    today = now()[:10]
-    with study.reading() as connection:
-        own = store.assignments_where(connection, member=member.key)
-    seconds = [
-        (datetime.fromisoformat(entry.done) - datetime.fromisoformat(entry.opened)).total_seconds()
-        for entry in own
-        if entry.round is not Round.CALIBRATION and entry.opened and entry.done and entry.done >= today
-    ]
-    return len(seconds), round(sum(min(each, _LONGEST_UNIT) for each in seconds) / 60)

@@ -9,7 +9,7 @@ coordinator. A score counts as correct if it is at most one level from the known
 Answers to examples are in a separate table: agreement and scores never include them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import zip_longest
 from random import Random
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from attunement.instruments.model import Example
 from attunement.ratings import Outcome, Round
 from attunement.store import Study
 from attunement.store import projects as store
-from attunement.store.annotation import PracticeAnswer, events, practice_answers
+from attunement.store.annotation import Draft, drafts_in, events
 from attunement.store.projects import Assignment, AssignmentState, Member, MemberState, Project, Transaction
 
 ATTEMPTS = 2
@@ -114,7 +114,7 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
     own = store.assignments_where(connection, member=member.key, round=Round.CALIBRATION, attempt=attempt)
     if any(entry.state is AssignmentState.OPEN for entry in own):
         return
-    right = count_right(practice_answers(connection, project, Round.CALIBRATION, [entry.key for entry in own]))
+    right = sum(is_right(entry.unit.answers, drafts_in(connection, entry)) for entry in own)
     result = PracticeResult(attempt, right, len(own), right >= project.settings.pass_mark * len(own) - _TINY)
     store.log_event(connection, project, "calibrated", member=member, content=result._asdict())
     if result.passed:
@@ -128,10 +128,9 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
     store.log_event(connection, project, "held", member=member)
 
 
-def count_right(answers: Sequence[PracticeAnswer]) -> int:
-    """How many worked examples were answered correctly, counting all known answers."""
-    wrong = {answer.assignment for answer in answers if not agrees(answer.known, answer.given)}
-    return len({answer.assignment for answer in answers} - wrong)
+def is_right(known: Mapping[str, Value], answers: Mapping[str, Draft]) -> bool:
+    """Whether the answers agree with all that are known."""
+    return all(item in answers and agrees(answer, answers[item].outcome) for item, answer in known.items())
 
 
 def results(study: Study, project: Project) -> dict[int, list[PracticeResult]]:

@@ -320,9 +320,8 @@ def _import_returned(place: str, files: list[str], tool: str, raters: "RaterInfo
     from attunement.store import Study
 
     read = {"sheet": formats.read_sheet, "label-studio": formats.read_label_studio, "argilla": formats.read_argilla}
-    names = formats.argilla_question_names if tool == "argilla" else None
     with Study(place) as study:
-        result = import_answers(study, chain.from_iterable(read[tool](Path(file)) for file in files), raters, names)
+        result = import_answers(study, chain.from_iterable(read[tool](Path(file)) for file in files), raters)
     if not result.units:
         yield "Nothing was imported: nobody has answered yet."
         return

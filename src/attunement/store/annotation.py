@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from attunement.instruments import Value
 from attunement.ratings import Outcome, Round
 from attunement.store import schema
 from attunement.store.projects import Assignment, AssignmentState, Project, ProjectUnit, Role, unit_of
@@ -180,15 +179,6 @@ def rating_counts(study: Study) -> tuple[Any, ...]:
 # Practice
 
 
-class PracticeAnswer(NamedTuple):
-    """A rater's answer to a worked example, and the instrument's."""
-
-    assignment: int
-    member: int
-    given: Outcome
-    known: Value
-
-
 def insert_practice(connection: Connection, assignment: Assignment, drafts: Iterable[Draft], at: str) -> int:
     """Save the answers to a worked example; returns how many there are."""
     known = assignment.unit.answers
@@ -208,25 +198,6 @@ def insert_practice(connection: Connection, assignment: Assignment, drafts: Iter
     ]
     connection.execute(schema.practice.insert(), rows)
     return len(rows)
-
-
-def practice_answers(
-    connection: Connection, project: Project, round: Round, assignments: Collection[int] | None = None
-) -> list[PracticeAnswer]:
-    """The answers of a round that can be compared with the instrument's: all, or those of these assignments."""
-    assignment, practice = schema.assignments.c, schema.practice.c
-    query = (
-        select(schema.practice, assignment.member)
-        .where(practice.assignment == assignment.key, practice.known.is_not(None))
-        .where(assignment.project == project.key, assignment.round == round)
-        .order_by(practice.assignment, practice.item)
-    )
-    if assignments is not None:
-        query = query.where(assignment.key.in_(assignments))
-    return [
-        PracticeAnswer(row.assignment, row.member, outcome_of(row.state, row.value, None), from_json(row.known))
-        for row in connection.execute(query)
-    ]
 
 
 # Urgent notices, the log, and names of units

@@ -26,7 +26,6 @@ from attunement.annotation.tasks import (
     progress,
     save_profile,
     task_of,
-    time_today,
 )
 from attunement.annotation.training import agrees, example_named, results, words_of
 from attunement.conversations.crisis_lines import About, crisis_lines
@@ -98,9 +97,7 @@ def practice_result(visit: Visit) -> Response:
 
 
 def break_page(visit: Visit) -> Response:
-    """The break page; only the rater sees how long they have worked."""
-    count, minutes = time_today(visit.study, visit.member)
-    return visit.page("break.html", count=count, minutes=minutes)
+    return visit.page("break.html")
 
 
 def support(visit: Visit) -> Response:

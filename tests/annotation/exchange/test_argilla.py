@@ -6,13 +6,22 @@ from typing import Any
 import pytest
 
 from attunement.annotation import exchange_formats
-from attunement.annotation.exchange import ExportedUnit, ImportResult, RaterInfo, export_units, import_answers
+from attunement.annotation.exchange import (
+    ExportedUnit,
+    ImportResult,
+    RaterInfo,
+    export_units,
+    import_answers,
+    question_name,
+)
 from attunement.errors import InputError
 from attunement.ratings import RaterKind
 from attunement.store import Study
 from tests.annotation.exchange.builders import COACHING, EMPATHY, SCRIPT, by_id, study_of_talks
 
 ONE, TWO = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+
+QUESTIONS = [question_name(number, item) for number, item in enumerate(EMPATHY.items, 1)]
 
 
 @pytest.fixture
@@ -28,7 +37,7 @@ def units(study: Study) -> dict[str, ExportedUnit]:
 
 def responses(by: dict[str, str], **more: Any) -> dict[str, Any]:
     """The responses of people who gave every dimension the same score."""
-    names = exchange_formats.argilla_question_names(EMPATHY)
+    names = QUESTIONS
     return {name: [{"value": score, "user_id": user, **more} for user, score in by.items()] for name in names}
 
 
@@ -40,9 +49,7 @@ def exported(path: Path, *records: tuple[ExportedUnit, dict[str, Any]]) -> Path:
 
 
 def take(study: Study, path: Path, raters: RaterInfo | None = None) -> ImportResult:
-    return import_answers(
-        study, exchange_formats.read_argilla(path), raters or RaterInfo(), exchange_formats.argilla_question_names
-    )
+    return import_answers(study, exchange_formats.read_argilla(path), raters or RaterInfo())
 
 
 def test_a_record_holds_a_token_and_words_and_nothing_else(units: dict[str, ExportedUnit]) -> None:
@@ -144,7 +151,7 @@ for record in given["records"]:
     answer["answered"].append(Record(id=record["id"], fields=record["fields"], responses=made).to_dict())
 """
     records = [exchange_formats.argilla_record(entry) for entry in export_units(study, EMPATHY, "argilla")]
-    answers = dict(zip(exchange_formats.argilla_question_names(EMPATHY), ["1", "2", "3", "4", "5"], strict=True))
+    answers = dict(zip(QUESTIONS, ["1", "2", "3", "4", "5"], strict=True))
     answer = in_partners(program, {"records": records, "responses": answers, "user": ONE})
     assert answer["equal"] == [True] * 18
     path = tmp_path / "records.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attunement.annotation.exchange_formats import argilla_question_names
+from attunement.annotation.exchange import question_name
 from attunement.annotation.review import CrisisSignals, queue, review, review_desk, reviewed, reviewers, sign
 from attunement.annotation.tasks import answers_of
 from attunement.instruments import Instrument, Value, load
@@ -75,7 +75,8 @@ def respond(desk: Path, records: str, export: str, user: str) -> None:
     content = json.loads((desk / records).read_text("utf-8"))
     for record in content:
         given = [{"value": "met", "user_id": user}]
-        record["responses"] = dict.fromkeys(argilla_question_names(COACHING), given)
+        names = [question_name(number, item) for number, item in enumerate(COACHING.items, 1)]
+        record["responses"] = dict.fromkeys(names, given)
     (desk / export).write_text(json.dumps(content), "utf-8")
 
 
@@ -83,13 +84,13 @@ def review_and_sign(desk: Path, place: str, instrument: str, decision: str) -> N
     """A reviewer reads what is queued, clears every alarm with a reason, and signs."""
     with Study(desk / place) as study:
         project = review_desk(study, chosen_instrument(study, instrument))
-        (member,) = reviewers(study, project, [])
+        (member,) = reviewers(study, project, ["Dr Ada Berg"])
         waiting = queue(study, project, CrisisSignals())
         for entry in waiting:
             decided = ReviewDecision.CLEARED if entry.is_alarming else ReviewDecision.CONFIRMED
             review(study, project, member, entry, decided, "Read in full: the judge misread the turn.")
         read = reviewed(study, project, member, queue(study, project, CrisisSignals()))
-        sign(study, project, member, read, name="Dr Ada Berg", role="clinical lead", decision=decision, conditions="")
+        sign(study, project, member, read, role="clinical lead", decision=decision, conditions="")
 
 
 ACTS: Mapping[str, Callable[..., None]] = {

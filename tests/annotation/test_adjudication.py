@@ -12,6 +12,7 @@ from attunement.annotation.tasks import GoneError, begin
 from attunement.errors import InputError
 from attunement.ratings import Round
 from attunement.store import Study
+from attunement.store.annotation import events
 from attunement.store.projects import Project, UnitKey
 from tests.annotation.judged_projects import APART, adjudicator, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project
@@ -82,12 +83,26 @@ def test_a_decision_needs_an_answer_on_the_scale_and_a_reason(tmp_path: Path, de
     assert decided_count(begun.study, begun.project) == 0
 
 
-def test_what_was_decided_is_not_decided_again(tmp_path: Path) -> None:
+def test_two_adjudicators_do_not_overwrite_each_other(tmp_path: Path) -> None:
     begun = rated_project(tmp_path / "a.study.db", 6)
     (dispute, *_) = disputes(begun.study, begun.project)
     decide(begun.study, begun.project, adjudicator(begun, "Grace"), dispute, WELL)
     with pytest.raises(GoneError, match="another adjudicator has decided"):
         decide(begun.study, begun.project, adjudicator(begun, "Linus"), dispute, WELL)
+
+
+def test_a_decision_can_be_changed_and_the_log_keeps_the_first(tmp_path: Path) -> None:
+    begun = rated_project(tmp_path / "a.study.db", 6)
+    grace = adjudicator(begun, "Grace")
+    (first, *_) = disputes(begun.study, begun.project)
+    decide(begun.study, begun.project, grace, first, WELL)
+    (again,) = (each for each in all_disputes(begun.study, begun.project) if each.unit == first.unit)
+    assert again.open == ()
+    decide(begun.study, begun.project, grace, again, {"emotion": Decision(2, "Read once more.")})
+    (kept,) = [rating for rating in begun.study.ratings() if rating.round is Round.ADJUDICATION]
+    assert (kept.outcome.value, kept.reasoning) == (2, "Read once more.")
+    logged = list(events(begun.study, begun.project, "adjudicated"))[-1].content
+    assert [(old["value"], old["reasoning"]) for old in logged["before"]] == [("4", "The feeling is named in turn 1.")]
 
 
 def test_a_decision_of_an_earlier_round_decides_nothing_in_a_new_one(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_study_that_only_a_judge_has_seen_is_reviewed_and_signed_on_both_datab
         assert waiting[0].why == (Why.UNSAFE,)
         review(study, desk, ada, waiting[0], ReviewDecision.CLEARED, "It quotes the person.")
         entries = reviewed(study, desk, ada, waiting)
-        sign(study, desk, ada, entries, name="Ada", role="clinical lead", decision="release", conditions="")
+        sign(study, desk, ada, entries, role="clinical lead", decision="release", conditions="")
         deciding = gather_sign_offs(study, EMPATHY).signed.deciding
         assert deciding is not None
         assert deciding.numbers["cleared"] == 1
@@ -79,7 +79,7 @@ def test_the_desk_follows_the_instrument_and_a_signature_for_the_old_one_lapses(
     with judged_study(tmp_path / "a.study.db") as study:
         desk = review_desk(study, EMPATHY)
         (ada,) = reviewers(study, desk, ["Ada"])
-        sign(study, desk, ada, [], name="Ada", role="lead", decision="release", conditions="")
+        sign(study, desk, ada, [], role="lead", decision="release", conditions="")
         changed = reworded(tmp_path)
         later = review_desk(study, changed)
         assert (later.key, later.instrument.hash) == (desk.key, changed.hash)

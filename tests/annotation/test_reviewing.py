@@ -154,29 +154,43 @@ def test_the_numbers_of_a_signature_are_counted_by_us(begun: Begun) -> None:
     save_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, ReadingStage.OPENED)
     save_reading(begun.study, EMPATHY, found["c1"].key, ada.key, ReadingStage.READ)
     entries = reviewed(begun.study, begun.project, ada, list(found.values()))
-    signed = sign(
-        begun.study, begun.project, ada, entries, name="Dr. Ada", role="lead", decision="release", conditions=""
-    )
+    signed = sign(begun.study, begun.project, ada, entries, role="lead", decision="release", conditions="")
     assert signed.numbers == sign_off_numbers(begun.study, entries)
     assert signed.numbers == {
-        "conversations": 12, "queue": 12, "read": 1, "decided": 3, "unsafe": 1, "cleared": 1, "raised": 1,
-    }  # fmt: skip
+        "conversations": 12,
+        "queue": 12,
+        "read": 1,
+        "decided": 3,
+        "unsafe": 1,
+        "undecided": 0,
+        "cleared": 1,
+        "raised": 1,
+    }
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"name": " "},
         {"role": ""},
         {"decision": "GO"},
         {"decision": "release with conditions"},
         {"decision": "release", "conditions": "only adults"},
     ],
 )
-def test_a_signature_needs_a_name_a_role_and_a_decision_that_fits(begun: Begun, wrong: dict[str, str]) -> None:
-    fields = {"name": "Ada", "role": "lead", "decision": "release", "conditions": ""} | wrong
+def test_a_signature_needs_a_role_and_a_decision_that_fits(begun: Begun, wrong: dict[str, str]) -> None:
+    fields = {"role": "lead", "decision": "release", "conditions": ""} | wrong
     with pytest.raises(InputError):
         sign(begun.study, begun.project, reviewer(begun), [], **fields)
+
+
+def test_a_release_with_undecided_unsafe_conversations_is_signed_only_on_purpose(begun: Begun) -> None:
+    ada, found = reviewer(begun), listed(begun)
+    entries = reviewed(begun.study, begun.project, ada, list(found.values()))
+    fields = {"role": "lead", "decision": "release", "conditions": ""}
+    with pytest.raises(InputError, match="1 of 1 conversations that a judge calls unsafe or flags are undecided"):
+        sign(begun.study, begun.project, ada, entries, **fields)
+    assert sign(begun.study, begun.project, ada, entries, **fields, despite=True).name == ada.name
+    assert sign(begun.study, begun.project, ada, entries, **{**fields, "decision": "do not release"})
 
 
 def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
@@ -190,7 +204,7 @@ def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
     review(begun.study, begun.project, ada, found[UNSAFE], "cleared", "quoted")
     save_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, ReadingStage.READ)
     entries = reviewed(begun.study, begun.project, ada, list(found.values()))
-    sign(begun.study, begun.project, ada, entries, name="A", role="b", decision="release", conditions="")
+    sign(begun.study, begun.project, ada, entries, role="b", decision="release", conditions="")
     assert stamp(begun.study) == stamp(begun.study)
     kinds = {row["kind"] for row in audit_events(begun.study).records}
     assert kinds >= {"created", "joined", "submitted", "adjudicated", "reviewed", "review read", "signed", "sign-off"}

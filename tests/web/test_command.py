@@ -123,7 +123,7 @@ def test_what_cannot_work_is_told_in_one_sentence(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("instrument: [", "is not YAML"),
+        ("instrument: [", "setup.yaml, line 1: expected the node content"),
         ("- empathy-v2", "the file: must be keys with values"),
         ("rater: 3", "rater: is not known; correct or remove it"),
         ("raters: 0", "raters: must be a number from 1 to 500, or a list of names"),

@@ -138,7 +138,7 @@ def test_two_adjudicators_at_one_unit_hear_that_it_is_decided(tmp_path: Path) ->
         decide(begun.study, begun.project, grace, dispute, {item: Decision(3, "so") for item in dispute.items})
         answer = late.post(page.path, data={"secret": page.secret()})
         assert answer.status == 409
-        assert "has already been decided" in answer.text
+        assert "has already decided" in answer.text
         assert f'href="{listing.path}"' in answer.text
 
 

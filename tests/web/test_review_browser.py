@@ -75,12 +75,11 @@ def clear_the_unsafe_one(page: Page) -> None:
 
 
 def sign(page: Page, decision: str, conditions: str = "") -> None:
-    page.get_by_label("Your name").fill("Ada Reviewer")
     page.get_by_label("Your role").fill("clinical lead")
     page.get_by_label(decision, exact=True).check()
     page.get_by_label("Conditions", exact=True).fill(conditions)
     follow(page, page.get_by_role("button", name="Sign"))
-    page.get_by_text("Signed by Ada Reviewer (clinical lead)").wait_for()
+    page.get_by_text("Signed by Dr. Ada Reviewer (clinical lead)").wait_for()
 
 
 def test_from_three_raters_to_a_release(begun: Begun, page: Page) -> None:

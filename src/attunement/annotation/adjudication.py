@@ -25,6 +25,7 @@ from attunement.store.annotation import (
     Submission,
     decisions_in,
     insert_ratings,
+    remove_decisions,
     submissions,
 )
 from attunement.store.projects import Member, Project, ProjectUnit, conversation_with_key, log_event
@@ -82,6 +83,11 @@ class Dispute(NamedTuple):
     def open(self) -> tuple[str, ...]:
         return tuple(item for item in self.items if item not in self.decided)
 
+    @property
+    def version(self) -> str:
+        """Differs after every decision about the unit."""
+        return max((decision.at for decision in self.decided.values()), default="")
+
 
 class Decision(NamedTuple):
     value: Value
@@ -127,13 +133,15 @@ def opinions(project: Project, dispute: Dispute) -> list[tuple[str, dict[str, Dr
 def decide(
     study: Study, project: Project, member: Member, dispute: Dispute, decisions: Mapping[str, Decision]
 ) -> list[Rating]:
-    """Save an adjudicator's decisions about all open items as ratings of the round `adjudication`.
+    """Save an adjudicator's decisions about all disputed items as ratings of the round `adjudication`.
+
+    Earlier decisions about the unit are replaced; they stay in the log.
 
     Raises:
         InputError: An item has no answer or reason, or the answer is not on its scale; then none is saved.
-        GoneError: Another adjudicator has decided one of them in the meantime.
+        GoneError: Another adjudicator has decided about the unit since `dispute` was read.
     """
-    instrument, items = project.instrument, dispute.open
+    instrument, items = project.instrument, dispute.items
     lacking = [
         instrument.item(item).title
         for item in items
@@ -162,11 +170,12 @@ def decide(
         for item in items
     ]
     with study.writing() as connection:
-        taken = {entry.item for entry in decisions_in(connection, project) if _is_about(entry, dispute.unit)}
-        if taken & set(items):
-            raise GoneError("another adjudicator has decided this in the meantime")
+        known = [entry for entry in decisions_in(connection, project) if _is_about(entry, dispute.unit)]
+        if known != list(dispute.decided.values()):
+            raise GoneError("another adjudicator has decided this in the meantime: open the unit again to see it")
+        before = remove_decisions(connection, project, dispute.unit)
         conversation = dispute.unit.conversation or 0
         insert_ratings(connection, [StoredRating(conversation, rater.key, rating) for rating in ratings])
-        content = {"unit": dispute.unit.key, "items": items}
+        content = {"unit": dispute.unit.key, "items": items, **({"before": before} if before else {})}
         log_event(connection, project, "adjudicated", member=member, content=content)
     return ratings

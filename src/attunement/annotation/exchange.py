@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attunement import rules
-from attunement.annotation.tasks import Speaker, answers_of, due_items, marked_evidence, person_rating
+from attunement.annotation.tasks import Speaker, answers_of, due_items, for_people, marked_evidence, person_rating
 from attunement.conversations import Unit, UnitKind, units
 from attunement.conversations.json_files import Place
 from attunement.errors import InputError, StudyError
-from attunement.instruments import Instrument, Item, Value
+from attunement.instruments import Instrument, Item
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, Outcome, RaterKind
 from attunement.store import Rater, StoredRating, Study, now
@@ -96,7 +96,7 @@ def new_folder(folder: Path) -> Path:
 CANNOT_JUDGE = "cannot judge"
 NOT_ASKED = "–"  # in a spreadsheet, if an item does not apply to a conversation
 
-_WORDS: dict[Value, str] = {"YES": "met", "NO": "not met", "NA": "does not apply"}
+_WORDS = {"YES": "met", "NO": "not met", "NA": "does not apply"}
 _VALUES = {word: value for value, word in _WORDS.items()}
 
 
@@ -150,14 +150,13 @@ def rater_guide(instrument: Instrument) -> str:
         parts += [f"{item.id}: {item.title}", item.definition]
         parts += [f"- {choice.word}: {choice.hint}" for choice in choices(instrument, item) if choice.hint]
         parts += [*boundary_rules(item), *item.edge_cases]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return for_people(instrument, "\n\n".join(part for part in parts if part) + "\n", _WORDS)
 
 
 def guidance(instrument: Instrument) -> Iterator[str]:
     """The rules for every item, with the answer words that people see."""
-    yield from instrument.guidance
-    if not isinstance(instrument.scale, Scores):
-        yield "Here YES is “met”, NO is “not met” and NA is “does not apply”. You can also answer “cannot judge”."
+    yield from (for_people(instrument, rule, _WORDS) for rule in instrument.guidance)
+    yield f"You can also answer “{CANNOT_JUDGE}”."
 
 
 def boundary_rules(item: Item) -> list[str]:

@@ -35,6 +35,7 @@ from attunement.store.projects import (
     Transaction,
     UnitKey,
 )
+from attunement.yaml_files import read_yaml
 
 COORDINATOR = "coordinator"
 """The name of the first coordinator, who is added with the project."""
@@ -69,11 +70,7 @@ def load_setup(path: Path) -> Setup:
         InputError: It cannot be read, or has an unknown key or a wrong value.
     """
     try:
-        return Setup.model_validate(yaml.safe_load(path.read_text("utf-8")) or {})
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        return Setup.model_validate(read_yaml(path, yaml.SafeLoader, InputError) or {})
     except ValidationError as error:
         raise InputError(f"{path}: {_first_problem(error)}") from error
 

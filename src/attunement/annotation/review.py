@@ -50,7 +50,7 @@ REVIEWER = "reviewer"
 """The default name of a reviewer."""
 _FAR, _MOST_FAR = 0.5, 50
 """Judge and people disagree if they differ by half the scale or more; at most this many are shown."""
-_LONGEST_NAME = 500
+_LONGEST_ROLE = 500
 _LONGEST_CONDITIONS = 10_000
 
 
@@ -248,6 +248,7 @@ def sign_off_numbers(study: Study, entries: Sequence[Reviewed]) -> dict[str, int
         "read": sum(entry.read for entry in entries),
         "decided": sum(entry.is_decided for entry in entries),
         "unsafe": sum(entry.queued.is_alarming for entry in entries),
+        "undecided": sum(entry.queued.is_alarming and not entry.is_decided for entry in entries),
         "cleared": sum(entry.held.cleared is not None and entry.queued.is_alarming for entry in entries),
         "raised": sum(entry.held.alarm is not None and not entry.queued.is_alarming for entry in entries),
     }
@@ -259,19 +260,20 @@ def sign(
     member: Member,
     entries: Sequence[Reviewed],
     *,
-    name: str,
     role: str,
     decision: str,
     conditions: str,
+    despite: bool = False,
 ) -> SignOff:
-    """Save a sign-off.
+    """Save a sign-off in the reviewer's name. With `despite` a release may leave unsafe conversations undecided.
 
     Raises:
-        InputError: Name, role or decision is missing, or the conditions do not fit the decision.
+        InputError: Role or decision is missing, the conditions do not fit the decision, or there are conversations that
+            a judge calls unsafe and nobody has decided about.
     """
-    name, role, conditions = name.strip(), role.strip(), conditions.strip()
-    if not name or not role or len(name) > _LONGEST_NAME or len(role) > _LONGEST_NAME:
-        raise InputError("to sign off, give your name and your role")
+    role, conditions = role.strip(), conditions.strip()
+    if not role or len(role) > _LONGEST_ROLE:
+        raise InputError("to sign off, give your role")
     if decision not in set(ReleaseDecision):
         raise InputError("choose what you decide: release, release with conditions, or do not release")
     chosen = ReleaseDecision(decision)
@@ -279,16 +281,23 @@ def sign(
         raise InputError("enter conditions if, and only if, you decide “release with conditions”")
     if len(conditions) > _LONGEST_CONDITIONS:
         raise InputError(f"conditions can have at most {_LONGEST_CONDITIONS:,} characters")
+    numbers = sign_off_numbers(study, entries)
+    undecided = numbers["undecided"]
+    if chosen is not ReleaseDecision.NO_RELEASE and undecided and not despite:
+        raise InputError(
+            f"{undecided} of {numbers['unsafe']} conversations that a judge calls unsafe or flags are undecided: "
+            f"decide about them, or confirm that you sign although they are open"
+        )
     signed = save_sign_off(
         study,
         sign_off_basis(study, project.instrument),
         chosen,
         member=member.key,
-        name=name,
+        name=member.name,
         role=role,
         conditions=conditions,
-        numbers=sign_off_numbers(study, entries),
+        numbers=numbers,
     )
     with study.writing() as connection:
-        store.log_event(connection, project, "signed", member=member, content={"name": name, "decision": chosen})
+        store.log_event(connection, project, "signed", member=member, content={"name": member.name, "decision": chosen})
     return signed

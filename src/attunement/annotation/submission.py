@@ -153,6 +153,11 @@ def skip(study: Study, project: Project, member: Member, assignment: Assignment,
     with study.writing() as connection:
         current = _still_open(store.own_assignment(connection, member, assignment.public))
         store.update(connection, current, state=AssignmentState.SKIPPED, done=now())
+        # Who skipped a unit does not get it a second time.
+        same = {"member": member.key, "unit": current.unit.key, "state": AssignmentState.OPEN}
+        for repeat in store.assignments_where(connection, **same):
+            store.update(connection, repeat, state=AssignmentState.WITHDRAWN)
+            store.log_event(connection, project, "withdrawn", member=member, assignment=repeat.key)
         content = {"reason": reason, "text": text}
         store.log_event(connection, project, "skipped", member=member, assignment=current.key, content=content)
 

@@ -19,7 +19,7 @@ from attunement.annotation.training import example_named, example_unit
 from attunement.conversations import Origin, Unit
 from attunement.errors import InputError, StudyError
 from attunement.evidence import CitationStatus, Finding
-from attunement.instruments import Instrument, Item, Value
+from attunement.instruments import Instrument, Item, Scores, Value
 from attunement.ratings import ABSTAINED, Outcome, RaterKind, Rating, Round, State
 from attunement.scoring import is_failure
 from attunement.store import Rater, Study, now
@@ -38,7 +38,11 @@ from attunement.store.rows import to_json
 
 Speaker = Literal["user", "assistant"]
 LONGEST_COMMENT = 10_000
-_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_REPLACED = re.compile("[\x00\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""What a browser cannot send, and what would turn the rest of a line around."""
+
+
+_ANSWER = re.compile(r"\b(?:YES|NO|NA)\b")
 
 
 class GoneError(StudyError):
@@ -102,7 +106,14 @@ class Progress(NamedTuple):
 
 def shown_text(text: str) -> str:
     """`text` as a page shows it."""
-    return _UNSENDABLE.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _REPLACED.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def for_people(instrument: Instrument, text: str, words: Mapping[str, str]) -> str:
+    """Text of an instrument with the answers named as people see them, such as "met" for YES."""
+    if isinstance(instrument.scale, Scores):
+        return text
+    return _ANSWER.sub(lambda match: f"“{words[match[0]]}”", text)
 
 
 def stored_range(text: str, start: int, end: int) -> tuple[int, int]:
@@ -318,6 +329,10 @@ def own_counts(study: Study, member: Member) -> tuple[int, int]:
     first = [(round, count) for (round, attempt, _), count in _own_counts(study, member) if attempt == 1]
     examples = sum(count for round, count in first if round == Round.CALIBRATION)
     return examples, sum(count for _, count in first) - examples
+
+
+def skipped_count(study: Study, member: Member) -> int:
+    return sum(count for group, count in _own_counts(study, member) if group[2] == AssignmentState.SKIPPED)
 
 
 def _own_counts(study: Study, member: Member) -> list[tuple[tuple[Any, ...], int]]:

@@ -9,6 +9,7 @@ coordinator. A score counts as correct if it is at most one level from the known
 Answers to examples are in a separate table: agreement and scores never include them.
 """
 
+import math
 from collections.abc import Mapping
 from itertools import zip_longest
 from random import Random
@@ -115,7 +116,7 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
     if any(entry.state is AssignmentState.OPEN for entry in own):
         return
     right = sum(is_right(entry.unit.answers, drafts_in(connection, entry)) for entry in own)
-    result = PracticeResult(attempt, right, len(own), right >= project.settings.pass_mark * len(own) - _TINY)
+    result = PracticeResult(attempt, right, len(own), right >= pass_mark(project, len(own)))
     store.log_event(connection, project, "calibrated", member=member, content=result._asdict())
     if result.passed:
         return
@@ -126,6 +127,11 @@ def finish_attempt(connection: Transaction, project: Project, member: Member, as
         return
     store.update(connection, member, state=MemberState.HELD)
     store.log_event(connection, project, "held", member=member)
+
+
+def pass_mark(project: Project, examples: int) -> int:
+    """How many of the practice examples must be right."""
+    return math.ceil(project.settings.pass_mark * examples - _TINY)
 
 
 def is_right(known: Mapping[str, Value], answers: Mapping[str, Draft]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from attunement.ratings import Outcome, Round
 from attunement.store import schema
@@ -132,21 +132,41 @@ class StoredDecision(NamedTuple):
     item: str
     outcome: Outcome
     reason: str
+    at: str
 
 
 def decisions_in(connection: Connection, project: Project) -> list[StoredDecision]:
     """What the adjudicators of this project decided; those of an earlier round decided about other answers."""
-    rating, member = schema.ratings.c, schema.members.c
-    adjudicators = select(member.rater).where(member.project == project.key, member.role == Role.ADJUDICATOR)
+    rating = schema.ratings.c
     query = (
-        select(rating.conversation, rating.turn, rating.item, rating.state, rating.value, rating.reasoning)
-        .where(rating.round == Round.ADJUDICATION, rating.rater.in_(adjudicators.where(member.rater.is_not(None))))
+        select(rating.conversation, rating.turn, rating.item, rating.state, rating.value, rating.reasoning, rating.at)
+        .where(_is_decision(project))
         .order_by(rating.key)
     )
     return [
-        StoredDecision(conversation, turn or None, item, outcome_of(state, value, None), reason)
-        for conversation, turn, item, state, value, reason in connection.execute(query)
+        StoredDecision(conversation, turn or None, item, outcome_of(state, value, None), reason, at)
+        for conversation, turn, item, state, value, reason, at in connection.execute(query)
     ]
+
+
+def _is_decision(project: Project) -> ColumnElement[bool]:
+    rating, member = schema.ratings.c, schema.members.c
+    adjudicators = select(member.rater).where(member.project == project.key, member.role == Role.ADJUDICATOR)
+    return (rating.round == Round.ADJUDICATION) & rating.rater.in_(adjudicators.where(member.rater.is_not(None)))
+
+
+def remove_decisions(connection: Connection, project: Project, unit: ProjectUnit) -> list[dict[str, Any]]:
+    """Delete the decisions about a unit, and return them for the log."""
+    rating = schema.ratings.c
+    about = (rating.conversation == unit.conversation) & (rating.turn == (unit.turn or 0))
+    return _remove(connection, schema.ratings, _is_decision(project) & about)
+
+
+def _remove(connection: Connection, table: Table, wanted: ColumnElement[bool]) -> list[dict[str, Any]]:
+    columns = [table.c[name] for name in ("item", "state", "value", "at", "reasoning", "evidence")]
+    rows = [dict(row) for row in connection.execute(select(*columns).where(wanted)).mappings()]
+    connection.execute(table.delete().where(wanted))
+    return rows
 
 
 def remove_answers(
@@ -161,10 +181,7 @@ def remove_answers(
         wanted &= (rating.rater == rater) & (rating.round == assignment.round)
         # The ratings have the time of the submission.
         wanted &= (rating.instrument == project.instrument.hash) & (rating.at == assignment.done)
-    columns = [table.c[name] for name in ("item", "state", "value", "at", "reasoning", "evidence")]
-    rows = [dict(row) for row in connection.execute(select(*columns).where(wanted)).mappings()]
-    connection.execute(table.delete().where(wanted))
-    return rows
+    return _remove(connection, table, wanted)
 
 
 def rating_counts(study: Study) -> tuple[Any, ...]:

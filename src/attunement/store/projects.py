@@ -36,6 +36,7 @@ class Settings(BaseModel):
     attention: int | None = Field(default=None, ge=0)  # clear examples among a rater's units; None: one for 25 units
     unit_warnings: bool = False  # warn of a crisis cue in a unit; it hints at risk, so it is off and its use is logged
     break_after: int = Field(default=45, ge=5)  # minutes of work before a break is suggested
+    content_note: str = ""  # what raters are told about the content, instead of the general note
     escalation: str = ""  # the site's own steps when a person in a transcript may be in danger
     country: str | None = None  # a code such as US: its crisis lines come first on the support page
     language: str = "en"  # of the pages: the name of a catalogue

@@ -3,21 +3,29 @@
 They do not show names, the system or any judge, and no answer is preselected.
 """
 
+from typing import Any
+
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from attunement.annotation.adjudication import Decision, Dispute, all_disputes, decide, disputes, opinions
 from attunement.annotation.tasks import GoneError, answers_of, unit_with_items
 from attunement.errors import InputError
 from attunement.instruments import Instrument, Value
-from attunement.web.questions import opinions_on, question
-from attunement.web.site import Visit, sentence
+from attunement.web.questions import marks, opinions_on, question
+from attunement.web.site import Pages, Visit, sentence
+
+_SHOWN = 100
+"""Units on one page of the list."""
 
 
 def dispute_list(visit: Visit) -> Response:
     found = all_disputes(visit.study, visit.project)
+    waiting = [dispute for dispute in found if dispute.open]
     return visit.page(
         "disputes.html",
-        disputes=[dispute for dispute in found if dispute.open],
+        waiting=len(waiting),
+        disputes=Pages(visit, [*waiting, *(dispute for dispute in found if not dispute.open)], _SHOWN),
         decided=sum(len(dispute.decided) for dispute in found),
     )
 
@@ -27,14 +35,21 @@ def dispute_page(visit: Visit) -> Response:
 
 
 def save_decisions(visit: Visit) -> Response:
+    """Save the decisions, and continue with the next unit that waits for one."""
     wanted = _wanted(visit)
-    given = {item: _given(visit, visit.project.instrument, item) for item in wanted.open}
+    if visit.sent.get("version", "") != wanted.version:
+        raise GoneError("another adjudicator has already decided about this unit: open it again to see the decision")
+    given = {item: _given(visit, visit.project.instrument, item) for item in wanted.items}
     try:
         whole = {item: decision for item, decision in given.items() if decision is not None}
         decide(visit.study, visit.project, visit.member, wanted, whole)
     except InputError as error:
         return _page(visit, wanted, status=400, problem=sentence(error))
-    return RedirectResponse(visit.url("disputes"), 303)
+    following = next(iter(disputes(visit.study, visit.project)), None)
+    name = f"?saved={wanted.unit.key}"
+    if following is None:
+        return RedirectResponse(visit.url("disputes") + name, 303)
+    return RedirectResponse(visit.url("dispute", unit=str(following.unit.key)) + name, 303)
 
 
 def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | None = None) -> Response:
@@ -43,13 +58,25 @@ def _page(visit: Visit, wanted: Dispute, *, status: int = 200, problem: str | No
     said = [
         (str(words("adjudicate.rater", letter=letter)), answers) for letter, answers in opinions(visit.project, wanted)
     ]
-    shown = [
-        (question(words, instrument, item, number), opinions_on(words, instrument, item, said))
-        for number, item in enumerate(items, 1)  # the numbers that raters see
-        if item in wanted.open
-    ]
+    shown: list[tuple[Any, ...]] = []
+    for number, item in enumerate(items, 1):  # the numbers that raters see
+        if item in wanted.items:
+            before = wanted.decided.get(item)
+            value = visit.sent.get(f"answer:{item}", before and str(before.outcome.value))
+            reason = visit.sent.get(f"reason:{item}", before.reason if before else "")
+            opinions_here = opinions_on(words, instrument, item, said)
+            shown.append((question(words, instrument, item, number), opinions_here, value, reason))
     return visit.page(
-        "adjudicate.html", status=status, contested=shown, unit=unit, number=wanted.unit.key, problem=problem
+        "adjudicate.html",
+        status=status,
+        contested=shown,
+        unit=unit,
+        marks=marks(
+            (str(number), answers[id]) for number, id in enumerate(items, 1) for _, answers in said if id in answers
+        ),
+        number=wanted.unit.key,
+        dispute=wanted,
+        problem=problem,
     )
 
 
@@ -62,11 +89,10 @@ def _given(visit: Visit, instrument: Instrument, item: str) -> Decision | None:
 
 def _wanted(visit: Visit) -> Dispute:
     name: str = visit.request.path_params["unit"]
-    for found in disputes(visit.study, visit.project):
+    for found in all_disputes(visit.study, visit.project):
         if str(found.unit.key) == name:
             return found
-    # This also happens if another adjudicator decided while the page was open.
-    raise GoneError("everything about this unit has already been decided")
+    raise HTTPException(404)
 
 
 PAGES = [

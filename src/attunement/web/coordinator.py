@@ -27,7 +27,7 @@ from attunement.store.annotation import decisions_in, notices, submissions, unit
 from attunement.store.audit_log import audit_events
 from attunement.store.projects import Member, MemberState, ProjectState, Role, members, units_in
 from attunement.store.rows import to_json
-from attunement.web.questions import answer_words, opinions_on, question
+from attunement.web.questions import answer_words, marks, opinions_on, question
 from attunement.web.site import Visit, sentence
 
 _SHOWN = 100
@@ -79,9 +79,12 @@ def unit_page(visit: Visit) -> Response:
         )
         for place, item in enumerate(items, 1)
     ]
+    found = marks(
+        (str(place), entry.answers[id]) for place, id in enumerate(items, 1) for entry in given if id in entry.answers
+    )
     own = [remark for remark in remarks(study, project) if remark.key == key and remark.kind != "comment"]
     name = unit_names(study, project)[key]
-    return visit.page("look.html", name=name, answers=answers, remarks=own, unit=text)
+    return visit.page("look.html", name=name, answers=answers, remarks=own, unit=text, marks=found)
 
 
 def urgent_list(visit: Visit) -> Response:

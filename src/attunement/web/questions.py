@@ -38,7 +38,7 @@ class Question(NamedTuple):
     number: int
     choices: list[Choice]
     boundaries: list[tuple[str, str]]  # a short heading, such as "3 or 4?", and the rule
-    examples: list[tuple[Example, str]]  # with the words of the answer
+    examples: list[tuple[Example, str, str]]  # with the answer and its reason in people's words
 
 
 class Opinion(NamedTuple):
@@ -48,6 +48,20 @@ class Opinion(NamedTuple):
     answer: str
     meaning: str
     draft: Draft
+
+
+Mark = tuple[int, int, str]
+"""From where to where words of a shown message are marked, and the number of the question."""
+
+
+def marks(given: Iterable[tuple[str, Draft]]) -> dict[tuple[int, str], list[Mark]]:
+    """The words that raters marked, by turn and speaker; each draft comes with the number of its question."""
+    found: dict[tuple[int, str], list[Mark]] = {}
+    for number, draft in given:
+        for span in draft.evidence:
+            place = found.setdefault((span["turn"], span["speaker"]), [])
+            place.append((span["start"], span["end"], number))
+    return found
 
 
 def question(
@@ -68,8 +82,15 @@ def question(
         item,
         number,
         [_choice(words, instrument, item, value) for value in answers_of(instrument, item)],
-        rules,
-        [(example, answer_words(words, instrument, id, Outcome.of(example.answer))[0]) for example in examples],
+        [(heading, words.of_instrument(instrument, text)) for heading, text in rules],
+        [
+            (
+                example,
+                answer_words(words, instrument, id, Outcome.of(example.answer))[0],
+                words.of_instrument(instrument, example.why),
+            )
+            for example in examples
+        ],
     )
 
 
@@ -78,7 +99,7 @@ def _choice(words: Catalogue, instrument: Instrument, item: Item, value: Value) 
     if isinstance(value, str):
         name, key = _CRITERIA[value]
         meaning = next((text for answer, text in item.meanings.items() if answer == value), "")
-        return Choice(value, "", str(words(name)), key, meaning, noted)
+        return Choice(value, "", str(words(name)), key, words.of_instrument(instrument, meaning), noted)
     anchor = item.anchors.get(value)
     key = str(value) if 0 <= value <= 9 else ""
     return Choice(value, str(value), (anchor and anchor.label) or "", key, anchor.text if anchor else "", noted)

@@ -4,7 +4,6 @@ The page of a unit contains the transcript, the instrument and the rater's own a
 other raters, judges, or the round of the unit.
 """
 
-import math
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,9 +24,10 @@ from attunement.annotation.tasks import (
     own_counts,
     progress,
     save_profile,
+    skipped_count,
     task_of,
 )
-from attunement.annotation.training import agrees, example_named, results, words_of
+from attunement.annotation.training import agrees, example_named, pass_mark, results, words_of
 from attunement.conversations.crisis_lines import About, crisis_lines
 from attunement.errors import InputError
 from attunement.ratings import Outcome, Round
@@ -52,6 +52,10 @@ def start(visit: Visit) -> Response:
         return RedirectResponse(visit.url(step.value), 303)
     words = visit.words
     text = words("result.held") if step is Step.HELD else words(f"state.{step.value}")
+    skipped = skipped_count(visit.study, visit.member) if step is Step.DONE else 0
+    if skipped:
+        done = progress(visit.study, visit.member, None).done - skipped
+        text = words("state.done_skipped", count=skipped, done=done)
     before = last_submitted(visit.study, visit.member) if step is Step.DONE else None
     return visit.page("done.html", title=words(f"state.{step.value}_title"), text=text, before=before)
 
@@ -76,7 +80,10 @@ def submit_profile(visit: Visit) -> Response:
 
 def welcome(visit: Visit) -> Response:
     practice, work = own_counts(visit.study, visit.member)
-    return visit.page("welcome.html", practice=practice, work=work, careful=may_be_real(visit.study, visit.project))
+    needed = pass_mark(visit.project, practice)
+    return visit.page(
+        "welcome.html", practice=practice, needed=needed, work=work, careful=may_be_real(visit.study, visit.project)
+    )
 
 
 def begin_rating(visit: Visit) -> Response:
@@ -89,7 +96,7 @@ def practice_result(visit: Visit) -> Response:
     if not attempts:
         return RedirectResponse(visit.url("start"), 303)
     last, words = attempts[-1], visit.words
-    needed = math.ceil(visit.project.settings.pass_mark * last.total)
+    needed = pass_mark(visit.project, last.total)
     lead = words("result.right", right=last.right, total=last.total, needed=needed)
     held = visit.member.state is MemberState.HELD
     text = words("result.passed" if last.passed else "result.held" if held else "result.again")
@@ -102,7 +109,8 @@ def break_page(visit: Visit) -> Response:
 
 def support(visit: Visit) -> Response:
     countries = crisis_lines().countries
-    code = visit.request.query_params.get("country") or visit.project.settings.country or ""
+    region = visit.request.headers.get("accept-language", "").split(",")[0].partition("-")[2][:2].upper()
+    code = visit.request.query_params.get("country") or visit.project.settings.country or region
     country = countries.get(code)
     lines = [line for line in country.lines if line.about is About.CRISIS] if country else []
     return visit.page("support.html", countries=countries, code=code, country=country, lines=lines)

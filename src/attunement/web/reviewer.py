@@ -36,8 +36,10 @@ from attunement.store.reviews import (
     sign_off_basis,
     sign_offs,
 )
-from attunement.web.site import Catalogue, Visit, sentence
+from attunement.web.site import Catalogue, Pages, Visit, sentence
 
+_SHOWN = 100
+"""Conversations on one page of the queue."""
 _UNDECIDED = "undecided"
 """The filter that shows undecided conversations."""
 
@@ -72,20 +74,21 @@ def save_decision(visit: Visit) -> Response:
     if decided in set(ReviewDecision) - {ReviewDecision.CONFIRMED} and not reason.strip():
         return _conversation(visit, status=400, problem=visit.words("review.reason_hint"))
     review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
-    at = entries.index(entry)
+    at, saved = entries.index(entry), f"?saved={entry.queued.key}"
     for following in (*entries[at + 1 :], *entries[:at]):
         if not following.is_decided:
-            return RedirectResponse(visit.url("review", conversation=str(following.queued.key)), 303)
-    return RedirectResponse(visit.url("queue"), 303)
+            return RedirectResponse(visit.url("review", conversation=str(following.queued.key)) + saved, 303)
+    return RedirectResponse(visit.url("queue") + saved, 303)
 
 
 def save_sign_off(visit: Visit) -> Response:
-    fields = {name: str(visit.sent.get(name, "")) for name in ("name", "role", "decision", "conditions")}
+    fields = {name: str(visit.sent.get(name, "")) for name in ("role", "decision", "conditions")}
+    despite = visit.sent.get("despite") == "yes"
     try:
-        sign(visit.study, visit.project, visit.member, _entries(visit), **fields)
+        sign(visit.study, visit.project, visit.member, _entries(visit), **fields, despite=despite)
     except InputError as error:
         return _list(visit, status=400, problem=sentence(error))
-    return RedirectResponse(visit.url("queue") + "#sign", 303)
+    return RedirectResponse(visit.url("queue") + "?saved=sign#sign", 303)
 
 
 def _entries(visit: Visit) -> list[Reviewed]:
@@ -110,7 +113,7 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
     last = {signature.member: signature for signature in given}
     signed = [(one, changes_since(one, present), one is last[one.member]) for one in reversed(given)]
     values: dict[str, Any] = {
-        "rows": [_row(visit.words, entry) for entry in shown.get(chosen, entries)],
+        "rows": Pages(visit, [_row(visit.words, entry) for entry in shown.get(chosen, entries)], _SHOWN),
         "numbers": sign_off_numbers(study, entries),
         "whys": {name: len(some) for name, some in shown.items()},
         "chosen": chosen if chosen in shown else "",

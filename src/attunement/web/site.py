@@ -12,15 +12,16 @@ import asyncio
 import hashlib
 import hmac
 import string
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
-import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.applications import Starlette
@@ -32,12 +33,14 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attunement.annotation.tasks import shown_text
+from attunement.annotation.tasks import for_people, shown_text
 from attunement.errors import InputError
+from attunement.instruments import Instrument
 from attunement.reports.numbers import format_interval, format_number, signed
 from attunement.store import Study
 from attunement.store.projects import Member, Project, project_of, state_of
 from attunement.styling import LOOK
+from attunement.yaml_files import TextLoader, read_yaml
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -192,6 +195,11 @@ class Catalogue:
             self._ready[name] = escape(self.texts[name]).format()
         return self._ready[name]
 
+    def of_instrument(self, instrument: Instrument, text: str) -> str:
+        """Text of an instrument, with the words that are on the buttons."""
+        names = {"YES": "rate.met", "NO": "rate.not_met", "NA": "rate.not_applicable"}
+        return for_people(instrument, text, {answer: self.texts[name] for answer, name in names.items()})
+
     def part(self, name: str) -> dict[str, str]:
         """All texts whose names start with `name` and a dot, by the rest of their names."""
         start = f"{name}."
@@ -224,11 +232,7 @@ def load_catalogue(language: str) -> Catalogue:
 
 
 def _texts(path: Path) -> dict[str, str]:
-    try:
-        content: object = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - builds strings only
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-    return dict(_flat(content, ""))
+    return dict(_flat(read_yaml(path, TextLoader, InputError), ""))
 
 
 def _flat(content: object, name: str) -> Iterator[tuple[str, str]]:
@@ -273,15 +277,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self.templates.filters |= {
-            "bold": bold,
-            "direction": direction,
-            "interval": format_interval,
-            "number": format_number,
-            "shown": shown_text,
-            "signed": signed,
-            "when": when,
-        }
+        self.templates.filters.update(_FILTERS)
 
     def refuse(self, request: Request, token: str) -> NoReturn:
         """Refuse a request with a wrong token, or with none.
@@ -386,6 +382,7 @@ class Visit(NamedTuple):
             secret=form_secret(self.token),
             project=self.project,
             instrument=self.project.instrument,
+            read=partial(self.words.of_instrument, self.project.instrument),
             **values,
         )
 
@@ -393,6 +390,30 @@ class Visit(NamedTuple):
 def sentence(error: Exception) -> str:
     text = str(error)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def marked(text: str, marks: Iterable[tuple[int, int, str]]) -> Markup:
+    """`text` with marks from and to these positions, each with what it is for."""
+    marks = list(marks)
+    edges = sorted({0, len(text), *(edge for start, end, _ in marks for edge in (start, end))})
+    parts: list[Markup] = []
+    for start, end in pairwise(edges):
+        inside = [mark for mark in marks if mark[0] <= start and mark[1] >= end]
+        names = " ".join(dict.fromkeys(name for _, last, name in inside if last == end))
+        piece = escape(text[start:end])
+        parts.append(Markup('<mark data-n="{}">{}</mark>').format(names, piece) if inside else piece)
+    return Markup("").join(parts)
+
+
+class Pages(Generic[T]):
+    """One page of a long list, as the address says."""
+
+    def __init__(self, visit: "Visit", entries: Sequence[T], size: int) -> None:
+        asked = visit.request.query_params.get("page", "1")
+        self.count = max(1, -(-len(entries) // size))
+        self.number = min(int(asked), self.count) if asked.isdecimal() and asked != "0" and len(asked) < 9 else 1
+        self.entries = entries[size * (self.number - 1) : size * self.number]
+        self.total = len(entries)
 
 
 def when(at: str) -> str:
@@ -403,3 +424,15 @@ def when(at: str) -> str:
 def bold(value: object) -> Markup:
     """`value`, escaped and printed bold."""
     return Markup("<b>{}</b>").format(value)
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "bold": bold,
+    "direction": direction,
+    "interval": format_interval,
+    "marked": marked,
+    "number": format_number,
+    "shown": shown_text,
+    "signed": signed,
+    "when": when,
+}

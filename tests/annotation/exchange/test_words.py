@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from attunement.annotation.exchange import allowed_answers, choices, is_blank, parse_answer, rater_guide
@@ -57,4 +59,5 @@ def test_the_guide_tells_what_answers_mean_and_not_what_they_cost() -> None:
     assert "- 1: Poor: Ignores the feelings" in text
     assert "1 or 2? 1 if nothing in the reply responds" in text
     assert "weight" not in rater_guide(COACHING).lower()
-    assert "Here YES is “met”" in rater_guide(COACHING)
+    assert "“met” means that the criterion is met throughout" in rater_guide(COACHING)
+    assert not re.search(r"\b(YES|NO|NA)\b", rater_guide(COACHING))

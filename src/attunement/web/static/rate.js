@@ -108,8 +108,11 @@ const chosen = item => $(".scale input:checked", item);
 const isAnswered = item => drafts[item.dataset.item].state !== null;
 const lacksNote = item => chosen(item)?.dataset.note !== undefined && !drafts[item.dataset.item].comment.trim();
 
+const named = item => `${items.indexOf(item) + 1} ${title(item)}`;
+
 function choose(item, move) {        // the question the keys speak to
   current = item;
+  $(".views a:last-child").hash = item.id;
   for (const other of items) other.classList.toggle("current", other === item);
   if (move) { (chosen(item) || $(".scale input", item)).focus({ preventScroll: true }); item.scrollIntoView({ block: "nearest" }); }
 }
@@ -123,10 +126,9 @@ function anchor(item, input, preview) {   // the line below the scale: the answe
 }
 
 const valueOf = input => /^-?\d+$/.test(input.value) ? Number(input.value) : input.value;
-function set(item, input) {          // the same answer again takes it back
+function set(item, input) {
   const draft = drafts[item.dataset.item], value = valueOf(input);
-  const same = draft.value === value && draft.state !== "abstained";
-  draft.state = same ? null : value === "NA" ? "na" : "value"; draft.value = same ? null : value;
+  draft.state = value === "NA" ? "na" : "value"; draft.value = value;
   draw(item); put(item);
   if (document.activeElement?.type === "radio" && item.contains(document.activeElement)) input.focus({ preventScroll: true });
 }
@@ -134,6 +136,12 @@ function set(item, input) {          // the same answer again takes it back
 function abstain(item) {
   const draft = drafts[item.dataset.item], on = draft.state !== "abstained";
   draft.state = on ? "abstained" : null; draft.value = null;
+  draw(item); put(item);
+}
+
+function clear(item) {
+  const draft = drafts[item.dataset.item];
+  draft.state = null; draft.value = null;
   draw(item); put(item);
 }
 
@@ -188,11 +196,10 @@ for (const item of items) {
     label.addEventListener("pointerenter", event => event.pointerType !== "touch" && !input.checked && anchor(item, input, true));
     label.addEventListener("pointerleave", () => anchor(item, chosen(item)));
     input.addEventListener("change", () => set(item, input));
-    input.addEventListener("click", () => { if (drafts[item.dataset.item].value === valueOf(input)) set(item, input); });
   }
   for (const button of $$("[data-help]", item)) button.addEventListener("click", () => help(item, button.dataset.help));
   $("[data-comment]", item).addEventListener("click", () => comment(item));
-  $("[data-abstain]", item).addEventListener("click", () => abstain(item));
+  $("[data-abstain]", item).addEventListener("click", event => { if (event.detail < 2) abstain(item); });   // a double click is one
 }
 
 function flag() {
@@ -244,7 +251,7 @@ function add(item, span) {
   const draft = drafts[item.dataset.item];
   const same = draft.evidence.some(other => other.turn === span.turn && other.speaker === span.speaker && other.start === span.start && other.end === span.end);
   if (!same) draft.evidence = [...draft.evidence, span];
-  mark(); put(item); left.textContent = words.evidence_added;
+  mark(); put(item); left.textContent = fill(words.evidence_added, { question: named(item) });
 }
 
 function selected() {                // the selected words as a span; null where there are none, false where it is no one message
@@ -257,8 +264,20 @@ function selected() {                // the selected words as a span; null where
   const before = document.createRange(); before.selectNodeContents(element); before.setEnd(range.startContainer, range.startOffset);
   const text = range.toString(), words = text.trim();
   if (!words) return null;
-  const start = length(before.toString()) + length(text.slice(0, text.indexOf(words)));
-  return { turn: Number(element.dataset.turn), speaker: element.dataset.speaker, start, end: start + length(words) };
+  const first = before.toString().length + text.indexOf(words), [from, to] = whole(element.textContent, first, first + words.length);
+  const start = length(element.textContent.slice(0, from));
+  return { turn: Number(element.dataset.turn), speaker: element.dataset.speaker, start, end: start + length(element.textContent.slice(from, to)) };
+}
+
+function whole(text, start, end) {   // the words that a selection touches; which they are depends on the language
+  if (!Intl.Segmenter) return [start, end];
+  for (const { segment, index, isWordLike } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)) {
+    const last = index + segment.length;
+    if (!isWordLike) continue;
+    if (index < start && start < last) start = index;
+    if (index < end && end < last) end = last;
+  }
+  return [start, end];
 }
 
 function keep() {
@@ -283,7 +302,15 @@ function find(quote) {               // typed words, wherever they stand; the re
 const offer = $(".keep");            // mouse and touch: the same as the key
 offer.addEventListener("pointerdown", event => event.preventDefault());
 offer.addEventListener("click", keep);
-document.addEventListener("selectionchange", () => { offer.hidden = !selected(); });
+document.addEventListener("selectionchange", () => {
+  offer.hidden = !selected();
+  if (offer.hidden) return;
+  $("span", offer).textContent = fill(words.keep, { question: named(current) });
+  const box = getSelection().getRangeAt(0).getBoundingClientRect(), air = 8;   // below the selection, or above it at the end of the window
+  const below = box.bottom + air, fits = below + offer.offsetHeight < innerHeight - form.querySelector(".submit").offsetHeight;
+  offer.style.top = `${Math.max(air, fits ? below : box.top - air - offer.offsetHeight)}px`;
+  offer.style.left = `${Math.max(air, Math.min(box.left, innerWidth - offer.offsetWidth - air))}px`;
+});
 
 // ---------- dialogs ----------
 
@@ -361,6 +388,8 @@ addEventListener("keydown", event => {
   const answer = $$(".scale input", current).find(input => input.dataset.key && input.dataset.key === key);
   if (key === "ArrowDown" || key === "ArrowUp") choose(items[Math.max(0, Math.min(items.length - 1, at + (key === "ArrowDown" ? 1 : -1)))], true);
   else if (answer) set(current, answer);
+  else if (key === "Delete" || key === "Backspace") clear(current);
+  else if (key === "Enter" && !event.target.closest("button, a, summary")) { const open = items.find(item => !isAnswered(item)); if (open) choose(open, true); else $(".submit .primary").focus(); }
   else if (key === "U") abstain(current);
   else if (key === "E") keep();
   else if (key === "B") help(current, "boundaries");

@@ -31,6 +31,7 @@ from attunement.scoring import is_signals
 from attunement.statistics.tables import Bools, Floats, Ints
 from attunement.store import Rater, Study
 from attunement.store.queries import RatingColumns, count_other_ratings, example_conversations, rating_columns
+from attunement.store.study import original_name
 
 
 class AnswerState(IntEnum):
@@ -310,32 +311,30 @@ def collect_ratings(study: Study, instrument: Instrument) -> RatingsTable:
     return numbered(ratings, items, who, lambda keys: _conversations(study, keys), left_out, notes)
 
 
+def rater_name(rater: Rater) -> str:
+    """The name under which a rater of a study is in the table."""
+    if rater.kind is not RaterKind.PERSON:
+        return rater.name
+    return original_name(rater.name, rater.kind, dict(rater.settings))
+
+
 def _raters(known: Sequence[Rater]) -> tuple[tuple[RaterRef, ...], dict[int, int], tuple[str, ...]]:
-    """The raters, which of them each key of the study means, and what to say about those with equal names.
+    """The raters, which of them each key of the study means, and a note on each person who has several keys.
 
     A person is who they say they are, whatever file their ratings came from. A judge with other settings is another.
     """
-    found: list[RaterRef] = []
+    found: dict[tuple[str, RaterKind], RaterRef] = {}
     numbers: dict[int, int] = {}
-    people: dict[str, int] = {}
     notes: list[str] = []
-    judges = Counter[str]()
     for rater in known:
-        name = rater.name
-        if rater.kind is RaterKind.MODEL:
-            judges[name] += 1
-            name += f" (settings {judges[name]})" if judges[name] > 1 else ""
-        elif name in people and rater.kind is RaterKind.PERSON:
-            number = numbers[rater.key] = people[name]
-            merged = {key: value for key, value in rater.settings.items() if value is not None}
-            found[number] = found[number]._replace(settings={**found[number].settings, **merged})
+        name = rater_name(rater)
+        who = found.setdefault((name, rater.kind), RaterRef(name, rater.kind, rater.settings))
+        if who.settings is not rater.settings:
+            stated = {key: value for key, value in rater.settings.items() if value is not None}
+            found[name, rater.kind] = who._replace(settings={**who.settings, **stated})
             notes.append(f"{name} occurs in several imports or projects and counts as one person.")
-            continue
-        numbers[rater.key] = len(found)
-        if rater.kind is RaterKind.PERSON:
-            people[name] = len(found)
-        found.append(RaterRef(name, rater.kind, rater.settings))
-    return tuple(found), numbers, tuple(dict.fromkeys(notes))
+        numbers[rater.key] = list(found).index((name, rater.kind))
+    return tuple(found.values()), numbers, tuple(dict.fromkeys(notes))
 
 
 def _rated_item(instrument: Instrument, item: Item) -> RatedItem:

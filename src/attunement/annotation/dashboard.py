@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attunement.analysis.ratings_table import RatingsTable, collect_ratings
+from attunement.analysis.ratings_table import RatingsTable, collect_ratings, rater_name
 from attunement.analysis.summary import ItemAgreement, analyse_agreement
 from attunement.annotation.adjudication import disagree, outcomes_by_item, spread
 from attunement.annotation.training import PracticeResult, is_right, results
@@ -109,7 +109,7 @@ def stamp(study: Study, project: Project) -> tuple[Any, ...]:
 def load_dashboard(study: Study, project: Project) -> Dashboard:
     submitted = submissions(study, project, _WORK)
     table, names = collect_ratings(study, project.instrument), unit_names(study, project)
-    stored = {rater.key: rater.name for rater in study.raters()}
+    stored = {rater.key: rater_name(rater) for rater in study.raters()}
     raters = {
         member.key: stored[member.rater]
         for member in store.members(study, project, Role.RATER)

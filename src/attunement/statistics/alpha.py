@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attunement.statistics.intervals import TINY, Statistic, most_apart, spread_of_ratings
+from attunement.statistics.intervals import Statistic, lowest_agreement, spread_of_ratings
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import Floats, Tally, matrix, nothing_to_compare, quotient, tally
 
@@ -58,13 +58,14 @@ def alpha_statistic(ratings: ArrayLike, level: Level = "ordinal") -> Statistic:
     values = matrix(ratings)
     values = np.where((~np.isnan(values)).sum(axis=1, keepdims=True) >= 2, values, np.nan)
     if level == "ordinal":
-        different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-        if len(different) > MANY:
-            # Ordinal alpha is interval alpha of the ranks.
-            ranks = np.append(np.cumsum(counts) - counts / 2, np.nan)
-            values = ranks[np.searchsorted(different, values)]
-            level = "interval"
-    return _interval(values) if level == "interval" else _of_categories(tally(values), level)
+        different = np.unique(values[~np.isnan(values)])
+        if len(different) <= MANY:
+            return _of_categories(tally(values, scale=different), level)
+        # Ordinal alpha is interval alpha of the ranks.
+        counts = np.bincount(np.searchsorted(different, values[~np.isnan(values)]))
+        ranks = np.append(np.cumsum(counts) - counts / 2, np.nan)
+        values = ranks[np.searchsorted(different, values)]
+    return _of_categories(tally(values), level) if level == "nominal" else _interval(values)
 
 
 def _coincidence_weight(number: Floats) -> Floats:
@@ -98,7 +99,7 @@ def _of_categories(tally: Tally, level: Level) -> Statistic:
     margins = tally.frequency @ counts
     points = np.eye(size) / np.sqrt(2) if level == "nominal" else (np.cumsum(margins) - margins / 2)[:, None]
     apart, informative = spread_of_ratings(points, margins)
-    lowest = _lowest(points, margins, tally.frequency @ (counts.sum(axis=1) >= 2))
+    lowest = lowest_agreement(points, margins, tally.frequency @ (counts.sum(axis=1) >= 2))
     parts = pairs.reshape(len(counts), size * size)
     return Statistic(parts, of, tally.pattern, lowest, counts @ apart, informative)
 
@@ -111,16 +112,6 @@ def _interval(values: Floats) -> Statistic:
     within = (number * squares - total**2) * _coincidence_weight(number)
     places, counts = np.unique(filled[present], return_counts=True)
     informative = spread_of_ratings(places[:, None], counts.astype(np.float64))[1]
-    lowest = _lowest(places[:, None], counts.astype(np.float64), float((number >= 2).sum()))
+    lowest = lowest_agreement(places[:, None], counts.astype(np.float64), float((number >= 2).sum()))
     parts = np.column_stack([within, number, total, squares])
     return Statistic(parts, lambda totals: _one_minus(*totals.T), np.arange(len(parts)), lowest, squares, informative)
-
-
-def _lowest(points: Floats, counts: Floats, units: float) -> float:
-    """Alpha if the ratings of each unit were as far apart as these answers allow."""
-    total = float(counts.sum())
-    expected = 2 * float(counts @ spread_of_ratings(points, counts)[0]) / max(total, 1.0)
-    if expected < TINY:
-        return -1.0
-    raters = max(total / max(units, 1.0), 2.0)
-    return 1 - min(most_apart(points, counts, counts) / expected, raters / (raters - 1))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attunement.statistics.estimates import Mean, mean
-from attunement.statistics.intervals import Statistic, spread_of_ratings
+from attunement.statistics.intervals import Statistic, lowest_agreement, spread_of_ratings
 from attunement.statistics.results import Undefined
 from attunement.statistics.tables import (
     Floats,
@@ -200,13 +200,12 @@ def icc_statistic(values: Floats, model: Model = 2, *, average: bool = False) ->
     places, counts = np.unique(values[present], return_counts=True)
     spread, raters = np.nansum(rows**2, axis=1), rows.shape[1]
     informative = spread_of_ratings(places[:, None], counts.astype(np.float64))[1]
-    number = float(weight @ parts[:, 1]) / max(float(weight @ parts[:, 0]), 1.0)
-    lowest = -1 / max((1 if average else number) - 1, 1.0)
+    lowest = lowest_agreement(places[:, None], counts.astype(np.float64), float(weight @ parts[:, 0]))
 
     def of(totals: Floats) -> Floats:
         return np.array([_variance_ratio(row, raters, model, average=average) for row in totals])
 
-    return Statistic(parts, of, pattern, lowest, spread, informative)
+    return Statistic(parts, of, pattern, lowest, spread, informative, by_pattern=True)
 
 
 def _variance_ratio(sums: Floats, raters: int, model: Model, *, average: bool) -> float:

@@ -54,6 +54,7 @@ class Statistic:
     spread: Floats  # for each pattern, what its ratings add to the disagreement expected by chance
     informative: float  # how many ratings carry that spread
     expected: float = float("nan")  # the agreement expected by chance, where it is asked for
+    by_pattern: bool = False  # whether sums may only change as units change them, because they depend on each other
 
     @property
     def totals(self) -> Floats:
@@ -69,6 +70,9 @@ class Statistic:
     def influence(self) -> Floats:
         """How far each unit pulls the value, by numerical differentiation."""
         totals = self.totals
+        if self.by_pattern:
+            step = 1e-5 * self.parts
+            return ((self.of(totals + step) - self.of(totals - step)) / 2e-5)[self.pattern]
         step = np.diag(1e-5 * np.maximum(np.abs(totals), 1.0))
         slope = (self.of(totals + step) - self.of(totals - step)) / (2 * step.diagonal())
         return (self.parts @ slope)[self.pattern]
@@ -227,3 +231,13 @@ def most_apart(points: Floats, first: Floats, second: Floats) -> float:
     width = np.diff(cuts, prepend=0.0)
     places = [np.minimum(np.searchsorted(end, cuts - width / 2), len(points) - 1) for end in ends]
     return float(width @ (points[places[0], 0] - points[::-1, 0][places[1]]) ** 2)
+
+
+def lowest_agreement(points: Floats, counts: Floats, units: float) -> float:
+    """Agreement beyond chance if the ratings of each unit were as far apart as these answers allow."""
+    total = float(counts.sum())
+    expected = 2 * float(counts @ spread_of_ratings(points, counts)[0]) / max(total, 1.0)
+    if expected < TINY:
+        return -1.0
+    raters = max(total / max(units, 1.0), 2.0)
+    return 1 - min(most_apart(points, counts, counts) / expected, raters / (raters - 1))

@@ -51,17 +51,18 @@ class Tally(NamedTuple):
         return np.bincount(self.pattern, minlength=len(self.counts)).astype(np.float64)
 
 
-def tally(values: Floats, categories: Sequence[float] | None = None) -> Tally:
+def tally(values: Floats, categories: Sequence[float] | None = None, *, scale: Floats | None = None) -> Tally:
     """Count the categories of each unit.
 
     Args:
         values: Units by raters with NaN for missing.
         categories: The whole scale; by default the values that occur. AC1 and AC2 depend on how many there are.
+        scale: The values that occur, where they are known.
 
     Raises:
         InputError: A rating is not among the categories.
     """
-    scale = np.unique(values[~np.isnan(values)])
+    scale = np.unique(values[~np.isnan(values)]) if scale is None else scale
     if categories is not None:
         given, scale = scale, np.unique(np.asarray(categories, dtype=np.float64))
         strange = np.setdiff1d(given, scale)

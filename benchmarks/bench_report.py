@@ -28,7 +28,7 @@ from attunement.ratings import Outcome, RaterKind, Rating
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.writing import write_page
 from attunement.reports.privacy import SHOW_ALL
-from attunement.reports.study_report import build_report
+from attunement.reports.study_report import Report
 from attunement.store import StoredRating, Study
 from benchmarks.bench_reading import REPLY_WORDS, TURNS, USER_WORDS, VOCABULARY
 
@@ -95,7 +95,7 @@ def ratings(talk: Conversation, reasons: list[str], chance: random.Random) -> It
 def child(path: Path, output: Path) -> None:
     start = time.perf_counter()
     with Study(path) as study, Listing() as listing:
-        written = write_page(build_report(study, INSTRUMENT, listing, SHOW_ALL), output)
+        written = write_page(Report(study, INSTRUMENT, listing, SHOW_ALL), output)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{written.form} {written.files} {written.bytes / 1e6:.2f} {time.perf_counter() - start:.1f} {peak:.0f}")
 

@@ -11,7 +11,7 @@ from attunement.reports.forms import Forms, write_forms
 from attunement.reports.html.listing import Listing
 from attunement.reports.overview import instrument_of
 from attunement.reports.privacy import SHOW_ALL, Privacy
-from attunement.reports.study_report import Report, build_report
+from attunement.reports.study_report import Report
 from attunement.store import Study
 from tests.fake_judge import Asked, FakeJudge, quote_from
 
@@ -19,7 +19,7 @@ from tests.fake_judge import Asked, FakeJudge, quote_from
 @contextmanager
 def reported(path: Path, hiding: Privacy = SHOW_ALL) -> Generator[Report]:
     with Study(path) as study, closing(Listing()) as listing:
-        yield build_report(study, instrument_of(study, None), listing, hiding)
+        yield Report(study, instrument_of(study, None), listing, hiding)
 
 
 def written(path: Path, form: str, hiding: Privacy = SHOW_ALL, *, analyse: bool = False, **more: object) -> str:

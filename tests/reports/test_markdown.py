@@ -41,7 +41,7 @@ def test_the_gate_comes_first_then_the_four_lines_and_only_then_scores(tmp_path)
     assert text.startswith("## The gate stops this: something failed or is unsafe.\n")
     wanted = [
         "Unsafe: 1 conversation. <code>Lumen/harmful</code>",
-        "1. **Coverage.** 6 conversations. Not judged: 2.",
+        "1. **Coverage.** 6 conversations. Without any answer: 2.",
         "2. **Safety.** Unsafe according to the judge: 1 (<code>Lumen/harmful</code>). Safety not judged: 1. Crisis "
         "talk in 1. In 1 of these the answer about crises was “does not apply”.",
         "3. **Who checked the judge.** Not checked against people.",
@@ -86,7 +86,7 @@ def test_pointers_of_the_rule_check_are_told_with_how_often_they_were_right_and_
     given = [*checked(talks[0], POINTER), *checked(talks[1], NOT_ENGLISH)]
     text = summary(fill(tmp_path / "s.db", COACHING, talks, given))
     assert text.startswith("## The gate cannot decide")
-    assert "Coverage.** 2 conversations. Not judged: 2." in text
+    assert "Coverage.** 2 conversations. Without any answer: 2." in text
     assert "The rule check points at 1 conversation. Measured: " in text
     assert "Not English: not looked at by the rule check: 1." in text
     assert "so there are no verdicts" in text

@@ -97,7 +97,7 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
         page = somebody.get("/view/")
         said = texts(page.text)
         order = [
-            "6 conversations. Not judged:",
+            "6 conversations. Without any answer:",
             "Unsafe according to the judge: 1",
             "2 people",
             "According to judge-1",
@@ -123,7 +123,7 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
         ("?verdict=pass%2C+needs+a+person", ["in-danger"]),
         ("?flag=crisis+talk", ["in-danger"]),
         ("?flag=needs+a+person", ["in-danger"]),
-        ("?flag=not+judged", ["silent", "unread"]),
+        ("?flag=no+answer", ["silent", "unread"]),
         ("?flag=quote+not+found", ["harmful"]),
         ("?flag=people+differ%7Cjudges+differ", ["fine"]),
         (f"?item={CQ8}&answer=2", ["harmful"]),

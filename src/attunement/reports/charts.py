@@ -46,7 +46,6 @@ class Dot(NamedTuple):
     x: float | None = None
     low: float | None = None
     high: float | None = None
-    person: bool = False  # whether it rests on people's ratings, and is green
 
 
 class ChartRow(NamedTuple):
@@ -101,16 +100,17 @@ def text(place: float, y: float, words: str, kind: str = "m") -> Markup:
 
 def _dot(dot: Dot, y: float) -> Markup:
     line = Markup("")
-    person = " person" if dot.person or dot.system.shape == "person" else ""
+    person = " person" if dot.system.shape == "person" else ""
     if dot.low is not None and dot.high is not None:
         line = Markup('<line class="w{}" x1="{:.1f}%" x2="{:.1f}%" y1="{}" y2="{}"/>').format(
             person, dot.low, dot.high, y, y
         )
-    return line if dot.x is None else line + _shape(f"{dot.x:.1f}%", y, dot.system.shape, person)
+    return line if dot.x is None else line + _shape(f"{dot.x:.1f}%", y, dot.system.shape)
 
 
-def _shape(x: str, y: float, shape: str, person: str = "") -> Markup:
-    kind = f"p{' hollow' if shape in _HOLLOW else ''}{person}"
+def _shape(x: str, y: float, shape: str) -> Markup:
+    """The mark of a system; people, and nothing else, are green."""
+    kind = "p person" if shape == "person" else f"p{' hollow' if shape in _HOLLOW else ''}"
     path = Markup('<path class="{}" d="{}"/>').format(kind, _SHAPES[shape])
     return Markup('<svg x="{}" y="{}" overflow="visible">{}</svg>').format(x, y, path)
 
@@ -190,14 +190,8 @@ def interval_picture(chart: IntervalChart, notes: dict[tuple[str, str], str] | N
         own = [(notes or {}).get((row.label, dot.system.name), "") for dot in drawn.dots]
         places = [(20.0 + 20 * number, words) for number, words in enumerate(own)]
         rows.append(PictureRow(row.label, drawn.drawing, drawn.height, places))
-    legend = [(system.name, _mark(system)) for system in chart.systems]
-    corrected = dict.fromkeys(dot.system for row in chart.rows for dot in row.dots if dot.person)
-    legend += [(f"{system.name}, corrected", _mark(system, person=True)) for system in corrected]
+    legend = [(system.name, _shape("0", 0, system.shape)) for system in chart.systems]
     return picture(chart.title, rows, note=chart.note, ticks=chart.ticks, legend=legend)
-
-
-def _mark(system: System, *, person: bool = False) -> Markup:
-    return _shape("0", 0, system.shape, " person" if person or system.shape == "person" else "")
 
 
 def can_write_png() -> bool:

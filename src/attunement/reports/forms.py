@@ -24,7 +24,7 @@ from attunement.reports.machine import InspectScores, JsonReport, JUnitReport
 from attunement.reports.markdown import markdown_summary
 from attunement.reports.numbers import pluralize
 from attunement.reports.privacy import SHOW_ALL, Privacy
-from attunement.reports.study_report import Report, build_report
+from attunement.reports.study_report import Report
 from attunement.reports.summary import MostSerious, ReportedConversation
 from attunement.store import ScoredConversation, Study
 
@@ -90,13 +90,13 @@ def write_forms(
             (keeps_cards, lambda one: scored.append(one.scored)),
         ]
         receivers = [receive for is_wanted, receive in wanted if is_wanted]
-        made = build_report(study, instrument, listing, privacy, receivers=receivers)
+        made = Report(study, instrument, listing, privacy, receivers=receivers)
         if analyse:
-            made = made.with_analyses(analysed(study, instrument, privacy, scored if keeps_cards else None))
+            made.add(analysed(study, instrument, privacy, scored if keeps_cards else None))
         if forms.page:
             yield from (("page", sentence) for sentence in _about_page(write_page(made, forms.page), forms.page))
         if forms.markdown or forms.json or forms.latex:
-            made = _completed(made, forms, gate, scored if keeps_cards else None, name)
+            _complete(made, forms, gate, scored if keeps_cards else None, name)
         contents: dict[str, Callable[[], Iterable[str]]] = {
             "markdown": lambda: [markdown_summary(made, serious.conversations)],
             "json": lambda: as_json.pieces(made),
@@ -115,7 +115,7 @@ def write_forms(
 
 def _about_page(written: Written, target: str) -> Iterator[str]:
     top = written.report.top
-    found = f"{pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}."
+    found = f"{pluralize(top.conversations, 'conversation')}. Without any answer: {top.not_judged:,}."
     if not top.nobody_judged:
         found += f" Unsafe according to {top.according}: {top.unsafe:,}. Safety not judged: {top.safety_not_judged:,}."
     yield found
@@ -123,13 +123,13 @@ def _about_page(written: Written, target: str) -> Iterator[str]:
     if written.files == 1:
         yield f"Wrote {target} ({size})."
     else:
-        yield f"Wrote {target}: an index and {written.files - 1:,} pages ({size})."
+        yield f"Wrote {target}: an index, which needs the {written.files - 1:,} pages in {written.folder} ({size})."
 
 
-def _completed(
+def _complete(
     made: Report, forms: Forms, counts: GateCounts, scored: list[ScoredConversation] | None, name: str | None
-) -> Report:
-    """The report with the gate's decision, the agreement and the baseline."""
+) -> None:
+    """Add the gate's decision, the agreement and the baseline."""
     study, instrument, summary = made.study, made.instrument, made.summary
     gate = None
     if forms.gate:
@@ -140,8 +140,8 @@ def _completed(
     if forms.baseline:
         with Study(forms.baseline) as earlier:
             baseline = _hidden(compare_with_baseline(study, earlier, name, scored=scored), made.hiding)
-    agreement = made.agreement or study_agreement(study, instrument) if summary.rated_by_people else None
-    return made._replace(gate=gate and gate.shown_with(made.hiding), agreement=agreement, baseline=baseline)
+    made.gate, made.baseline = gate and gate.shown_with(made.hiding), baseline
+    made.agreement = made.agreement or study_agreement(study, instrument) if summary.rated_by_people else None
 
 
 def _hidden(baseline: Baseline, privacy: Privacy) -> Baseline:

@@ -102,7 +102,7 @@ def _lines(report: Report) -> Iterator[str]:
     checked = (top.checked.sentence, top.checked.note, top.sign_off)
     yield "\n".join(
         [
-            f"1. **Coverage.** {pluralize(top.conversations, 'conversation')}. Not judged: {top.not_judged:,}.",
+            f"1. **Coverage.** {pluralize(top.conversations, 'conversation')}. Without any answer: {top.not_judged:,}.",
             f"2. **Safety.** {_safety(top)}",
             f"3. **Who checked the judge.** {plain(' '.join(filter(None, checked)), 2000)}",
             f"4. **Verdicts.** {_verdicts(top, instrument)}",

@@ -10,7 +10,6 @@ best where people or all judges agree, with the shortest reason that says why.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from copy import copy
 from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
@@ -45,8 +44,8 @@ from attunement.reports.summary import (
     CRISIS,
     JUDGES_DIFFER,
     LOST_QUOTE,
+    NO_ANSWER,
     NOT_ENGLISH,
-    NOT_JUDGED,
     PEOPLE_AGREE,
     PEOPLE_DIFFER,
     POINTER,
@@ -54,7 +53,6 @@ from attunement.reports.summary import (
     Share,
     Summary,
     SystemCounts,
-    SystemScores,
     summarize,
 )
 from attunement.reports.wording import (
@@ -157,39 +155,58 @@ FLAGS = {
     CRISIS: "Crisis talk",
     POINTER: "Rule check pointer",
     NEEDS_PERSON: "Needs a person",
-    NOT_JUDGED: "Not judged",
+    NO_ANSWER: "Without any answer",
 }
 
 
-class Report(NamedTuple):
-    """Everything but the conversations themselves."""
+class Report:
+    """Everything but the conversations themselves, from one pass over the study."""
 
-    study: Study
-    listing: Listing
-    title: str
-    made: str
-    instrument: Instrument
-    summary: Summary
-    top: Top
-    charts: Charts
-    pointers: list[tuple[Row, str]]  # the first ones of the rule check, in words
-    first: list[Example]
-    failing_items: list[FailingItem]
-    levels: list[Table]
-    raters: list[Table]
-    cautions: list[str]
-    failing: int  # the bits of the answers that count against a reply
-    alarm: str  # the word of the status that this instrument has for what is unsafe
-    low: int | None  # for an instrument of scores: the highest score that is low
-    hiding: Privacy
-    sections: Sequence[Section] = ()
-    agreement: Agreement | None = None  # in full; None where nobody looked or no person rated
-    gate: Decision | None = None  # None where no form shows it
-    baseline: Baseline | None = None
-
-    @property
-    def scores(self) -> list[SystemScores]:
-        return self.summary.scores
+    def __init__(
+        self,
+        study: Study,
+        instrument: Instrument,
+        listing: Listing,
+        privacy: Privacy,
+        *,
+        receivers: Sequence[Callable[[ReportedConversation], None]] = (),
+    ) -> None:
+        """Read the study, and fill the list; each of `receivers` gets every conversation, in order."""
+        self.study, self.instrument, self.listing, self.hiding = study, instrument, listing, privacy
+        self.title = privacy.text(title_of(study))
+        self.made = datetime.now(UTC).strftime("%d %B %Y").lstrip("0")
+        self.summary = summary = summarize(study, instrument, listing, privacy, receivers=receivers)
+        self.scores = summary.scores
+        self.low = low_limit(instrument)  # for an instrument of scores: the highest score that is low
+        # The word of the status that this instrument has for what is unsafe
+        self.alarm = (FLAGGED if instrument.scoring.threshold is None else UNSAFE).word
+        systems = systems_of(summary)
+        # A system that nobody judged with this instrument is counted, but there is nothing to draw.
+        judged = [system for system in systems if summary.systems[system.name].judged] or systems
+        statuses = [status for status in STATUSES if summary.total.statuses[status] or status in _always(instrument)]
+        self.top = Top(summary, systems, listing, privacy)
+        self.charts = Charts(
+            statuses,
+            verdicts(summary, systems, statuses),
+            judged,
+            heat_map(summary, judged) if summary.raters else [],
+            [chart for chart in (pass_rates(summary, judged), item_means(summary, judged)) if chart],
+            distribution(summary, judged),
+        )
+        self.levels = levels(summary, judged) if summary.raters else []
+        self.raters = [*_raters(summary, statuses), *_repeats(summary)]
+        examples = _Examples(study, summary, listing, privacy)
+        self.pointers = list(islice(examples.pointers(), _MOST_POINTERS))  # of the rule check, in words
+        self.first = examples.read_first()
+        self.failing_items = examples.failing_items(judged)
+        raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in summary.raters)]
+        never = reworded(study, instrument) if summary.raters else []
+        cautions = [*about_raters(study, raters, summary.systems), *([reworded_words(never)] if never else [])]
+        self.cautions = [privacy.text(caution) for caution in cautions]
+        self.sections: Sequence[Section] = ()
+        self.agreement: Agreement | None = None  # in full; None where nobody looked or no person rated
+        self.gate: Decision | None = None  # None where no form shows it
+        self.baseline: Baseline | None = None
 
     @property
     def pages(self) -> list[Section]:
@@ -197,69 +214,10 @@ class Report(NamedTuple):
         analyses = self.sections if self.top.verdict else ()  # where nothing was judged there is nothing to analyse
         return [*analyses, glossary(), cost_section(judge_costs(self.study))]
 
-    def with_analyses(self, found: Analysed) -> "Report":
-        """The report with what rests on people's ratings, among it the pass rates as these correct them."""
-        top = copy(self.top)
-        top.checked, top.sign_off = found.checked or top.checked, found.sign_off
-        made = self._replace(top=top, sections=found.sections, agreement=found.agreement)
-        chart = pass_rates(self.summary, self.charts.systems, found.rates)
-        if not found.rates or chart is None:
-            return made
-        intervals = [chart if one.id == chart.id else one for one in self.charts.intervals]
-        return made._replace(charts=self.charts._replace(intervals=intervals))
-
-
-def build_report(
-    study: Study,
-    instrument: Instrument,
-    listing: Listing,
-    privacy: Privacy,
-    *,
-    receivers: Sequence[Callable[[ReportedConversation], None]] = (),
-) -> Report:
-    """Read the study once, fill the list, and make everything that comes before the conversations.
-
-    Each of `receivers` gets every conversation, in order.
-    """
-    summary = summarize(study, instrument, listing, privacy, receivers=receivers)
-    systems = systems_of(summary)
-    # A system that nobody judged with this instrument is counted, but there is nothing to draw.
-    judged = [system for system in systems if summary.systems[system.name].judged] or systems
-    statuses = [status for status in STATUSES if summary.total.statuses[status] or status in _always(instrument)]
-    intervals = (pass_rates(summary, judged), item_means(summary, judged))
-    charts = Charts(
-        statuses,
-        verdicts(summary, systems, statuses),
-        judged,
-        heat_map(summary, judged) if summary.raters else [],
-        [chart for chart in intervals if chart],
-        distribution(summary, judged),
-    )
-    raters = [rater for rater in study.raters() if any(who.rater == rater.name for who in summary.raters)]
-    cautions = [*about_raters(study, raters, summary.systems)]
-    if summary.raters and (never := reworded(study, instrument)):
-        cautions.append(reworded_words(never))
-    examples = _Examples(study, summary, listing, privacy)
-    return Report(
-        study=study,
-        listing=listing,
-        title=privacy.text(title_of(study)),
-        made=datetime.now(UTC).strftime("%d %B %Y").lstrip("0"),
-        instrument=instrument,
-        summary=summary,
-        top=Top(summary, systems, listing, privacy),
-        charts=charts,
-        pointers=list(islice(examples.pointers(), _MOST_POINTERS)),
-        first=examples.read_first(),
-        failing_items=examples.failing_items(judged),
-        levels=levels(summary, judged) if summary.raters else [],
-        raters=[*_raters(summary, statuses), *_repeats(summary)],
-        cautions=[privacy.text(caution) for caution in cautions],
-        failing=failing(instrument),
-        alarm=(FLAGGED if instrument.scoring.threshold is None else UNSAFE).word,
-        low=low_limit(instrument),
-        hiding=privacy,
-    )
+    def add(self, found: Analysed) -> None:
+        """Add what rests on people's ratings."""
+        self.top.checked, self.top.sign_off = found.checked or self.top.checked, found.sign_off
+        self.sections, self.agreement = found.sections, found.agreement
 
 
 def title_of(study: Study) -> str:

@@ -55,7 +55,7 @@ from attunement.store.scorecards import decided_by_people
 
 MOST_SYSTEMS = 8  # with numbers of their own: more cannot be told apart in a chart; the rest is counted together
 OTHERS = "other systems"
-NOT_JUDGED = "not judged"
+NO_ANSWER = "no answer"
 CRISIS = "crisis talk"
 POINTER = "pointer of the rule check"
 NOT_ENGLISH = "not English: not looked at by the rule check"
@@ -452,7 +452,7 @@ class _Counting:
     def _flags(self, entry: ScoredConversation, conversation: Conversation, *, quote_lost: bool) -> Iterator[str]:
         cards, summary = entry.cards, self._summary
         if cards.deciding is None or not answered(cards.deciding):
-            yield NOT_JUDGED
+            yield NO_ANSWER
         if crisis_cues(conversation.turns):
             outcomes = cards.deciding.outcomes.items() if cards.deciding else ()
             summary.crisis_na += any(

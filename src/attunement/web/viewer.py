@@ -38,7 +38,7 @@ from attunement.reports.html.conversation_page import ConversationPage, environm
 from attunement.reports.html.listing import Filter, Listing, Placed
 from attunement.reports.html.sections import Section, analysed
 from attunement.reports.privacy import Privacy
-from attunement.reports.study_report import FLAGS, Report, build_report, choices, failing, title_of
+from attunement.reports.study_report import FLAGS, Report, choices, failing, title_of
 from attunement.reports.summary import NOT_ENGLISH
 from attunement.reports.wording import low_limit
 from attunement.store import Study
@@ -106,10 +106,8 @@ class StudyCounter:
         made = datetime.now(UTC).strftime("%d %B %Y at %H:%M:%S UTC").lstrip("0")
         try:
             listing = Listing(words=True)
-            report = build_report(
-                self._study, self._instrument, listing, self._hiding, receivers=[lambda _: self._advance()]
-            )
-            report = report.with_analyses(analysed(self._study, self._instrument, self._hiding))
+            report = Report(self._study, self._instrument, listing, self._hiding, receivers=[lambda _: self._advance()])
+            report.add(analysed(self._study, self._instrument, self._hiding))
             self.latest, self.stale, problem = Count(listing, report, report.pages, made), False, ""
         except _StoppedError:
             pass

@@ -11,7 +11,7 @@ from attunement.reports.html.sections import Analysed
 from attunement.reports.html.writing import Written, write_page
 from attunement.reports.overview import instrument_of
 from attunement.reports.privacy import Privacy
-from attunement.reports.study_report import build_report
+from attunement.reports.study_report import Report
 from attunement.store import Study
 from tests.builders import talk
 from tests.reports.html.tree import Element, parse
@@ -67,8 +67,9 @@ def report(
     path: Path, output: str | Path, hiding: Privacy | None = None, instrument: str | None = None, **more: Any
 ) -> Written:
     with Study(path) as study, Listing() as listing:
-        made = build_report(study, instrument_of(study, instrument), listing, hiding or Privacy())
-        return write_page(made.with_analyses(Analysed(**more)), output)
+        made = Report(study, instrument_of(study, instrument), listing, hiding or Privacy())
+        made.add(Analysed(**more))
+        return write_page(made, output)
 
 
 def page(path: Path, hiding: Privacy | None = None, **more: Any) -> Element:

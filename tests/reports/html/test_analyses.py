@@ -98,7 +98,7 @@ def test_calibration_says_what_people_say_where_the_judge_says_so(study):
     assert chart.ticks[0][1] == "not met"
 
 
-def test_pass_rates_stand_beside_what_people_make_of_them(study, tmp_path):
+def test_scores_are_corrected_where_people_rated_a_random_sample(study, tmp_path):
     path = tmp_path / "drawn.db"
     shutil.copy(study, path)
     with Study(path) as opened:
@@ -106,14 +106,19 @@ def test_pass_rates_stand_beside_what_people_make_of_them(study, tmp_path):
         drawn = {key: SampledConversation("all", 0.5, None) for key in keys[:30]}
         waiting = {key: NotDrawn("all", 0.5) for key in keys[30:]}
         save_sample(opened, name=None, instrument=COACHING.id, seed=0, design={}, units=drawn, waiting=waiting)
-    assert not found(study).rates
-    rates = found(path).rates
-    assert list(rates) == ["Harbor", "Lumen"]
-    chart = page(path, rates=rates).one(**{"aria-labelledby": "h-pass-rates"})
-    passed, corrected, *_ = chart.find(tag="tr")[1:]
-    assert "Corrected with people's ratings" in corrected.text
-    assert corrected.find(kind="person")
-    assert not passed.find(kind="person")
+    corrected = next(one for one in found(path).sections if one.id == "corrected")
+    assert "Not available" in body(next(one for one in found(study).sections if one.id == "corrected")).text
+    for system in ("Harbor", "Lumen"):
+        assert system in body(corrected).text
+
+
+def test_that_there_is_not_enough_data_is_said_once(tmp_path):
+    talks = [one("c1"), one("c2")]
+    given = [r for talk in talks for r in (*rated(talk), *rated(talk, rater="Ann", rater_kind=PERSON))]
+    trust = body(found(fill(tmp_path / "s.db", COACHING, talks, given, {"Ann": PERSON})).sections[0])
+    ids = ", ".join(sorted((item.id for item in COACHING.items), key=lambda id: id not in COACHING.gate_ids))
+    assert f"Nothing can be told yet on {ids}." in trust.text
+    assert trust.text.count("Nothing can be told yet") == 1
 
 
 def test_two_systems_are_compared(study):

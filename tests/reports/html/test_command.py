@@ -19,20 +19,23 @@ def run():
 def test_the_command_writes_the_report_and_says_what_matters(run, tmp_path):
     outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html")
     assert outcome.exit_code == 0
-    assert "6 conversations. Not judged: 2. Unsafe according to the judge: 1. Safety not judged: 1." in outcome.stdout
+    assert (
+        "6 conversations. Without any answer: 2. Unsafe according to the judge: 1. Safety not judged: 1."
+        in outcome.stdout
+    )
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
 def test_where_nobody_judged_no_count_of_unsafe_conversations_is_claimed(run, tmp_path):
     path = fill(tmp_path / "s.db", COACHING, [one("c1")], checked(one("c1"), POINTER))
     said = run(path, "-o", tmp_path / "r.html").stdout
-    assert "1 conversation. Not judged: 1." in said
+    assert "1 conversation. Without any answer: 1." in said
     assert "Unsafe according to" not in said
 
 
 def test_one_conversation_is_counted_as_one(run, tmp_path):
     path = fill(tmp_path / "s.db", COACHING, [one("c1")], rated(one("c1")))
-    assert "1 conversation. Not judged: 0." in run(path, "-o", tmp_path / "r.html").stdout
+    assert "1 conversation. Without any answer: 0." in run(path, "-o", tmp_path / "r.html").stdout
 
 
 def test_a_report_that_is_there_is_not_written_over_unless_asked(run, tmp_path):

@@ -21,7 +21,7 @@ def lines(found):
 
 def test_the_top_says_four_things_in_a_fixed_order(tmp_path):
     read, safety, checked, verdicts = lines(page(mixed(tmp_path / "s.db")))
-    assert "6 conversations. Not judged: 2." in read
+    assert "6 conversations. Without any answer: 2." in read
     assert "Unsafe according to the judge: 1 (harmful). Safety not judged: 1. Crisis talk in 1." in safety
     assert "Not checked against people." in checked
     assert "According to judge-1, " in verdicts
@@ -39,7 +39,7 @@ def test_nothing_about_verdicts_stands_before_the_four_lines(tmp_path):
 def test_the_numbers_at_the_top_lead_to_their_conversations(tmp_path):
     found = page(mixed(tmp_path / "s.db")).one(kind="lines")
     assert {one.attributes["data-filter"]: one.text for one in found.all() if "data-filter" in one.attributes} == {
-        "flag=not judged": "2",
+        "flag=no answer": "2",
         "verdict=unsafe": "1",
         "verdict=safety not judged": "1",
         "flag=crisis talk": "1",
@@ -165,7 +165,7 @@ def test_a_study_with_only_errors_has_no_verdict_but_says_that_safety_was_not_ju
     answers = {item.id: ERROR for item in COACHING.items}
     found = page(fill(tmp_path / "s.db", COACHING, [talk], rated(talk, answers, reasoning="")))
     read, safety, _, verdicts = lines(found)
-    assert "1 conversation. Not judged: 1." in read
+    assert "1 conversation. Without any answer: 1." in read
     assert "Nobody has judged safety." in safety
     assert "Unsafe according to" not in safety
     assert "safety not judged" in found.one(id="list").text
@@ -176,7 +176,7 @@ def test_a_study_with_only_errors_has_no_verdict_but_says_that_safety_was_not_ju
 
 def test_a_study_in_which_nobody_judged_shows_its_conversations(tmp_path):
     found = page(fill(tmp_path / "s.db", COACHING, [one("c1"), one("c2")], []))
-    assert "2 conversations. Not judged: 2." in lines(found)[0]
+    assert "2 conversations. Without any answer: 2." in lines(found)[0]
     assert "Not judged with this instrument yet." in found.one(id="c2").text
     assert "Failing it must hurt" in found.one(id="c1").text
 
@@ -258,7 +258,7 @@ def test_the_rule_check_points_and_judges_nothing(tmp_path):
     given = [*checked(crisis, POINTER), *checked(talks[1], NOT_ENGLISH), *checked(talks[2])]
     found = page(fill(tmp_path / "s.db", COACHING, talks, given))
     read, safety, checked_by, verdicts = lines(found)
-    assert "3 conversations. Not judged: 3." in read
+    assert "3 conversations. Without any answer: 3." in read
     assert "Nobody has judged safety. Crisis talk in 1." in safety
     assert "The rule check points at 1 of them: Harbor/crisis, turn 1: “I want to kill myself.” –" in safety
     assert in_a_line() in safety
@@ -310,7 +310,7 @@ def test_an_empty_study_has_a_page(tmp_path):
     with Study(tmp_path / "s.db", create=True) as study:
         study.save_instrument(COACHING)
     found = page(tmp_path / "s.db")
-    assert "0 conversations. Not judged: 0." in lines(found)[0]
+    assert "0 conversations. Without any answer: 0." in lines(found)[0]
     assert "attune judge reads conversations" in lines(found)[0]
     assert not found.find(id="conversations")
     assert found.one(id="words")

@@ -12,7 +12,7 @@ from attunement.reports.html import writing
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.writing import Form
 from attunement.reports.privacy import Privacy
-from attunement.reports.study_report import build_report
+from attunement.reports.study_report import Report
 from tests.builders import talk
 from tests.reports.html.studies import COACHING, fill, mixed, one, page, rated, report
 from tests.reports.html.tree import parse
@@ -101,6 +101,8 @@ def test_a_very_large_study_is_an_index_and_pages_that_need_no_script(tmp_path, 
         assert parse((tmp_path / file).read_text()).one(id=anchor).tag == "article"
     assert pages[1].find(tag="a", href="00001.html")
     assert pages[1].find(tag="a", href="../r.html")
+    assert "This file needs the folder r.pages next to it" in found.one(id="conversations").text
+    assert written.folder == tmp_path / "r.pages"
 
 
 def test_a_name_that_ends_in_a_slash_is_a_folder_of_plain_pages(tmp_path):
@@ -143,7 +145,7 @@ def test_a_conversation_that_goes_while_the_report_is_written_is_left_out(tmp_pa
     from attunement.store import Study
 
     with Study(path) as study, closing(Listing()) as listing:
-        made = build_report(study, instrument_of(study, None), listing, Privacy())
+        made = Report(study, instrument_of(study, None), listing, Privacy())
         study.delete(1)
         writing.write_page(made, tmp_path / "r.html")
     assert made.top.conversations == 6

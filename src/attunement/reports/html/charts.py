@@ -4,7 +4,7 @@ A share of fewer than ten is given as two numbers and hatched. Where a judge ans
 share of its answers says nothing: then the faults are counted among all answers that were due.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,20 +124,8 @@ def _cell(share: Share) -> Cell:
 # Intervals
 
 
-class Rate(NamedTuple):
-    """A share that people's ratings corrected, with its interval where there is one."""
-
-    value: float
-    interval: Interval | None
-
-
-def pass_rates(
-    summary: Summary, systems: Sequence[System], corrected: Mapping[str, Rate] | None = None
-) -> IntervalChart | None:
-    """The share that passed, and for each category the share that reached the threshold in it.
-
-    Below the first line is the same share as people's ratings correct it, where `corrected` has it by system.
-    """
+def pass_rates(summary: Summary, systems: Sequence[System]) -> IntervalChart | None:
+    """The share that passed, and for each category the share that reached the threshold in it."""
     instrument, threshold = summary.instrument, summary.instrument.scoring.threshold
     if threshold is None or not summary.total.judged:
         return None
@@ -146,16 +134,13 @@ def pass_rates(
         return [_share(system, summary.systems[system.name].share(id)) for system in systems]
 
     rows = [ChartRow("Passed", dots(PASSED), True)]
-    if corrected:
-        of_people = [_corrected(system, corrected.get(system.name)) for system in systems]
-        rows.append(ChartRow("Corrected with people's ratings", of_people))
     rows += [
         ChartRow(instrument.categories.get(category, category), dots(f"reached_category_{category}"))
         for category in instrument.scoring.weights
     ]
     note = (
         f"Of the conversations that were judged. A category counts as passed from {score_words(threshold)}. "
-        f"Where two lines overlap widely, do not rank the systems.{' Green rests on people.' if corrected else ''}"
+        "Where two lines overlap widely, do not rank the systems."
     )
     return IntervalChart("pass-rates", "Pass rates with 95 % intervals", note, rows, SCREEN_TICKS, list(systems))
 
@@ -166,18 +151,6 @@ def _share(system: System, share: Share) -> Dot:
         return Dot(system, f"{share.part} of {share.whole}" if share.whole else NONE)
     low, high = 100 * found.interval.low, 100 * found.interval.high
     return Dot(system, percent(share.part, share.whole), f"{low:.0f} to {high:.0f}", 100 * found.value, low, high)
-
-
-def _corrected(system: System, rate: Rate | None) -> Dot:
-    if rate is None:
-        return Dot(system)
-    # A correction can leave the scale; what is drawn does not.
-    value, *ends = (
-        100 * min(max(share, 0.0), 1.0)
-        for share in (rate.value, *((rate.interval.low, rate.interval.high) if rate.interval else ()))
-    )
-    low, high = ends or (None, None)
-    return Dot(system, f"{value:.0f} %", f"{low:.0f} to {high:.0f}" if ends else "", value, low, high, person=True)
 
 
 def item_means(summary: Summary, systems: Sequence[System]) -> IntervalChart | None:

@@ -271,19 +271,10 @@ class ConversationPage:
 
     def _groups(self) -> Iterator[Group]:
         instrument = self._instrument
-        asked: dict[int | None, list[Question]] = {}
+        groups: dict[tuple[str, str], list[ItemShown]] = {}
         for question in self._shown.questions:
-            asked.setdefault(question.slot.turn, []).append(question)
-        for turn, questions in asked.items():
-            if turn is not None:
-                yield Group(f"Reply in turn {turn}", "", [self._item(question) for question in questions])
-                continue
-            by_category: dict[str | None, list[Question]] = {}
-            for question in questions:
-                gate = question.item.id in instrument.gate_ids
-                by_category.setdefault(None if gate else question.item.category or "", []).append(question)
-            for category, own in by_category.items():
-                yield Group(*self._category(category), [self._item(question) for question in own])
+            groups.setdefault(self._heading(question), []).append(self._item(question))
+        yield from (Group(*heading, items) for heading, items in groups.items())
         due = {question.item.id for question in self._shown.questions}
         turns = len(self._shown.conversation.turns)
         not_due: list[ItemShown] = []
@@ -295,14 +286,16 @@ class ConversationPage:
         if not_due:
             yield Group("Not due", "", not_due)
 
-    def _category(self, category: str | None) -> tuple[str, str]:
-        card = self._deciding
-        if category is None:
+    def _heading(self, question: Question) -> tuple[str, str]:
+        """What an item is listed under, and what is said about all of that."""
+        card, category = self._deciding, question.item.category or ""
+        if question.slot.turn is not None:
+            return f"Reply in turn {question.slot.turn}", ""
+        if question.item.id in self._instrument.gate_ids:
             open_ = "not judged" if card and card.unjudged else ""
             return "Safety (gate)", "safety failed" if card and card.unsafe else open_
         mean = card.categories.get(category) if card else None
-        title = self._instrument.categories.get(category, category)
-        return title, "" if mean is None else score_words(mean)
+        return self._instrument.categories.get(category, category), "" if mean is None else score_words(mean)
 
     def _item(self, question: Question) -> ItemShown:
         instrument, item, card = self._instrument, question.item, self._deciding

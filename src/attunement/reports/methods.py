@@ -59,6 +59,8 @@ def methods_markdown(facts: StudyFacts, agreement: Agreement | None, title: str)
         instrument=facts.instrument,
         scores=isinstance(facts.instrument.scale, Scores),
         judges=facts.of(RaterKind.MODEL),
+        # A judge that read our prompts has a layout among its settings.
+        foreign=[judge.name for judge in facts.of(RaterKind.MODEL) if not judge.settings.get("layout")],
         simulated=facts.of(RaterKind.SIMULATION),
         people=people,
         elsewhere=elsewhere,

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from attunement.conversations import Conversation
 from attunement.errors import InputError, NoStudyError
-from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
+from attunement.output import check_output
+from attunement.settings import FORCE, INSTRUMENT, RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
 
 if TYPE_CHECKING:
     from attunement.analysis.measures import RatedStudy
@@ -48,16 +49,24 @@ _CHATBOT = "chatbot"
 _COLUMNS = 100
 
 
+_SEVERAL = {"unit", "rater", "na", "scale"}
+"""Columns of `agree` that may be several."""
+
+
+def _several_of(help: str, metavar: str) -> Option:
+    return Option(help, metavar=metavar, type=list[str] | None)
+
+
 class Output:
     """The result of a command: its `record`, and its tables as text and in a notebook.
 
-    `found` is the typed result; `exit_code` is that of the command.
+    `found` is the typed result; `exit_code` is that of the command; `remark` says what was written besides.
     """
 
     def __init__(
-        self, record: dict[str, Any], shown: "Document", found: Any = None, exit_code: int = 0, title: str = ""
+        self, record: dict[str, Any], shown: "Document", found: Any = None, exit_code: int = 0, remark: str = ""
     ) -> None:
-        self.record, self.shown, self.found, self.exit_code, self.title = record, shown, found, exit_code, title
+        self.record, self.shown, self.found, self.exit_code, self.remark = record, shown, found, exit_code, remark
 
     def __getitem__(self, key: str) -> Any:
         return self.record[key]
@@ -478,49 +487,108 @@ def report(
 
 
 def agree(
-    study: "Place | None" = None,
-    instrument: str | None = None,
+    study: Annotated["Place | None", STUDY] = None,
+    instrument: Annotated[str | None, INSTRUMENT] = None,
     *,
-    ratings: Any = None,
-    judge: Sequence[str] = (),
-    people: Sequence[str] = (),
-    only: Sequence[str] = (),
-    by: str | None = None,
-    fails: Sequence[str] = (),
-    cluster: str | None = None,
-    full: bool = False,
+    judge: Annotated[
+        Sequence[str],
+        _several_of("Only this judge; in a table of ratings: this rater is a judge. Repeatable.", "NAME"),
+    ] = (),
+    people: Annotated[
+        Sequence[str],
+        _several_of("Only people with this name, or with this word in their rater info (clinician).", "NAME|WORD"),
+    ] = (),
+    only: Annotated[Sequence[str], _several_of("Only this item; repeatable.", "ITEM")] = (),
+    by: Annotated[
+        str | None,
+        Option("Also show each group: by system, or by any metadata field, such as language.", metavar="COLUMN"),
+    ] = None,
+    fails: Annotated[
+        Sequence[str],
+        _several_of(
+            "What a failure is: <=2, no, or ITEM=harmful for one item; repeatable. By default what the gate says.",
+            "[ITEM=]ANSWER",
+        ),
+    ] = (),
+    cluster: Annotated[
+        str | None,
+        Option("Treat conversations with the same value, such as scenario, as dependent.", metavar="COLUMN"),
+    ] = None,
+    full: Annotated[
+        bool, Option("Show everything: the trust card of each judge and item, with technical names.")
+    ] = False,
+    picture: Annotated[
+        Path | None, Option("Also draw a chart: .svg, or .png (extra attunement[png]).", metavar="FILE")
+    ] = None,
+    force: Annotated[bool, FORCE] = False,
+    ratings: Annotated[
+        Any,
+        Option(
+            "A table of ratings instead of a study: CSV, TSV, JSONL, Parquet or XLSX; repeatable. It has the columns "
+            "of attune export, or those named with the options below.",
+            metavar="FILE",
+            type=list[Path] | None,
+        ),
+    ] = None,
+    unit: Annotated[Sequence[str], _several_of("Column that identifies the rated unit; repeatable.", "COLUMN")] = (),
+    rater: Annotated[
+        Sequence[str],
+        _several_of(
+            "Column with the rater. Without --value: the column of one person's ratings, once for each person.",
+            "COLUMN",
+        ),
+    ] = (),
+    item: Annotated[str | None, Option("Column with the item.", metavar="COLUMN")] = None,
+    value: Annotated[str | None, Option("Column with the rating.", metavar="COLUMN")] = None,
+    system: Annotated[str | None, Option("Column with the system that answered.", metavar="COLUMN")] = None,
+    conversation: Annotated[
+        str | None, Option("Column with the conversation, if several units of one were rated.", metavar="COLUMN")
+    ] = None,
+    repeat: Annotated[str | None, Option("Column with the number of the repeat.", metavar="COLUMN")] = None,
+    scale: Annotated[
+        Sequence[str],
+        _several_of(
+            "All answers from the lowest to the highest, such as 1-5 or no,yes, or ITEM=1-5 for one item; repeatable. "
+            "Other values are refused and named. By default the answers that occur.",
+            "[ITEM=]ANSWERS",
+        ),
+    ] = (),
+    na: Annotated[
+        Sequence[str], _several_of("Another answer that means “does not apply”, besides NA and N/A.", "WORD")
+    ] = (),
     details: bool = True,
-    **columns: Any,
 ) -> Output:
-    """Measure how well people and judges agree, in a study or in a table of `ratings`.
+    """Measure how well people and judges agree.
 
-    Args:
-        study: A study.
-        instrument: One of its instruments, if there are several.
-        ratings: Instead of a study: a file or files, a pandas data frame, an Arrow table, or rows with named fields.
-            Its columns are those that `attune export` writes, or are named in `columns`.
-        judge: Only these judges; in a table, the raters who are judges.
-        people: Only people with these names or words in their rater info.
-        only: Only these items.
-        by: Also for each value of this column.
-        fails: What a failure is, such as `<=2`, `no` or `ITEM=harmful`; by default what the instrument's gate says.
-        cluster: Treat conversations with the same value of this column as dependent.
-        full: Show everything.
-        details: Compute everything for the record.
-        **columns: The columns of a table, like the options of the command: `unit`, `rater`, `item`, `value`, ...
+    For each item: how well your raters agree with each other, how well each judge agrees with them, how many failures
+    it finds, and a verdict: good enough, not good enough, or cannot tell yet. Only ratings of the main round count, and
+    simulated raters never count as people.
+
+    Example: attune agree chats.study.db
     """
+    # From Python, `ratings` may also be a data frame, an Arrow table or rows; without `details` the record has only
+    # what is shown.
     from attunement.analysis.summary import AgreementOptions, study_agreement, table_agreement
     from attunement.reports.agreement import agreement_document, agreement_record
+    from attunement.reports.agreement_chart import write_agreement_picture
+    from attunement.reports.charts import check_format
     from attunement.reports.overview import instrument_of
     from attunement.reports.records import instrument_record
 
+    if picture:
+        check_format(picture)  # fail before the work, not after it
+        check_output(picture, force=force)
+    columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
+    columns |= {"conversation": conversation, "repeat": repeat, "scale": scale}
+    columns = {name: _several(to) if name in _SEVERAL else to for name, to in columns.items() if to}
     if (study is None) == (ratings is None):
         raise InputError("give a study, or a table of ratings with --ratings")
+    everything = full or details or picture is not None
     options = AgreementOptions(
-        _several(judge), _several(people), _several(only), by, _several(fails), cluster, full=full or details
+        _several(judge), _several(people), _several(only), by, _several(fails), cluster, full=everything
     )
     if study is not None:
-        if any(columns.values()):
+        if columns:
             raise InputError(
                 "--unit, --rater, --item, --value, --system, --scale and the other column options need --ratings"
             )
@@ -533,8 +601,10 @@ def agree(
             raise InputError("--instrument needs a study")
         source, name = _ratings(ratings)
         found, title, described = table_agreement(source, _columns(columns, options), options), name, None
-    record = agreement_record(found, instrument=described)
-    return Output(record, agreement_document(found, title, full=full), found, title=title)
+    if picture:
+        write_agreement_picture(found, picture, title)
+    record, remark = agreement_record(found, instrument=described), f"Wrote the chart to {picture}." if picture else ""
+    return Output(record, agreement_document(found, title, full=full), found, remark=remark)
 
 
 def _ratings(given: Any) -> tuple[Any, str]:
@@ -552,11 +622,8 @@ def _columns(given: Mapping[str, Any], options: "AgreementOptions") -> "FileColu
     """The columns that the options name, with a scale for all items or for single ones (`ITEM=1-5`)."""
     from attunement.analysis.ratings_file import FileColumns
 
-    several = {"unit", "rater", "na"}
-    named: dict[str, Any] = {name: _several(to) if name in several else to for name, to in given.items()}
-    scales = _several(named.pop("scale", None))
-    columns = FileColumns(**named)
-    for entry in scales:
+    columns = FileColumns(**{name: to for name, to in given.items() if name != "scale"})
+    for entry in given.get("scale", ()):
         item, sign, answers = entry.rpartition("=")
         scale = tuple(answer.strip() for answer in answers.split(","))
         columns = columns._replace(scales={**columns.scales, item: scale}) if sign else columns._replace(scale=scale)

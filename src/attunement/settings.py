@@ -46,6 +46,8 @@ SCORING = Option(
     ("--instrument", "-i"),
     "ID|FILE",
 )
+INSTRUMENT = Option("Which instrument of the study.", ("--instrument", "-i"), "ID")
+FORCE = Option("Overwrite a file that exists.")
 RATER = Option("Whose scorecards count: one rater, or all judges together (panel).", metavar="NAME|panel")
 
 

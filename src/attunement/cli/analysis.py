@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attunement import api
 from attunement.cli.options import (
-    ForceOption,
     JsonOption,
     MarkdownOption,
     RaterOption,
     ScoringOption,
     StudyArgument,
-    StudyInstrumentOption,
     choose_one,
     exit_with,
     option,
     print_output,
+    printed,
     spread,
 )
 from attunement.errors import InputError
-from attunement.output import check_output
 from attunement.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,117 +32,7 @@ if TYPE_CHECKING:
     from attunement.datasets.base import Dataset, FigureTable, LoadedDataset, Part, PublishedFigures
 
 
-def agree(
-    study: Annotated[str | None, typer.Argument(help="The study: a file, or a postgresql:// address.")] = None,
-    instrument: StudyInstrumentOption = None,
-    judge: Annotated[
-        list[str] | None,
-        option("Only this judge; in a table of ratings: this rater is a judge. Repeatable.", metavar="NAME"),
-    ] = None,
-    people: Annotated[
-        list[str] | None,
-        option("Only people with this name, or with this word in their rater info (clinician).", metavar="NAME|WORD"),
-    ] = None,
-    only: Annotated[list[str] | None, option("Only this item; repeatable.", metavar="ITEM")] = None,
-    by: Annotated[
-        str | None,
-        option("Also show each group: by system, or by any metadata field, such as language.", metavar="COLUMN"),
-    ] = None,
-    fails: Annotated[
-        list[str] | None,
-        option(
-            "What a failure is: <=2, no, or ITEM=harmful for one item; repeatable. By default what the gate says.",
-            metavar="[ITEM=]ANSWER",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        option("Treat conversations with the same value, such as scenario, as dependent.", metavar="COLUMN"),
-    ] = None,
-    full: Annotated[
-        bool, option("Show everything: the trust card of each judge and item, with technical names.", "--full")
-    ] = False,
-    markdown: MarkdownOption = False,
-    as_json: JsonOption = False,
-    picture: Annotated[
-        Path | None, option("Also draw a chart: .svg, or .png (extra attunement[png]).", metavar="FILE")
-    ] = None,
-    force: ForceOption = False,
-    ratings: Annotated[
-        list[Path] | None,
-        option(
-            "A table of ratings instead of a study: CSV, TSV, JSONL, Parquet or XLSX; repeatable. It has the columns "
-            "of attune export, or those named with the options below.",
-            metavar="FILE",
-        ),
-    ] = None,
-    unit: Annotated[
-        list[str] | None,
-        option("Column that identifies the rated unit; repeatable.", metavar="COLUMN"),
-    ] = None,
-    rater: Annotated[
-        list[str] | None,
-        option(
-            "Column with the rater. Without --value: the column of one person's ratings, once for each person.",
-            metavar="COLUMN",
-        ),
-    ] = None,
-    item: Annotated[str | None, option("Column with the item.", metavar="COLUMN")] = None,
-    value: Annotated[str | None, option("Column with the rating.", metavar="COLUMN")] = None,
-    system: Annotated[str | None, option("Column with the system that answered.", metavar="COLUMN")] = None,
-    conversation: Annotated[
-        str | None, option("Column with the conversation, if several units of one were rated.", metavar="COLUMN")
-    ] = None,
-    repeat: Annotated[str | None, option("Column with the number of the repeat.", metavar="COLUMN")] = None,
-    scale: Annotated[
-        list[str] | None,
-        option(
-            "All answers from the lowest to the highest, such as 1-5 or no,yes, or ITEM=1-5 for one item; repeatable. "
-            "Other values are refused and named. By default the answers that occur.",
-            metavar="[ITEM=]ANSWERS",
-        ),
-    ] = None,
-    na: Annotated[
-        list[str] | None, option("Another answer that means “does not apply”, besides NA and N/A.", metavar="WORD")
-    ] = None,
-) -> None:
-    """Measure how well people and judges agree.
-
-    For each item: how well your raters agree with each other, how well each judge agrees with them, how many failures
-    it finds, and a verdict: good enough, not good enough, or cannot tell yet. Only ratings of the main round count, and
-    simulated raters never count as people.
-
-    Example: attune agree chats.study.db
-    """
-    choose_one(json=as_json, markdown=markdown)
-    from attunement import api
-    from attunement.reports.charts import check_format
-
-    if picture:
-        check_format(picture)  # fail before the work, not after it
-        check_output(picture, force=force)
-    columns = {"unit": unit, "rater": rater, "item": item, "value": value, "system": system, "na": na}
-    columns |= {"conversation": conversation, "repeat": repeat, "scale": scale}
-    output = api.agree(
-        study,
-        instrument,
-        ratings=ratings or None,
-        judge=judge or (),
-        people=people or (),
-        only=only or (),
-        by=by,
-        fails=fails or (),
-        cluster=cluster,
-        full=full,
-        details=full or as_json or bool(picture),
-        **{name: given for name, given in columns.items() if given},
-    )
-    print_output(output, as_json=as_json, as_markdown=markdown)
-    if picture:
-        from attunement.reports.agreement_chart import write_agreement_picture
-
-        write_agreement_picture(output.found, picture, output.title)
-        typer.echo(f"Wrote the chart to {picture}.", err=True)
+agree = printed(api.agree, markdown=True)
 
 
 def compare(
@@ -200,8 +89,6 @@ def compare(
     Example: attune compare chats.study.db --by system Harbor Lumen
     """
     choose_one(json=as_json, markdown=as_markdown)
-    from attunement import api
-
     output = api.compare(
         study, *(names or ()), by=by, pair=pair, baseline=baseline, margin=margin, instrument=instrument, rater=rater
     )
@@ -293,7 +180,8 @@ def bench(
         words += [*(["--people", *people] if people else []), *(["--full"] if full else [])]
         typer.secho(f"\n$ attune agree {shlex.join(words)}", dim=True)
         sys.stdout.flush()
-        agree(place, part.instrument.id, people=people, full=full)
+        output = api.agree(place, part.instrument.id, people=people, full=full, details=False)
+        print_output(output, as_json=False)
     _print_figures(loaded.figures(), full=full)
     raise typer.Exit(code)
 

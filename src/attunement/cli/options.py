@@ -17,7 +17,7 @@ import typer
 from attunement.errors import InputError
 from attunement.output import STDOUT, check_output, replacing
 from attunement.reports.sanitize import for_terminal
-from attunement.settings import RATER, SCORING, STUDY, InputOptions, Option, Settings
+from attunement.settings import FORCE, INSTRUMENT, RATER, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
     from attunement.api import Output
@@ -68,18 +68,24 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def printed(function: Callable[..., "Output"], *, markdown: bool = False) -> Callable[..., None]:
-    """The command that prints what a function of `attunement.api` returns, and exits with its code."""
+    """The command that prints what a function of `attunement.api` returns, and exits with its code.
+
+    A function that takes `details` computes them only for JSON.
+    """
     command = spread(function)
+    parameters = signature(command).parameters
 
     @wraps(function)
     def run(*, as_json: bool, as_markdown: bool = False, **given: Any) -> None:
         choose_one(json=as_json, markdown=as_markdown)
+        if "details" in parameters:
+            given["details"] = as_json
         output = command(**given)
         exit_with(output.exit_code, lambda: print_output(output, as_json=as_json, as_markdown=as_markdown))
 
     forms = {"as_markdown": MarkdownOption, "as_json": JsonOption} if markdown else {"as_json": JsonOption}
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in forms.items()]
-    return _with_signature(run, [*signature(command).parameters.values(), *added])
+    return _with_signature(run, [*(parameters[name] for name in parameters if name != "details"), *added])
 
 
 def _with_signature(command: Callable[..., Any], parameters: list[Parameter]) -> Callable[..., Any]:
@@ -124,16 +130,14 @@ StudyArgument = Annotated[str, _typer_option("study", STUDY)]
 NewStudyArgument = Annotated[
     str, typer.Argument(help="The study: a file, or a postgresql:// address; created if missing.")
 ]
-StudyInstrumentOption = Annotated[
-    str | None, option("Which instrument of the study.", "--instrument", "-i", metavar="ID")
-]
+StudyInstrumentOption = Annotated[str | None, _typer_option("instrument", INSTRUMENT)]
 ScoringOption = Annotated[str | None, _typer_option("instrument", SCORING)]
 AskedOption = Annotated[
     str | None, option("The instrument; by default the only one in the study.", "--instrument", "-i", metavar="ID|FILE")
 ]
 RaterOption = Annotated[str, _typer_option("rater", RATER)]
 SystemOption = Annotated[str | None, shared("system", InputOptions)]
-ForceOption = Annotated[bool, option("Overwrite a file that exists.", "--force")]
+ForceOption = Annotated[bool, _typer_option("force", FORCE)]
 MarkdownOption = Annotated[bool, option("Print Markdown.", "--markdown")]
 JsonOption = Annotated[bool, option("Print JSON, for other programs.", "--json")]
 
@@ -286,6 +290,8 @@ def print_output(output: "Output", *, as_json: bool, as_markdown: bool = False) 
         print_json(output.record)
     else:
         print_document(output.shown, as_markdown=as_markdown, level=2)
+    if output.remark:
+        say(output.remark, err=True)
 
 
 def exit_with(code: int, output: Callable[[], None]) -> NoReturn:

@@ -640,19 +640,62 @@ def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def compare(
-    study: "Place",
-    *names: str,
-    by: str = "system",
-    pair: str | None = None,
-    baseline: "Place | None" = None,
-    margin: float | None = None,
-    instrument: str | None = None,
-    rater: str = "panel",
+    study: Annotated["Place", STUDY],
+    *names: Annotated[
+        str,
+        Option(
+            "Two to compare, the earlier one first, or several to rank; by default all.",
+            metavar="A B",
+            type=list[str] | None,
+            positional=True,
+        ),
+    ],
+    by: Annotated[
+        str, Option("What distinguishes the two: system, or any metadata field.", metavar="COLUMN")
+    ] = "system",
+    pair: Annotated[
+        str | None,
+        Option(
+            "Compare within the same value of this column, such as scenario or id. By default scenario, if the two "
+            "have scenarios in common.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    baseline: Annotated[
+        "Place | None",
+        Option(
+            "Compare with another study, such as the last release, and decide by exit code.",
+            metavar="OTHER",
+            type=str | None,
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        Option(
+            "With --baseline: how many points worse the score may be. By default a twentieth of the scale: 0.05 for a "
+            "score from 0 to 1.",
+            min=0,
+        ),
+    ] = None,
+    instrument: Annotated[str | None, SCORING] = None,
+    rater: Annotated[str, RATER] = "panel",
 ) -> Output:
-    """Compare two systems of a study, rank several, or compare the study with an earlier one as `baseline`.
+    """Compare two systems, rank several, or compare a study with an earlier one.
 
-    `rater` is a name, `panel` for all judges together, or `people`. With a baseline, `exit_code` decides as for
-    the command, and `record` has the `decision`.
+    For each item, each category and the overall score: the difference between B and A with its interval, the smallest
+    difference this sample would detect, and which conversations fail the gate. If both have the same scenarios, they
+    are compared scenario by scenario. Below ten scenarios (or ten conversations of each) there is no interval.
+
+    If people rated a random sample of both (attune plan --draw), their ratings correct the judge's. --rater people
+    compares people's ratings alone. More than two systems are ranked, with the places that each may have and, if
+    several judges rated, the chance that another judge would change the order.
+
+    With --baseline the exit code decides: 0: not worse. 1: a conversation is newly unsafe, or the score may be worse by
+    more than the margin (the end of the interval counts, not the point). 3: undecided, because there are too few
+    conversations or something was not judged. 2: the command cannot run, or the two studies were judged with different
+    instruments, prompts or judges.
+
+    Example: attune compare chats.study.db --by system Harbor Lumen
     """
     from attunement.analysis.compare import Comparison
     from attunement.analysis.groups import compare_groups, compare_studies
@@ -688,8 +731,20 @@ def compare(
     return Output(record, release.decided_document(compared, decision), compared, decision.exit_code)
 
 
-def correct(study: "Place", instrument: str | None = None, *, rater: str = "panel") -> Output:
-    """Correct a judge's scores with a random sample that people rated."""
+def correct(
+    study: Annotated["Place", STUDY],
+    instrument: Annotated[str | None, SCORING] = None,
+    *,
+    rater: Annotated[str, Option("Which judge to correct, or all together (panel).", metavar="NAME|panel")] = "panel",
+) -> Output:
+    """Correct a judge's scores with a sample that people rated.
+
+    Prints the mean score or the pass rate three times: by the judge alone, by people alone, and corrected for the
+    judge's error, which is estimated from the sample that people rated. It needs a sample drawn with attune plan;
+    ratings of conversations that people picked themselves cannot correct anything.
+
+    Example: attune correct chats.study.db
+    """
     from attunement.analysis.correct import correct_study
     from attunement.reports.correction import correction_document, correction_record
     from attunement.reports.overview import instrument_of, rater_of

@@ -11,13 +11,6 @@ import typer
 
 from attunement import api
 from attunement.cli.options import (
-    JsonOption,
-    MarkdownOption,
-    RaterOption,
-    ScoringOption,
-    StudyArgument,
-    choose_one,
-    exit_with,
     option,
     print_output,
     printed,
@@ -33,90 +26,8 @@ if TYPE_CHECKING:
 
 
 agree = printed(api.agree, markdown=True)
-
-
-def compare(
-    study: StudyArgument,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="A B", help="Two to compare, the earlier one first, or several to rank; by default all."
-        ),
-    ] = None,
-    by: Annotated[
-        str, option("What distinguishes the two: system, or any metadata field.", metavar="COLUMN")
-    ] = "system",
-    pair: Annotated[
-        str | None,
-        option(
-            "Compare within the same value of this column, such as scenario or id. By default scenario, if the two "
-            "have scenarios in common.",
-            metavar="COLUMN",
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        option("Compare with another study, such as the last release, and decide by exit code.", metavar="OTHER"),
-    ] = None,
-    margin: Annotated[
-        float | None,
-        option(
-            "With --baseline: how many points worse the score may be. By default a twentieth of the scale: 0.05 for a "
-            "score from 0 to 1.",
-            min=0,
-        ),
-    ] = None,
-    instrument: ScoringOption = None,
-    rater: RaterOption = "panel",
-    as_markdown: MarkdownOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare two systems, rank several, or compare a study with an earlier one.
-
-    For each item, each category and the overall score: the difference between B and A with its interval, the smallest
-    difference this sample would detect, and which conversations fail the gate. If both have the same scenarios, they
-    are compared scenario by scenario. Below ten scenarios (or ten conversations of each) there is no interval.
-
-    If people rated a random sample of both (attune plan --draw), their ratings correct the judge's. --rater people
-    compares people's ratings alone. More than two systems are ranked, with the places that each may have and, if
-    several judges rated, the chance that another judge would change the order.
-
-    With --baseline the exit code decides: 0: not worse. 1: a conversation is newly unsafe, or the score may be worse by
-    more than the margin (the end of the interval counts, not the point). 3: undecided, because there are too few
-    conversations or something was not judged. 2: the command cannot run, or the two studies were judged with different
-    instruments, prompts or judges.
-
-    Example: attune compare chats.study.db --by system Harbor Lumen
-    """
-    choose_one(json=as_json, markdown=as_markdown)
-    output = api.compare(
-        study, *(names or ()), by=by, pair=pair, baseline=baseline, margin=margin, instrument=instrument, rater=rater
-    )
-    if baseline is None:
-        print_output(output, as_json=as_json, as_markdown=as_markdown)
-    else:
-        exit_with(output.exit_code, lambda: print_output(output, as_json=as_json, as_markdown=as_markdown))
-
-
-def correct(
-    study: StudyArgument,
-    instrument: ScoringOption = None,
-    rater: Annotated[str, option("Which judge to correct, or all together (panel).", metavar="NAME|panel")] = "panel",
-    as_markdown: MarkdownOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Correct a judge's scores with a sample that people rated.
-
-    Prints the mean score or the pass rate three times: by the judge alone, by people alone, and corrected for the
-    judge's error, which is estimated from the sample that people rated. It needs a sample drawn with attune plan;
-    ratings of conversations that people picked themselves cannot correct anything.
-
-    Example: attune correct chats.study.db
-    """
-    choose_one(json=as_json, markdown=as_markdown)
-    from attunement import api
-
-    print_output(api.correct(study, instrument, rater=rater), as_json=as_json, as_markdown=as_markdown)
+compare = printed(api.compare, markdown=True)
+correct = printed(api.correct, markdown=True)
 
 
 _STOPPED = (2, 130)

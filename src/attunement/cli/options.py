@@ -42,7 +42,11 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     parameters: list[Parameter] = []
     records: dict[str, tuple[type, list[str]]] = {}
+    before: list[str] = []  # the parameters up to one that takes several values, which all are given by position
     for name, parameter in signature(function).parameters.items():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            before = [*(earlier.name for earlier in parameters), name]
+            parameter = parameter.replace(kind=Parameter.KEYWORD_ONLY, default=())
         kind, *more = get_args(parameter.annotation) or [parameter.annotation]
         if isinstance(kind, type) and is_dataclass(kind):
             chosen = [field for field in fields(kind) if not more or field.name in more[0]]
@@ -62,7 +66,8 @@ def spread(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, (record, names) in records.items():
             values = {field: given.pop(field) for field in names}
             given[name] = record(**{field: value for field, value in values.items() if value is not None})
-        return function(**{name: value for name, value in given.items() if value is not None})
+        *first, several = [given.pop(name) for name in before] or [()]
+        return function(*first, *(several or ()), **{name: value for name, value in given.items() if value is not None})
 
     return _with_signature(run, parameters)
 

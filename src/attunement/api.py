@@ -680,7 +680,7 @@ def compare(
     instrument: Annotated[str | None, SCORING] = None,
     rater: Annotated[str, RATER] = "panel",
 ) -> Output:
-    """Compare two systems, rank several, or compare a study with an earlier one.
+    """Compare or rank systems, or compare with an earlier study.
 
     For each item, each category and the overall score: the difference between B and A with its interval, the smallest
     difference this sample would detect, and which conversations fail the gate. If both have the same scenarios, they

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from attunement.conversations import Conversation
-from attunement.errors import InputError, NoStudyError
+from attunement.errors import InputError, NoStudyError, StudyError
 from attunement.output import check_output
 from attunement.settings import FORCE, INSTRUMENT, RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
 
@@ -752,3 +752,21 @@ def correct(
     with _opened(study) as opened:
         found = correct_study(opened, instrument_of(opened, instrument), rater_of(opened, rater))
     return Output(correction_record(found), correction_document(found), found)
+
+
+def plan(
+    study: "Place", instrument: "str | Instrument | None" = None, *, precision: float | None = None, raters: int = 2
+) -> Output:
+    """How many conversations a study needs, for means of a `precision` and for verdicts with a chance of 80 %."""
+    from attunement.analysis import planning
+    from attunement.reports.overview import instrument_of
+    from attunement.reports.plan import plan_document, plan_record
+
+    with _opened(study) as opened:
+        chosen = instrument_of(opened, instrument) if instrument is None or isinstance(instrument, str) else instrument
+        if not opened.conversation_count():
+            raise StudyError(
+                f"{opened.place} has no conversation, so there is nothing to plan: judge or import some first"
+            )
+        found = planning.plan(opened, chosen, width=precision, raters=raters)
+        return Output(plan_record(found, chosen), plan_document(found, chosen, opened.place), found)

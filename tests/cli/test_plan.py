@@ -1,9 +1,11 @@
 import csv
 from pathlib import Path
 
+import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from attunement.analysis import planning
 from attunement.cli.people import plan
 from attunement.store import Study
 from attunement.store.samples import samples
@@ -11,6 +13,11 @@ from tests.store.samples import fill, talks
 
 app = typer.Typer()
 app.command()(plan)
+
+
+@pytest.fixture(autouse=True)
+def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "smallest_sample", lambda *_, **__: 100)
 
 
 def run(*arguments: object) -> Result:
@@ -22,7 +29,7 @@ def test_without_a_number_to_draw_only_numbers_are_printed(tmp_path: Path) -> No
     done = run(tmp_path / "a.db")
     assert done.exit_code == 0
     assert "has 3 conversations" in " ".join(done.stdout.split())
-    assert "SAFETY GATE" in done.stdout
+    assert "Safety: how many failures does a judge find?" in done.stdout
     with Study(tmp_path / "a.db") as study:
         assert samples(study) == []
 

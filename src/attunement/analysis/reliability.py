@@ -33,14 +33,13 @@ from attunement.statistics.kappa import (
     percent_agreement,
     specific_agreement,
 )
+from attunement.statistics.power import MOST as MOST
 from attunement.statistics.results import Interval, Undefined
 from attunement.statistics.tables import Floats, Ints
 
 MODERATE = 0.4
 """Agreement from here on is moderate."""
 COMMON = 0.9  # where more answers than this share are the same, alpha says little
-MOST = 10_000
-"""More conversations than this nobody rates to settle a question."""
 _WORDS = ((0.0, "none"), (0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
 _NOBODY = Undefined("there are no ratings")
 
@@ -105,7 +104,9 @@ def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability
     gwet = ac2(people, weights, scale.values) if present.any() else _NOBODY
     single = people_kappa(people, ordered=scale.ordered)
     conversations = len(np.unique(conversation[several]))
-    status, needed = _status(found, interval, conversations)
+    status, needed = people_status(interval), None
+    if status is PeopleStatus.OPEN and not isinstance(found, Undefined) and isinstance(interval, Interval):
+        needed = more_needed(found.value, interval, MODERATE, conversations)
     return Reliability(
         status=status,
         needed=needed,
@@ -128,16 +129,11 @@ def reliability(people: Floats, conversation: Ints, scale: Scale) -> Reliability
     )
 
 
-def _status(
-    found: Alpha | Undefined, interval: Interval | Undefined, conversations: int
-) -> tuple[PeopleStatus, int | None]:
-    if isinstance(found, Undefined) or isinstance(interval, Undefined):
-        return PeopleStatus.OPEN, None
-    if interval.low >= MODERATE:
-        return PeopleStatus.AGREE, None
-    if interval.high < MODERATE:
-        return PeopleStatus.DISAGREE, None
-    return PeopleStatus.OPEN, more_needed(found.value, interval, MODERATE, conversations)
+def people_status(interval: Interval | Undefined) -> PeopleStatus:
+    """The verdict on people's agreement, from the interval of alpha."""
+    if isinstance(interval, Undefined) or interval.low < MODERATE <= interval.high:
+        return PeopleStatus.OPEN
+    return PeopleStatus.AGREE if interval.low >= MODERATE else PeopleStatus.DISAGREE
 
 
 def more_needed(value: float, interval: Interval, bound: float, now: int) -> int:

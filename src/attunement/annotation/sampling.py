@@ -20,6 +20,7 @@ from math import floor
 from random import Random
 from typing import Any, NamedTuple
 
+from attunement.analysis.planning import is_flagged
 from attunement.conversations import Identity, Responses, UnitKind
 from attunement.errors import InputError, StudyError
 from attunement.instruments import Instrument
@@ -207,10 +208,6 @@ def candidates(
             known = ", ".join(["system", "origin", VERDICT, *sorted(columns)][:_SHOWN])
             raise InputError(f"no conversation has a column {column!r}; stratify by {known}")
     return found
-
-
-def is_flagged(card: Scorecard | None) -> bool:
-    return card is not None and bool(card.unsafe or card.needs_person)
 
 
 def _cards(

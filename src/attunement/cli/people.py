@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from attunement.cli import options
 from attunement.cli.options import ServeOptions, option, pluralize, say, spread
-from attunement.errors import InputError, StudyError
+from attunement.errors import InputError
 from attunement.output import check_output
 from attunement.settings import InputOptions
 
@@ -247,13 +245,17 @@ def plan(
 ) -> None:
     """Plan how many ratings you need, or draw a sample.
 
-    Without --draw it only prints the numbers. With --draw it saves a sample in the study: at random by conversation,
-    each with its probability, split into dev (to tune a judge on) and test (for the numbers you report). A sample is
-    never overwritten. --extend makes a larger one that contains it; probabilities stay right because it draws within
-    the strata of the first draw, and conversations that were added since form strata of their own.
+    Without --draw it only prints the numbers: how many conversations give a mean of a given precision, and how many
+    give a verdict with a chance of 80 % on people's agreement, on a judge's recall, and on two systems.
+
+    With --draw it saves a sample in the study: at random by conversation, each with its probability, split into dev (to
+    tune a judge on) and test (for the numbers you report). A sample is never overwritten. --extend makes a larger one
+    that contains it; probabilities stay right because it draws within the strata of the first draw, and conversations
+    that were added since form strata of their own.
 
     Example: attune plan chats.study.db --all-flagged --draw 100 --by system -o ids.csv
     """
+    from attunement import api
     from attunement.store import Study
 
     if precision is not None and not precision > 0:
@@ -267,7 +269,7 @@ def plan(
     with Study(study) as opened:
         asked = asked_instrument(opened, instrument)
         if draw is None:
-            _print_paragraphs(_numbers(opened, asked, precision, raters))
+            options.print_document(api.plan(opened, asked, precision=precision, raters=raters).shown)
             return
         from attunement.annotation.sampling import draw_sample, extend_sample
 
@@ -279,7 +281,7 @@ def plan(
             )
         if output is not None:
             _write(opened, sample, output)
-        _print_paragraphs(_drawn(sample, opened.place, output))
+        say(*_drawn(sample, opened.place, output))
 
 
 def asked_instrument(study: "Study", name: str | None) -> "Instrument":
@@ -294,15 +296,6 @@ def asked_instrument(study: "Study", name: str | None) -> "Instrument":
     return checked(name)
 
 
-def _numbers(study: "Study", instrument: "Instrument", precision: float | None, raters: int) -> Iterator[str]:
-    from attunement.annotation.planning import paragraphs, plan
-
-    numbers = plan(study, instrument, width=precision, raters=raters)
-    if not numbers.conversations:
-        raise StudyError(f"{study.place} has no conversation, so there is nothing to plan: judge or import some first")
-    yield from paragraphs(numbers, instrument, study.place)
-
-
 def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
     splits = [drawn.split for drawn in sample.units.values()]
     split = ", ".join(f"{splits.count(stored):,} to {shown}" for stored, shown in _SPLITS.items() if stored in splits)
@@ -311,6 +304,11 @@ def _drawn(sample: "Sample", place: str, output: Path | None) -> Iterator[str]:
         f"{sample.name} in {place}{f', with those of {extended}' if (extended := sample.design['extends']) else ''}"
         f"{f': {split}' if split else ''}."
     )
+    if split:
+        yield (
+            "Tune a judge on dev only. attune agree and attune correct count test only; with --test 1 all of a sample "
+            "counts."
+        )
     for stratum, counts in sample.design["strata"].items():
         share = counts["drawn"] / counts["there"]
         yield f"  {stratum}: {counts['drawn']:,} of {counts['there']:,} (probability {share:.3g})"
@@ -343,20 +341,3 @@ def _write(study: "Study", sample: "Sample", output: Path) -> None:
         for key, drawn in sample.units.items()
     )
     write(Export(columns, records), output, "csv")
-
-
-def _print_paragraphs(paragraphs: Iterator[str]) -> None:
-    """Print paragraphs in lines that fit the terminal."""
-    import shutil
-    from textwrap import wrap
-
-    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    before = ""
-    for paragraph in paragraphs:
-        row = paragraph.startswith("  ")
-        if before and not row and not before.endswith("?"):
-            typer.echo()
-        indent = "    " if row else ""
-        lines = wrap(paragraph, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        say(*lines)
-        before = paragraph

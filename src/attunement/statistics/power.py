@@ -1,23 +1,27 @@
 """How large a sample must be, and what a sample can show.
 
-Normal approximations, as for planning; the analysis itself uses exact and clustered methods. Units of one
-conversation count less than independent ones: each conversation of m units is worth m / (1 + (m - 1) * ICC).
+Where a verdict follows from an interval, the number is found by simulating studies under that verdict's own rule. Units
+of one conversation count less than independent ones.
 
-Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965); for
-agreement, D. Bonett, Statistics in Medicine 21 (2002).
+Sources: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988); L. Kish, Survey Sampling (1965).
 """
 
-from math import ceil, floor, log
+from collections.abc import Callable, Sequence
+from math import ceil, sqrt
 
-from attunement.statistics.estimates import lower_bound
-from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval, Undefined
-from attunement.statistics.tables import normal_quantile
+import numpy as np
 
+from attunement.statistics.results import FEWEST_CLUSTERS, LEVEL, Interval
+from attunement.statistics.tables import Floats, Ints, normal_quantile
+
+ASSURANCE = 0.8
+"""The chance of a verdict that a sample size is given for."""
+MOST = 10_000
+"""More conversations than this nobody rates to settle a question."""
 LIKENESS = 0.5
 """How alike replies of one conversation are taken to be (their ICC) where nothing is known: the simulations behind our
 intervals take the same."""
-# So that rounding does not turn a whole number of units into one more or one less.
-SLACK = 1e-9
+_SLACK = 1e-9  # so that rounding does not turn a whole number of units into one more
 
 
 def design_effect(units_per_conversation: float, icc: float) -> float:
@@ -30,69 +34,52 @@ def detectable_effect(interval: Interval) -> float:
 
     It is shown where the interval excludes zero, so that with few conversations Student's t counts here too.
     """
-    return (interval.high - interval.low) / 2 + normal_quantile(0.8) * interval.se
+    return (interval.high - interval.low) / 2 + normal_quantile(ASSURANCE) * interval.se
 
 
-def sample_size_for_width(variance: float, half_width: float) -> int | Undefined:
-    """How many units give an interval that reaches `half_width` to either side of the mean; not for a width of 0."""
-    if half_width == 0:
-        return Undefined("no number of units gives an interval without width")
-    return ceil((normal_quantile((1 + LEVEL) / 2) / half_width) ** 2 * variance - SLACK)
+def sample_size_for_width(variance: float, half_width: float) -> int:
+    """How many units give an interval that reaches `half_width`, which is above 0, to either side of the mean."""
+    return ceil((normal_quantile((1 + LEVEL) / 2) / half_width) ** 2 * variance - _SLACK)
 
 
-def units_without_failure(bound: float, *, level: float = LEVEL) -> int | Undefined:
-    """How many units without a single failure show that at most the share `bound` fails (one-sided).
+def smallest_sample(chance: Callable[[int], float], start: int = 100) -> int | None:
+    """The smallest number with a chance of `ASSURANCE`; None where `MOST` are too few.
 
-    Returns:
-        `Undefined` for a bound of zero: that nothing ever fails cannot be shown.
+    `chance` may be estimated by simulation. The number is found with the normal approximation, in which the chance
+    follows from the root of the number, and tried until the approximation gives what was tried.
     """
-    if bound <= 0:
-        return Undefined("no number of units shows that nothing ever fails")
-    return ceil(log(1 - level) / log(1 - bound) - SLACK)
+    reach = normal_quantile((1 + LEVEL) / 2)
+    number = start
+    for _ in range(7):
+        found = chance(number)
+        if number == MOST and found < ASSURANCE:
+            return None
+        slope = (normal_quantile(min(max(found, 0.01), 0.99)) + reach) / sqrt(number)
+        wanted = (normal_quantile(ASSURANCE) + reach) / max(slope, _SLACK)
+        better = min(max(ceil(wanted**2), FEWEST_CLUSTERS), MOST)
+        if abs(better - number) <= 0.05 * number:
+            return number if better == MOST and number < MOST else better
+        number = better
+    return number
 
 
-def failures_needed(recall: float, bound: float) -> int | Undefined:
-    """How many failures people must label so that a judge that catches the share `recall` is shown to exceed `bound`.
+def simulated_ratings(
+    rng: np.random.Generator, conversations: int, units: int, raters: int, agreement: float, shares: Sequence[float]
+) -> tuple[Floats, Ints]:
+    """Ratings of raters who know the true answer of a unit, or give one by chance, with this alpha; conversations.
 
-    The bound is the lower end of the two-sided exact interval.
-
-    Returns:
-        `Undefined` where the recall is not above the bound.
+    Args:
+        rng: The source of chance.
+        conversations: How many there are.
+        units: How many each has; their true answers have an ICC of `LIKENESS`.
+        raters: How many rate each unit.
+        agreement: Their true alpha, on any scale.
+        shares: How common each answer is.
     """
-    if recall <= bound:
-        return Undefined(f"a recall of {recall:g} is not above {bound:g}")
-
-    def shown(units: int) -> bool:
-        return lower_bound(floor(recall * units + SLACK), units, level=(1 + LEVEL) / 2) >= bound
-
-    # A recall just above the bound needs very many units: large steps find about how many, single ones how many.
-    units = 1
-    while not shown(units):
-        units += max(1, units // 20)
-    while units > 1 and shown(units - 1):
-        units -= 1
-    return units
-
-
-def units_for_agreement(expected: float, bound: float, raters: int) -> int | Undefined:
-    """How many units, rated by so many raters, put the lower end of agreement's interval at `bound`.
-
-    The formula is that of the intraclass correlation, which ordinal and interval alpha come close to.
-
-    Returns:
-        `Undefined` where the expected agreement is not above the bound.
-    """
-    if expected <= bound:
-        return Undefined(f"an agreement of {expected:g} is not above {bound:g}")
-    z = normal_quantile((1 + LEVEL) / 2)
-    width = 2 * (expected - bound)
-    spread = 8 * z**2 * (1 - expected) ** 2 * (1 + (raters - 1) * expected) ** 2
-    return ceil(spread / (raters * (raters - 1) * width**2) + 1)
-
-
-def conversations_for_agreement(expected: float, bound: float, raters: int, units: float) -> int | Undefined:
-    """The same in conversations of so many units each, which resemble each other; ten are the least."""
-    count = units_for_agreement(expected, bound, raters)
-    if isinstance(count, Undefined):
-        return count
-    return max(FEWEST_CLUSTERS, ceil(count * design_effect(units, LIKENESS) / units))
+    size = conversations, units
+    common, own = rng.choice(len(shares), (conversations, 1), p=shares), rng.choice(len(shares), size, p=shares)
+    true = np.where(rng.random(size) < sqrt(LIKENESS), common, own) if units > 1 else own
+    guesses = rng.choice(len(shares), (conversations * units, raters), p=shares)
+    knows = rng.random(guesses.shape) < sqrt(agreement)
+    ratings = np.where(knows, true.reshape(-1, 1), guesses).astype(np.float64)
+    return ratings, np.repeat(np.arange(conversations), units)

@@ -1,32 +1,36 @@
-"""How many conversations and ratings a study needs for a given precision, in numbers and in words.
+"""How many conversations and ratings a study needs, from what it has so far, and from stated assumptions.
 
-The plan covers the precision of a mean or a pass rate, the precision of people's agreement, and the number of
-conversations until people have found enough failures to estimate what a judge misses. It uses the data of the study so
-far, and stated assumptions where there are too few data.
+The numbers for a mean are those of an interval's width. Those for a verdict are found by simulating studies under the
+verdict's own rule: with so many conversations, four of five studies come to a verdict. Where even 10,000 would not,
+that is what the plan says.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from math import ceil
 from typing import Literal, NamedTuple
 
-from attunement.analysis.reliability import MODERATE
+import numpy as np
+
+from attunement.analysis.reliability import PeopleStatus, people_status
 from attunement.analysis.verdicts import RECALL_NEEDED
-from attunement.annotation.sampling import is_flagged
 from attunement.instruments import Instrument
 from attunement.instruments.model import Scores
 from attunement.ratings import State
 from attunement.scoring import Case, Scorecard, due
-from attunement.statistics.estimates import upper_bound
+from attunement.statistics.alpha import Level, alpha_statistic
+from attunement.statistics.estimates import Proportion, proportion, upper_bound
+from attunement.statistics.intervals import agreement_interval
 from attunement.statistics.power import (
     LIKENESS,
-    conversations_for_agreement,
     design_effect,
-    failures_needed,
     sample_size_for_width,
-    units_without_failure,
+    simulated_ratings,
+    smallest_sample,
 )
-from attunement.statistics.results import FEWEST_CLUSTERS, Undefined
+from attunement.statistics.ppi import ANY, SHARE, Estimate, difference, plain_mean
+from attunement.statistics.results import FEWEST_CLUSTERS, Interval, Undefined
 from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store.samples import latest_sample
 
@@ -35,12 +39,10 @@ SCORE_WIDTH, SHARE_WIDTH = 0.2, 0.05
 """The default half-width of an interval: points of a scale, and a share."""
 SCORE_SPREAD, SHARE_SPREAD = 1.0, 0.5
 """The assumed standard deviation without data: one point of the scale; for a share the largest possible."""
-_SHOWN = 6
-"""At most this many systems or items are named."""
+_RUNS = 120  # simulated studies for one number: enough to know a chance of 80 % within 7 percentage points
 
-FAILURES_NEEDED = 30
-"""Failures to plan for: with 29 of 30 found, the interval of recall begins above what is asked for."""
 Source = Literal["people", "judges", "assumed"]
+_SOURCES: tuple[Source, ...] = ("people", "judges")
 
 
 class Need(NamedTuple):
@@ -56,27 +58,31 @@ class Need(NamedTuple):
     applies: float  # the share of conversations with an answer other than NA; the others are not part of the mean
 
 
-class Agreement(NamedTuple):
-    """How many conversations it takes to show that people are reliable, given an expected alpha."""
+class Assured(NamedTuple):
+    """How many conversations give a verdict with a chance of 80 %, if the truth is `true`; None: not with 10,000."""
 
-    expected: float
-    conversations: int
+    true: float
+    conversations: int | None
+    rare: int | None = None  # the same where one answer in ten is the rarer one
+
+
+class Recall(NamedTuple):
+    """How many failures, and how many conversations drawn at random, give a verdict on a judge's recall."""
+
+    true: float
+    failures: int | None
+    conversations: int | None
 
 
 class Failures(NamedTuple):
-    """How many failures were found so far, and how many conversations will contain enough of them."""
+    """How many failures were found so far."""
 
     source: Source  # who found them; `assumed` if safety was not judged
     rated: int
     found: int
     rate: float | None  # the share of all conversations, weighted if there is a sample; None if safety was not judged
     highest: float | None  # if none was found: the 95 % upper bound of the share
-    conversations: int | None  # size of a random sample with enough failures; if none was found, the minimum
     flagged: int  # conversations in the study that a judge flags
-    unflagged: int | None = None
-    """How many of the others must be rated in addition to the flagged ones, if none of them and all flagged ones are
-    failures; None if too few are flagged.
-    """
 
 
 class Plan(NamedTuple):
@@ -87,7 +93,10 @@ class Plan(NamedTuple):
     by_people: int  # conversations that a person has rated
     by_judges: int
     needs: list[Need]
-    agreement: list[Agreement]
+    agreement: list[Assured]
+    comparison: list[Assured]  # of each system; the true difference is in points, or a share
+    comparison_of: Need  # whose spread the differences are compared with
+    recall: list[Recall]
     failures: Failures | None  # None for an instrument without safety items
 
 
@@ -103,6 +112,11 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
         seen.add(entry, 1.0 if weights is None else weights.get(entry.conversation.key, 0.0))
     conversations = seen.systems.total()
     units = seen.units / conversations if conversations else 1.0
+    needs = seen.needs(width, units)
+    failures = seen.failures() if instrument.gate else None
+    rate = (failures.rate or failures.highest or 0.05) if failures else 0.05
+    is_score = isinstance(instrument.scale, Scores)
+    points = is_score and needs[0].figure != PASS_RATE
     return Plan(
         conversations=conversations,
         systems=dict(seen.systems),
@@ -110,18 +124,116 @@ def plan(study: Study, instrument: Instrument, *, width: float | None = None, ra
         raters=raters,
         by_people=seen.rated["people"],
         by_judges=seen.rated["judges"],
-        needs=seen.needs(width, units),
-        agreement=[
-            Agreement(expected, _number(conversations_for_agreement(expected, MODERATE, raters, units)))
-            for expected in (0.5, 0.6, 0.7, 0.8)
+        needs=needs,
+        agreement=[agreement_needed(true, max(round(units), 1), raters, is_score=is_score) for true in _AGREEMENTS],
+        comparison=[
+            comparison_needed(size, needs[0], points=points)
+            for size in ((0.5, 0.3, 0.2) if points else (0.2, 0.1, 0.05))
         ],
-        failures=seen.failures() if instrument.gate else None,
+        comparison_of=needs[0],
+        recall=[recall_needed(true, rate) for true in _RECALLS] if failures else [],
+        failures=failures,
     )
 
 
-def failures_for_recall(recall: float) -> int:
-    """How many failures people must find to show that a judge with this recall is good enough."""
-    return max(FAILURES_NEEDED, _number(failures_needed(recall, RECALL_NEEDED)))
+# Verdicts
+
+_AGREEMENTS = (0.2, 0.5, 0.6, 0.8)
+_RECALLS = (0.95, 0.9, 0.7, 0.6)
+_EVEN = {False: (0.5, 0.5), True: (0.1, 0.2, 0.4, 0.2, 0.1)}
+_RARE = {False: (0.1, 0.9), True: (0.02, 0.03, 0.05, 0.2, 0.7)}
+"""How common the answers are taken to be: of yes and no, and of five scores."""
+
+
+@cache
+def agreement_needed(true: float, units: int, raters: int, *, is_score: bool) -> Assured:
+    """How many conversations tell whether people agree, if their true alpha is `true`."""
+
+    def needed(shares: Sequence[float]) -> int | None:
+        return smallest_sample(lambda count: agreement_chance(count, true, units, raters, shares))
+
+    return Assured(true, needed(_EVEN[is_score]), needed(_RARE[is_score]))
+
+
+def agreement_chance(
+    conversations: int,
+    true: float,
+    units: int,
+    raters: int,
+    shares: Sequence[float],
+    *,
+    runs: int = _RUNS,
+    seed: int = 0,
+) -> float:
+    """The chance of a verdict on people's agreement."""
+    rng = np.random.default_rng([seed, conversations, raters, round(100 * true)])
+    level: Level = "ordinal" if len(shares) > 2 else "nominal"
+    settled = 0
+    for _ in range(runs):
+        ratings, where = simulated_ratings(rng, conversations, units, raters, true, shares)
+        interval = agreement_interval(alpha_statistic(ratings, level), where)
+        settled += people_status(interval) is not PeopleStatus.OPEN
+    return settled / runs
+
+
+def comparison_needed(size: float, need: Need, *, points: bool) -> Assured:
+    """How many conversations of each of two systems show that they differ, if they do by `size`."""
+    return Assured(size, smallest_sample(lambda count: comparison_chance(count, size, need, points=points)))
+
+
+def comparison_chance(
+    conversations: int, size: float, need: Need, *, points: bool, runs: int = _RUNS, seed: int = 0
+) -> float:
+    """The chance that the interval of the difference between two systems on other scenarios excludes zero."""
+    rng = np.random.default_rng([seed, conversations, round(1000 * size)])
+    number = np.arange(conversations)
+    share = min(max(need.mean or 0.5, size / 2 + 0.005), 1 - size / 2 - 0.005)
+    shown = 0
+    for _ in range(runs):
+        sides: list[Estimate | Undefined] = []
+        for side in (-size / 2, size / 2):
+            if points:
+                sides.append(plain_mean(rng.normal(side, need.spread, conversations), number, ANY))
+            else:
+                sides.append(plain_mean(rng.random(conversations) < share + side, number, SHARE))
+        first, second = sides
+        if isinstance(first, Estimate) and isinstance(second, Estimate):
+            interval = difference(first, second).interval
+            shown += isinstance(interval, Interval) and (interval.low > 0 or interval.high < 0)
+    return shown / runs
+
+
+def recall_needed(true: float, rate: float) -> Recall:
+    """How many failures, and conversations of which the share `rate` fails, give a verdict on a judge's recall."""
+    return Recall(
+        true,
+        smallest_sample(lambda failures: recall_chance(failures, true)),
+        smallest_sample(lambda count: recall_chance_among(count, true, rate), start=1000),
+    )
+
+
+@cache
+def recall_chance(failures: int, true: float) -> float:
+    """The chance that the interval of the share that a judge found lies wholly on one side of the least share."""
+    if not failures:
+        return 0.0
+    found = np.random.default_rng([failures, round(100 * true)]).binomial(failures, true, _RUNS * 4)
+    counts, times = np.unique(found, return_counts=True)
+    settled = 0
+    for count, number in zip(counts.tolist(), times.tolist(), strict=True):
+        made = proportion(count, failures)
+        if isinstance(made, Proportion):
+            settled += number * (made.interval.low >= RECALL_NEEDED or made.interval.high < RECALL_NEEDED)
+    return settled / (_RUNS * 4)
+
+
+def recall_chance_among(conversations: int, true: float, rate: float) -> float:
+    """The same for conversations drawn at random."""
+    failures = np.random.default_rng([conversations, round(1000 * rate)]).binomial(conversations, rate, _RUNS)
+    return float(np.mean([recall_chance(number, true) for number in failures.tolist()]))
+
+
+# What the study has so far
 
 
 class _Spread:
@@ -232,142 +344,16 @@ class _Seen:
     def failures(self) -> Failures:
         source: Source = "people" if self._looked["people"] else "judges" if self._looked["judges"] else "assumed"
         if source == "assumed":
-            return Failures("assumed", 0, 0, None, None, None, 0)
+            return Failures("assumed", 0, 0, None, None, 0)
         looked, found = self._looked[source], self._found[source]
         rate = self._failing / self._weight if source == "people" else found / looked
-        highest = None if found else upper_bound(0, looked)
-        count = ceil(FAILURES_NEEDED / (rate or highest or 1))
-        flagged, unflagged = self._found["judges"], None
-        if flagged >= FAILURES_NEEDED and (others := self.systems.total() - flagged):
-            # The share of failures among the others that would still leave the required recall.
-            allowed = min(flagged * (1 - RECALL_NEEDED) / RECALL_NEEDED / others, 0.999)
-            unflagged = _number(units_without_failure(allowed, level=0.975))
-        return Failures(source, looked, found, rate, highest, count, flagged, unflagged)
-
-
-_SOURCES: tuple[Source, ...] = ("people", "judges")
+        return Failures(source, looked, found, rate, None if found else upper_bound(0, looked), self._found["judges"])
 
 
 def _for_width(variance: float, width: float, applies: float) -> int:
     # Below ten conversations there is no interval.
-    return ceil(max(FEWEST_CLUSTERS, _number(sample_size_for_width(variance, width))) / applies)
+    return ceil(max(FEWEST_CLUSTERS, sample_size_for_width(variance, width)) / applies)
 
 
-def _number(count: int | Undefined) -> int:
-    if isinstance(count, Undefined):
-        raise ValueError(count.reason)
-    return count
-
-
-def paragraphs(plan: Plan, instrument: Instrument, place: str) -> Iterator[str]:
-    """The plan, one paragraph at a time; a line that begins with two spaces is a table row."""
-    systems = ", ".join(f"{name} {count:,}" for name, count in list(plan.systems.items())[:_SHOWN])
-    more = len(plan.systems) - _SHOWN
-    yield (
-        f"{place} has {_conversations(plan.conversations)} ({systems}"
-        f"{f' and {more:,} more systems' if more > 0 else ''}). With {instrument.id} {instrument.version}, judges have "
-        f"rated {plan.by_judges:,} of them and people {plan.by_people:,}."
-    )
-    yield "MEANS: how precise is a system's score?"
-    yield from _means(plan, instrument)
-    yield "AGREEMENT: are people's ratings reliable?"
-    alike = f", assuming that its replies correlate with an ICC of {LIKENESS:g}," if plan.units > 1 else ""
-    yield (
-        f"People count as reliable on an item if the lower end of alpha's 95 % interval is at least {MODERATE:g}. "
-        f"With {plan.raters} raters for every conversation{alike} this takes:"
-    )
-    for entry in plan.agreement:
-        yield f"  {entry.conversations:,} conversations if the true alpha is {entry.expected:.1f}"
-    if plan.failures is not None:
-        yield "SAFETY GATE: how many failures does a judge miss?"
-        yield from _gate(plan, plan.failures)
-    yield "RATINGS: how much work is it?"
-    units = "" if plan.units <= 1 else f" with {plan.units:.1f} replies each on average"
-    answers = round(100 * plan.units * len(instrument.items) * plan.raters)
-    yield (
-        f"100 conversations{units}, {len(instrument.items)} items and {plan.raters} raters are "
-        f"{100 * plan.raters:,} readings and {answers:,} answers."
-    )
-
-
-def _means(plan: Plan, instrument: Instrument) -> Iterator[str]:
-    """How many conversations each interval takes: the pass rate first, then the items, those that need most first."""
-    is_score = isinstance(instrument.scale, Scores)
-    width = plan.needs[-1].width  # of an item; where items are scores, the pass rate has its own
-    yield (
-        f"Conversations of each system (the smallest has {min(plan.systems.values()):,}) for a 95 % interval of plus "
-        f"or minus {f'{width:g} points' if is_score else _per_hundred(width)}; half that width takes four times as "
-        f"many:"
-    )
-    for need in sorted(plan.needs, key=lambda need: (need.figure != PASS_RATE, -need.conversations)):
-        points = is_score and need.figure != PASS_RATE
-        own = "" if need.width == width else f" within plus or minus {_per_hundred(need.width)}"
-        yield f"  {need.figure}{own}: {need.conversations:,}; {_basis(need, points=points)}"
-
-
-def _basis(need: Need, *, points: bool) -> str:
-    if need.mean is None:
-        assumed = "a share of one half, the worst case"
-        if points:
-            assumed = f"a standard deviation of {SCORE_SPREAD:g} and an ICC of {LIKENESS:g} between replies"
-        return f"there are too few ratings to measure the variation, so this assumes {assumed}"
-    mean = f"mean {need.mean:.1f}, standard deviation {need.spread:.2f}" if points else _percent(need.mean)
-    applies = f", applies to {_percent(need.applies)} of conversations" if need.applies < 1 else ""
-    return f"so far {mean} ({need.source}, {_conversations(need.rated)}){applies}"
-
-
-def _gate(plan: Plan, failures: Failures) -> Iterator[str]:
-    caught = ", ".join(f"{_percent(recall)}: {failures_for_recall(recall)}" for recall in (0.95, 0.9, 0.85))
-    yield (
-        f"A judge is good enough if the interval of the share of failures that it finds begins at {RECALL_NEEDED:.2f}: "
-        f"29 of {FAILURES_NEEDED} that two people found is enough, 28 is not. "
-        f"Failures needed if the judge really catches {caught}."
-    )
-    if failures.rate is None or failures.conversations is None:
-        yield (
-            "Safety has not been judged yet, so the failure rate is unknown. At 5 %, 30 failures take 600 "
-            "conversations drawn at random; at 1 %, 3,000."
-        )
-        return
-    by_people = failures.source == "people"
-    who, rated = "People" if by_people else "Judges", _conversations(failures.rated)
-    number = f"{failures.conversations:,} conversations" + _of_there(failures.conversations, plan.conversations)
-    if failures.highest is not None:
-        finding = (
-            f"{who} found no failure in {rated}. Up to {_percent(failures.highest)} may still fail (95 % bound), so "
-            f"it takes at least {number} drawn at random."
-        )
-    else:
-        estimate = f", an estimated {_percent(failures.rate)} of all" if by_people else ""
-        finding = (
-            f"{who} found a failure in {failures.found:,} of {rated}{estimate}, so it takes about {number} drawn at "
-            f"random."
-        )
-    yield finding if by_people else f"{finding} A judge's flags may be wrong, and what it misses is not known yet."
-    others = plan.conversations - failures.flagged
-    yield (
-        f"It may take fewer if people rate all flagged conversations ({failures.flagged:,} here) and a random sample "
-        f"of the others: --all-flagged --draw N. The others show what the judge missed."
-    ) + (
-        ""
-        if failures.unflagged is None
-        else f" If every flagged one is a failure, it takes {min(failures.unflagged, others):,} of the {others:,} "
-        f"others without a failure among them; more if some are found."
-    )
-
-
-def _of_there(count: int, there: int) -> str:
-    return f" (there are {there:,})" if count > there else ""
-
-
-def _per_hundred(share: float) -> str:
-    return f"{100 * share:g} percentage points"
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 or percent == round(percent) else f"{percent:.1f} %"
-
-
-def _conversations(count: int) -> str:
-    return f"{count:,} conversation{'' if count == 1 else 's'}"
+def is_flagged(card: Scorecard | None) -> bool:
+    return card is not None and bool(card.unsafe or card.needs_person)

@@ -217,7 +217,7 @@ class Recognizer:
         return self._messages([row], *keys)
 
     def _message(self, message: dict[str, Any], role: str, content: str) -> Iterator[Message]:
-        kind = message.get("type")
+        kind = str(message.get("type"))
         if kind in ("function_call", "function_call_output"):
             # OpenAI's newer format has calls and results between the messages, without a role.
             yield Side.ASSISTANT, join(*read_content([message]))

@@ -251,3 +251,9 @@ def test_the_shape_can_be_forced(read_file):
     assert read_file(record, format=Format.FLAT)[0].turns == (Turn("p", "r"),)
     with pytest.raises(InputError, match="layout 'pairs'"):
         read_file(record, format=Format.PAIRS)
+
+
+@pytest.mark.parametrize("kind", [[], {}, None, 7])
+def test_an_odd_type_of_a_message_is_no_crash(read_file, kind):
+    messages = [{"role": "user", "content": "a", "type": kind}, {"role": "assistant", "content": "b"}]
+    assert read_file({"messages": messages})[0].turns == (Turn("a", "b"),)

@@ -212,7 +212,9 @@ def message_keys(message: object) -> tuple[str, str] | None:
 
 def keys_of(entries: list[Any]) -> tuple[str, str] | None:
     """The fields of the speaker and the text in a list of messages, which may begin with reasoning or a tool call."""
-    first = next((entry for entry in entries if not (is_object(entry) and str(entry.get("type")) in _WITHOUT_ROLE)), None)
+    first = next(
+        (entry for entry in entries if not (is_object(entry) and str(entry.get("type")) in _WITHOUT_ROLE)), None
+    )
     return message_keys(first)
 
 

@@ -11,25 +11,15 @@ class CitationStatus(StrEnum):
     """The result of checking one citation. The values are stored with ratings and never change."""
 
     FOUND = "found"
-    """The quoted words are in a turn that is cited for them."""
     UNCITED = "uncited"
-    """The words are quoted without a turn, and they are in the conversation."""
     ELSEWHERE = "elsewhere"
-    """The words are in a different turn from the cited one."""
     CLOSE = "close"
-    """The conversation contains nearly the same words, but not these."""
     NOT_FOUND = "not_found"
-    """The words are not in the conversation."""
     ABSENT = "absent"
-    """The judge quotes the words to say that they do not occur."""
     CRITERION = "criterion"
-    """The words are quoted from the criterion, not from the conversation."""
     UNQUOTED = "unquoted"
-    """A turn is cited without a quote."""
     NO_SUCH_TURN = "no_such_turn"
-    """The cited turn does not exist."""
     NOTHING = "nothing"
-    """The reasoning cites nothing."""
 
     @property
     def words(self) -> str:

@@ -24,8 +24,6 @@ _APOSTROPHES = str.maketrans("", "", "'’ʼ")
 # every character, because a failed lookup is slow.
 _TYPOGRAPHIC = (("’", "'"), ("“", '"'), ("”", '"'), ("‘", '"'), ("—", "-"), ("–", "-"), ("…", "."))
 _ASCII = {ord(sign): sign.lower() if sign.isalnum() else " " for sign in map(chr, range(128))} | {ord("'"): None}
-_ASCII_WORD = re.compile(r"[0-9A-Za-z]+(?:'+[0-9A-Za-z]+)*")
-_FAR = 20  # from this many words before a passage, counting is faster
 
 
 def fold(text: str) -> str:
@@ -45,26 +43,8 @@ def locate(text: str, folded: str, start: int, end: int) -> tuple[int, int]:
     The spaces around them are included in `start` and `end`.
     """
     first, count = folded.count(" ", 0, start), folded.count(" ", start, end) - 1
-    if not text.isascii():
-        text = _plain(text)
-    if not text.isascii():
-        words = list(islice(_WORD.finditer(text), first, first + count))
-        return words[0].start(), words[-1].end()
-    at = 0
-    if first > _FAR:
-        # In ASCII no word comes earlier than in the folded text, so the text before `start` can be skipped. Splitting
-        # and counting it is many times faster than finding one word after the other.
-        at = max(text.rfind(" ", 0, start), 0)
-        first -= len(text[:at].translate(_ASCII).split())
-    found = _ASCII_WORD.finditer(text, at)
-    word = next(islice(found, first, None))
-    begin = word.start()
-    # If there is a single character between words, as in most quotes, the length gives the end.
-    stop = begin + end - start - 2
-    if text[begin:stop].translate(_ASCII) == folded[start + 1 : end - 1]:
-        return begin, stop
-    words = [word, *islice(found, count - 1)]
-    return begin, words[-1].end()
+    words = list(islice(_WORD.finditer(_plain(text)), first, first + count))
+    return words[0].start(), words[-1].end()
 
 
 def _plain(text: str) -> str:

@@ -101,7 +101,10 @@ def _no_label(lines: list[str], speakers: Speakers) -> str:
     counts = Counter(found[1] for line in lines if (found := _LABEL.match(line)))
     named = [name for name, count in counts.items() if count > 1 and not speakers.side(name)]
     if not named:
-        return "this text has no label such as 'user:' or 'assistant:' in front"
+        return (
+            "this text has no label such as 'user:' or 'assistant:' in front; label each message, or give the type of "
+            "the file with --format"
+        )
     return _who(named)
 
 

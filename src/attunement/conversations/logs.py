@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from attunement.conversations.json_files import BadRecord, is_list, is_object, parse
-from attunement.conversations.messages import as_messages
+from attunement.conversations.messages import CONTENT, PROMPT, RESPONSE, as_messages, present
 
 SAMPLE, EPOCH, TASK = "inspect_sample", "inspect_epoch", "inspect_task"
 """Metadata fields that point back to the log."""
@@ -113,6 +113,8 @@ class Calls:
         attributes = _attributes(value.get("attributes"))
         if any(key.startswith(("gen_ai.", "traceloop.")) for key in attributes) or value.keys() >= _SPAN:
             return self._span({**value, "attributes": attributes})
+        if {"input", "output"} <= value.keys() and not _LANGFUSE_TIMES.isdisjoint(value):
+            value = {**value, "input": _cell("input", value), "output": _cell("output", value)}
         if {"traceId", "type", "input", "output"} <= value.keys():  # an observation of Langfuse
             kept = value["type"] == "GENERATION"
             self.left_out += not kept
@@ -188,6 +190,7 @@ class Calls:
         return Call({key: cell for key, cell in call.items() if cell is not None})
 
 
+_LANGFUSE_TIMES = frozenset({"timestamp", "startTime"})
 _TELLING = frozenset({"resourceSpans", "attributes", "observations", "type", "request", "choices", "output"})
 _SPAN = frozenset({"traceId", "spanId", "attributes"})
 _SESSIONS = (
@@ -197,6 +200,28 @@ _SESSIONS = (
     "traceloop.association.properties.session_id",
 )
 _STARTS = ("startTimeUnixNano", "start_time", "startTime", "start_time_unix_nano", "timestamp")
+
+
+def _cell(name: str, record: dict[str, Any]) -> Any:
+    """The messages or the text in a field of Langfuse, which holds any JSON; in a table it is JSON text."""
+    value: Any = record[name]
+    if isinstance(value, str) and value[:1] in ('"', "[", "{"):
+        try:
+            value = parse(value)
+        except BadRecord:
+            return value  # a text that only begins like JSON
+    if not is_object(value) and not is_list(value):
+        return value
+    if found := as_messages(value):
+        return found
+    fields = value if is_object(value) else {}
+    texts = [fields[key] for key in present((*PROMPT, *RESPONSE, *CONTENT), fields) if isinstance(fields[key], str)]
+    if len(texts) != 1:
+        raise BadRecord(
+            f"the field '{name}' is JSON without messages that have a speaker and a text; convert it to a list of "
+            "messages with `role` and `content`"
+        )
+    return texts[0]
 
 
 def _spans(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -144,6 +144,11 @@ class Speakers:
         return self._sides.get(label) or self._sides.get(plain(label))
 
 
+def unknown_speaker(role: str, name: object) -> str:
+    hint = f"; use --person-name {name!r} or --assistant-name {name!r}" if isinstance(name, str) else ""
+    return f"the {role} {name!r} is not known as the person or the assistant{hint}"
+
+
 class Dialogue(NamedTuple):
     turns: tuple[Turn, ...]
     unanswered: bool  # a last message without a reply was left out

@@ -40,6 +40,7 @@ from attunement.conversations.messages import (
     join,
     message_keys,
     plain,
+    unknown_speaker,
     weave,
 )
 from attunement.conversations.model import Conversation, Identity, fingerprint
@@ -140,6 +141,8 @@ class Assembler:
         before = f" (the records before it were read as '{before}')" if before else ""
         if not is_object(value):
             return f"this is not a {shape}{before}"
+        if (keys := message_keys(value)) and isinstance(value[keys[0]], str):
+            return unknown_speaker(keys[0], value[keys[0]])
         given = ", ".join(f"'{key}'" for key in tuple(value)[:_FIELDS_SHOWN])
         return (
             f"no {shape} found in the fields {given}; give the layout with --format, or the fields with "

@@ -38,6 +38,7 @@ from attunement.conversations.messages import (
     read_content,
     tool_call,
     tool_result,
+    unknown_speaker,
 )
 
 Read = Callable[[Any], Iterator[Message]]
@@ -226,9 +227,7 @@ class Recognizer:
             return
         side = self._speakers.side(message.get(role))
         if side is None:
-            name = message.get(role)
-            hint = f"; use --person-name {name!r} or --assistant-name {name!r}" if isinstance(name, str) else ""
-            raise BadRecord(f"the {role} {name!r} is not known as the person or the assistant{hint}")
+            raise BadRecord(unknown_speaker(role, message.get(role)))
         text = message.get(content if content in message else next(iter(present(names.CONTENT, message)), content))
         if side is Side.TOOL_RESULT:
             yield Side.ASSISTANT, tool_result(text, message.get("name"))

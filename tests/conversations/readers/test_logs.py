@@ -43,6 +43,17 @@ def test_a_langfuse_table_is_read_by_session_in_the_order_of_time(tmp_path: Path
     assert found == {"s1": (Turn("a", "b"), Turn("c", "d")), "t3": (Turn("x", "y"),)}
 
 
+def test_texts_in_a_langfuse_table_are_json_and_what_is_not_a_message_stops_the_reading(tmp_path: Path):
+    times = ("2026-01-05T10:00:00Z", "2026-01-05T10:01:00Z")
+    table = HEADER + langfuse_row("t1", times[0], "chat", "s1", '"a"', {"answer": "b", "tokens": 7}, {})
+    table += langfuse_row("t2", times[1], "chat", "s1", {"question": "c"}, '"d"', {})
+    [conversation] = reading(tmp_path, table, "log.csv")
+    assert conversation.turns == (Turn("a", "b"), Turn("c", "d"))
+    table = HEADER + langfuse_row("t1", times[0], "chat", "", {"state": {"x": 1}}, '"d"', {})
+    with pytest.raises(InputError, match=r"log\.csv:2: the field 'input' is JSON without messages"):
+        list(reading(tmp_path, table, "log.csv"))
+
+
 def test_langfuse_traces_of_a_session_with_one_message_each_are_put_one_after_the_other(tmp_path: Path):
     traces = [
         {"id": "t1", "timestamp": "2026-01-05T10:00:00Z", "sessionId": "s1", "input": "a", "output": "b"},
@@ -217,6 +228,14 @@ def test_speakers_without_a_role_are_named_in_the_error(tmp_path: Path):
     text = "Anna: hello\nSunny: hi\nAnna: bye\nSunny: see you\n"
     with pytest.raises(InputError, match=r"chat\.txt:1: Anna and Sunny speak here: .*--assistant-name NAME"):
         list(reading(tmp_path, text, "chat.txt"))
+
+
+def test_rows_by_unknown_speakers_without_an_id_say_who_is_not_known(tmp_path: Path):
+    table = "speaker,text\nAnna,a\nSunny,b\n"
+    with pytest.raises(InputError, match=r"log\.csv:2: the speaker 'Anna' is not known .*--person-name 'Anna' or"):
+        list(reading(tmp_path, table, "log.csv"))
+    [conversation] = reading(tmp_path, table, "log.csv", person=("Anna",), assistant=("Sunny",))
+    assert conversation.turns == (Turn("a", "b"),)
 
 
 def test_a_record_that_does_not_fit_says_how_the_ones_before_it_were_read(tmp_path: Path):

@@ -303,3 +303,17 @@ def test_withdrawn_work_is_told_apart_from_handed_in_work(begun: Begun) -> None:
 
 def _alone() -> Settings:
     return Settings(per_unit=1, calibration=0, attention=0, repeats=0)
+
+
+def test_a_skipped_unit_does_not_come_back_as_a_repeat(tmp_path: Path) -> None:
+    begun = begin_project(tmp_path / "a.study.db", raters=1, repeats=1.0, gap=1)
+    member = begun.arrive()
+    first = begun.next_task()
+    assert first is not None
+    skip(begun.study, begun.project, member, first.assignment, reason="distress", text="")
+    seen: list[int] = []
+    while task := begun.next_task():
+        seen.append(task.assignment.unit.key)
+        begun.hand_in(task)
+    assert first.assignment.unit.key not in seen
+    assert len(seen) == 6

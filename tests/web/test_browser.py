@@ -170,6 +170,8 @@ def test_every_key_of_a_criterion_and_of_the_page_works(page: Page, tmp_path: Pa
             page.keyboard.press(key)
             expect(item.locator("input:checked")).to_have_value(value)
         page.keyboard.press("x")
+        expect(item.locator("input:checked")).to_have_value("NA")  # pressed twice, it stays
+        page.keyboard.press("Delete")
         expect(item.locator("input:checked")).to_have_count(0)
         page.keyboard.press("u")
         expect(item.locator("[data-abstain]")).to_have_attribute("aria-pressed", "true")
@@ -184,7 +186,7 @@ def test_every_key_of_a_criterion_and_of_the_page_works(page: Page, tmp_path: Pa
         page.evaluate(
             """() => {
                 const text = document.querySelector(".turns .words").firstChild;
-                getSelection().setBaseAndExtent(text, 2, text, 6);
+                getSelection().setBaseAndExtent(text, 3, text, 5);
             }"""
         )
         page.keyboard.press("e")
@@ -206,7 +208,7 @@ def test_submit_says_what_is_missing_and_goes_there(begun: Begun, page: Page) ->
         practise(page, begun)
         rate(page, "4441")
         page.keyboard.press("Control+Enter")
-        page.get_by_text("Still open: A good reply, taken as a whole").wait_for()
+        page.get_by_text("Still open: A good reply as a whole").wait_for()
         page.keyboard.press("3")
         page.keyboard.press("Control+Enter")
         page.get_by_text("Please give a reason: Keeps the person safe").wait_for()
@@ -225,7 +227,7 @@ def test_words_selected_with_the_mouse_are_kept_as_evidence_with_their_place(beg
                 getSelection().setBaseAndExtent(text, at, text, at + 3);
             }"""
         )
-        page.get_by_role("button", name="Save as evidence").click()
+        page.get_by_role("button", name="Evidence for 1 Recognises what the person feels and why").click()
         expect(page.locator(".msg mark")).to_have_count(1)
         marked = page.locator(".msg mark").text_content()
         saved(page)
@@ -265,7 +267,7 @@ def test_a_notice_appears_on_the_coordinators_open_page_by_itself(begun: Begun, 
         page.get_by_text("seen 20").wait_for()
 
 
-def test_everything_works_by_mouse_and_an_answer_clicked_again_is_taken_back(begun: Begun, page: Page) -> None:
+def test_everything_works_by_mouse_and_a_double_click_keeps_the_answer(begun: Begun, page: Page) -> None:
     with serving(begun.study) as server:
         arrive(page, link(begun, server))
         practise(page, begun)
@@ -274,13 +276,11 @@ def test_everything_works_by_mouse_and_an_answer_clicked_again_is_taken_back(beg
         four.hover()
         assert "4" in emotion.locator(".anchor.preview").inner_text()
         four.click()
+        four.dblclick()
         expect(emotion.locator("input:checked")).to_have_value("4")
-        four.click()
-        expect(emotion.locator("input:checked")).to_have_count(0)
-        four.click()
         for name in ("validation", "helpfulness", "safety"):
             page.locator(f"#q-{name} label").nth(2).click()
-        overall.get_by_role("button", name="Cannot judge").click()
+        overall.get_by_role("button", name="Cannot judge").dblclick()
         emotion.get_by_role("button", name="Comment").click()
         emotion.get_by_role("textbox").fill("Names it.")
         expect(page.locator("#saved")).to_have_text("Saving")  # at once, not when it is sent
@@ -410,6 +410,11 @@ def test_sixty_turns_and_a_message_of_any_length_fit_on_a_phone(page: Page, tmp_
         page.locator("#q-emotion label").first.click()
         page.get_by_role("link", name="See the reply").click()
         expect(page.locator("#reply .who")).to_be_in_viewport()
+        views = page.get_by_role("navigation", name="Transcript or questions")
+        views.get_by_role("link", name="Questions").click()
+        expect(page.locator(".item.current h3")).to_be_in_viewport()
+        views.get_by_role("link", name="Transcript").click()
+        expect(page.locator("#t1 .who").first).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -14,7 +14,7 @@ from attunement.statistics.estimates import Mean
 from attunement.statistics.results import Interval
 from attunement.store.projects import Member, Settings, UnitKey
 from attunement.web import coordinator
-from attunement.web.site import Site
+from attunement.web.site import Site, marked
 from tests.annotation.judged_projects import APART, JUDGE, adjudicator, lively_talks, rated_project
 from tests.annotation.projects import EMPATHY, Begun, begin_project
 from tests.web.visitors import Answer, Visitor, serving
@@ -170,3 +170,10 @@ def test_the_severity_chart_has_room_for_every_interval(tmp_path: Path, reach: f
     assert [float(words.replace("−", "-")) for words in re.findall(r">([^<]+)</text>", axis)] == [
         pytest.approx(part * reach, abs=0.01) for part in (-1, -0.5, 0, 0.5, 1)
     ]
+
+
+def test_words_that_raters_marked_are_marked_in_the_transcript() -> None:
+    assert marked("I <am> sad", [(2, 6, "1"), (2, 10, "3")]) == (
+        'I <mark data-n="1">&lt;am&gt;</mark><mark data-n="3"> sad</mark>'
+    )
+    assert marked("a & b", []) == "a &amp; b"

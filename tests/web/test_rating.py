@@ -327,3 +327,53 @@ def test_a_profile_without_a_profession_or_with_odd_years_is_asked_again(begun: 
         answer = visitor.post(page.path, data={"secret": page.secret(), **given})
         assert answer.status == 400
         assert begun.rater().profile is None
+
+
+def test_the_instructions_use_the_words_on_the_buttons(tmp_path: Path) -> None:
+    talk = Conversation("c", SYSTEM, (Turn("Hello.", "Hi."),) * 6, origin=Origin.WRITTEN)
+    begun = begin_project(tmp_path / "b.study.db", [talk], instrument=COACHING, raters=1)
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+        door = page.path.rsplit("/unit", 1)[0]
+        for text in (page.text, visitor.get(f"{door}/guide").text, visitor.get(f"{door}/welcome").text):
+            assert not re.search(r">[^<]*\b(YES|NO|NA)\b", text.split("<form")[0] + text.split("</form>")[-1])
+            assert "“Met”" in text
+
+
+def test_the_introduction_says_the_pass_mark_and_the_projects_own_note(tmp_path: Path) -> None:
+    begun = begin_project(
+        tmp_path / "b.study.db", calibration=5, content_note="These are chats about grief <b>only</b>."
+    )
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+        welcome = visitor.get(page.path.rsplit("/unit", 1)[0] + "/welcome").text
+    assert "4 of 5 answers must match" in welcome
+    assert "examples twice" in welcome
+    assert "chats about grief &lt;b&gt;only" in welcome
+    assert "it can touch on" not in welcome
+
+
+def test_services_are_visible_at_once_for_the_project_or_the_browsers_country(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    door = page.path.rsplit("/unit", 1)[0]
+    assert "TelefonSeelsorge" in visitor.get(f"{door}/support", headers={"accept-language": "de-DE,de;q=0.9"}).text
+    unknown = visitor.get(f"{door}/support", headers={"accept-language": "eo"}).text
+    assert "Choose a country" in unknown
+    assert "findahelpline.com" in unknown
+
+
+def test_whoever_skips_everything_is_not_told_to_have_rated_it(begun: Begun, visitor: Visitor) -> None:
+    page = visitor.arrive(begun, begun.rater())
+    for _ in range(4):
+        visitor.send(page, "skip", {"reason": "distress"})
+        page = visitor.get(page.path.rsplit("/unit", 1)[0] + "/")
+    assert "you rated 0 units and skipped 4" in page.text
+
+
+def test_text_that_would_be_turned_around_is_shown_as_it_is_stored(tmp_path: Path) -> None:
+    talk = Conversation("c", SYSTEM, (Turn("Pay \u202e001\u202c \u2066now\u2069.", "Why?"),), origin=Origin.WRITTEN)
+    begun = begin_project(tmp_path / "b.study.db", [talk], raters=1)
+    with serving(begun.study) as server, Visitor(server) as visitor:
+        page = visitor.arrive(begun, begun.rater())
+    assert "Pay �001� �now�." in page.text
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.text)

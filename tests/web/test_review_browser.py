@@ -58,8 +58,16 @@ def adjudicate(page: Page, begun: Begun, server: str) -> None:
     follow(page, page.get_by_role("link", name="Unit").first)
     page.get_by_role("radio", name="4 Good").check(force=True)
     page.get_by_role("textbox", name="Why").fill("The reply names the strain, if not the cause.")
+    page.reload()
+    expect(page.get_by_role("radio", name="4 Good")).to_be_checked()
+    expect(page.get_by_role("textbox", name="Why")).to_have_value("The reply names the strain, if not the cause.")
     follow(page, page.get_by_role("button", name="Save the decisions"))
+    expect(page.get_by_role("textbox", name="Why")).to_have_value("")  # the next unit
+    follow(page, page.get_by_role("link", name="All units"))
     page.get_by_text("1 answer is decided").wait_for()
+    follow(page, page.get_by_role("link", name="Unit").last)
+    page.get_by_text("You can change the decision").wait_for()
+    expect(page.get_by_role("radio", name="4 Good")).to_be_checked()
 
 
 def clear_the_unsafe_one(page: Page) -> None:

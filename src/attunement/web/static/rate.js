@@ -302,7 +302,9 @@ function find(quote) {               // typed words, wherever they stand; the re
 const offer = $(".keep");            // mouse and touch: the same as the key
 offer.addEventListener("pointerdown", event => event.preventDefault());
 offer.addEventListener("click", keep);
-document.addEventListener("selectionchange", () => {
+document.addEventListener("selectionchange", placeOffer);
+addEventListener("scroll", () => { if (!offer.hidden) placeOffer(); }, { passive: true, capture: true });
+function placeOffer() {
   offer.hidden = !selected();
   if (offer.hidden) return;
   $("span", offer).textContent = fill(words.keep, { question: named(current) });
@@ -310,7 +312,7 @@ document.addEventListener("selectionchange", () => {
   const below = box.bottom + air, fits = below + offer.offsetHeight < innerHeight - form.querySelector(".submit").offsetHeight;
   offer.style.top = `${Math.max(air, fits ? below : box.top - air - offer.offsetHeight)}px`;
   offer.style.left = `${Math.max(air, Math.min(box.left, innerWidth - offer.offsetWidth - air))}px`;
-});
+}
 
 // ---------- dialogs ----------
 

@@ -95,7 +95,7 @@ def test_from_three_raters_to_a_release(begun: Begun, page: Page) -> None:
     assert ask_gate(begun, "--with-reviews")[0] == 1
     with serving(begun.study) as server:
         come_in(page, begun, server, begun.coordinator())
-        page.get_by_text("your raters agree").first.wait_for()
+        page.get_by_text("cannot tell yet").first.wait_for()
         page.get_by_text("2 units on which raters disagree are waiting, and there is no adjudicator yet").wait_for()
         adjudicate(page, begun, server)
 

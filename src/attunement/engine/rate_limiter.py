@@ -21,7 +21,8 @@ _WINDOW = 30  # replies after which the share of refusals is looked at
 _SECONDS, _MOST_SECONDS = 1.0, 5.0  # it takes at least so long, and at most, unless a round trip takes longer
 _TOLERATED, _MOST_TOLERATED = 0.03, 0.6  # share of refusals that changes nothing
 _MARGIN = 0.98  # of the rate that was accepted
-_VAIN_CUTS = 4  # cuts, two of requests and two of tokens, after which refusals are not our doing
+_VAIN_CUTS = 3  # cuts after which refusals are not our doing
+_LARGER, _TELLING = 1.2, 5  # what is refused is longer than what is accepted, and not by chance: tokens are limited
 _GROWTH, _MOST_GROWTH = 0.02, 0.3  # of the pace, in each window without refusals; it accelerates
 _ROW = 25  # refusals in a row: the quota is used up, and everybody waits
 _LONG_PAUSE = 5.0  # seconds; a shorter pause is part of the rate that a server accepts, a longer one is a new start
@@ -58,7 +59,7 @@ class RateLimiter:
         # The tokens of a call, as the server counts them, to those that were estimated before it.
         self._counted = self._estimated = 0.0
         self._window_start: float | None = None
-        self._answers = self._refusals = self._tokens = 0
+        self._answers = self._refusals = self._tokens = self._refused_tokens = 0
         self._latency = 0.0
         self._row, self._shortest_wait, self._pauses = 0, inf, 0
         self._tolerated, self._growth = _TOLERATED, _GROWTH
@@ -144,7 +145,7 @@ class RateLimiter:
     def _open_window(self, at: float) -> None:
         """Count replies that arrive a round trip after `at`: earlier ones answer what was sent before."""
         self._window_start = at + self._usual_latency
-        self._answers = self._refusals = self._tokens = 0
+        self._answers = self._refusals = self._tokens = self._refused_tokens = 0
         self._latency = 0.0
 
     def _count(self, reply: Answer | Failure, now: float, tokens: int) -> None:
@@ -154,6 +155,7 @@ class RateLimiter:
             self._latency += reply.latency
         elif reply.kind is ErrorKind.RATE_LIMITED:
             self._refusals += 1
+            self._refused_tokens += tokens
         elapsed = now - (self._window_start or now)
         counted = self._answers + self._refusals
         enough = _SECONDS if counted >= _WINDOW else _MOST_SECONDS
@@ -178,7 +180,8 @@ class RateLimiter:
             faster = 1 + 0.3 * min(1.0, counted / (2 * _WINDOW))  # a share of few is not known well
             self._growth = min(faster * self._growth, _MOST_GROWTH)
             return False
-        self._growth = _GROWTH
+        # Where everybody had to pause, too little was sent to know how much is accepted.
+        self._growth = _MOST_GROWTH if self._paused_until > (self._window_start or 0.0) else _GROWTH
         if refused == counted:
             return True  # which share is accepted cannot be seen; what helps is a pause
         cut = self._cut
@@ -188,8 +191,9 @@ class RateLimiter:
             self.pace, self._by_tokens, self._cut = cut.pace, cut.by_tokens, None
             return True
         self._cut = cut._replace(times=cut.times + 1) if cut else _Cut(self.pace, self._by_tokens)
-        if self._cut.times == _VAIN_CUTS / 2 + 1:  # what is limited is not the number of requests, or not of tokens
-            self._by_tokens = not self._by_tokens
+        accepted_length = self._tokens / (counted - refused)
+        if refused >= _TELLING:
+            self._by_tokens = self._refused_tokens / refused > _LARGER * accepted_length
         accepted = max(self._tokens if self._by_tokens else self._answers, 1)
         self.pace = _MARGIN * accepted / elapsed
         return True

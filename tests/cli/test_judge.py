@@ -365,6 +365,8 @@ def test_an_estimate_with_a_price_of_ones_own_does_not_know_that_of_cached_token
     words = ["estimate", chats, "--judge", "openai:gpt-5.2", "--price-in", "2", "--price-out", "8"]
     for layout in ("criterion-first", "transcript-first"):
         assert "their price is not known" in attune(*words, "--layout", layout).stdout
+    by_judge = attune(*words[:4], "--price", "openai:gpt-5.2=2,8")
+    assert by_judge.stdout == attune(*words).stdout != ""
 
 
 def test_what_stays_skipped_is_not_announced_as_to_be_asked(chats: Path):

@@ -19,7 +19,7 @@ StudyOption = Annotated[
 FolderOption = Annotated[Path, option("Folder for the studies; created if missing.", metavar="FOLDER")]
 ESTIMATED = (
     *("judges", "instrument", "items", "layout", "ask", "responses", "repeats", "base_url", "temperature", "seed"),
-    *("price_in", "price_out", "filter", "sample", "limit"),
+    *("price_in", "price_out", "price", "filter", "sample", "limit"),
 )
 STUDIES = {"coaching-v1": "coaching.study.db", "empathy-v2": "replies.study.db"}
 """The study of each instrument in the folder that `attune demo` and `attune self-test` share."""

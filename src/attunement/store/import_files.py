@@ -13,7 +13,6 @@ from attunement.conversations.json_files import BadRecord, Place, is_object
 from attunement.instruments import Instrument, Value
 from attunement.instruments.model import Scores
 from attunement.ratings import ABSTAINED, MISSING, ErrorKind, Outcome, RaterKind, Rating
-from attunement.scoring import Slot
 from attunement.store.export import EXPORT_COLUMNS, NOT_APPLICABLE, Column
 from attunement.store.rows import AnswerRecord, answer_of, from_json, rating_of, to_json
 from attunement.store.tables import (
@@ -337,25 +336,3 @@ class Problems:
             for reason, (place, count) in self._found.items()
         ]
         return "; ".join(lines) + (f"; and {self._others:,} other lines" if self._others else "")
-
-
-class AnsweredSlots:
-    """Which slots of which scorecard have an answer: one bit for each, in one whole number a card."""
-
-    def __init__(self, instrument: Instrument) -> None:
-        self._positions = {item.id: position for position, item in enumerate(instrument.items)}
-        self.cards: dict[CardKey, int] = {}
-
-    def add(self, card: CardKey, slot: Slot | None) -> bool:
-        """Note the card and the answered slot, if any; False where the slot had an answer already."""
-        before = self.cards.setdefault(card, 0)
-        bit = 0 if slot is None else self._bit(slot)
-        self.cards[card] = before | bit
-        return not before & bit
-
-    def absent(self, card: CardKey, due: list[Slot]) -> list[Slot]:
-        """Those of the `due` slots that have no answer."""
-        return [slot for slot in due if not self.cards[card] & self._bit(slot)]
-
-    def _bit(self, slot: Slot) -> int:
-        return 1 << ((slot.turn or 0) * len(self._positions) + self._positions[slot.item])

@@ -22,7 +22,6 @@ from attunement.prompts import Questionnaire
 from attunement.ratings import MISSING, NOT_DUE, ErrorKind, Outcome, RaterKind, Rating, Round
 from attunement.scoring import Case, Slot, due
 from attunement.store.import_files import (
-    AnsweredSlots,
     CardKey,
     CountedExamples,
     ExportedRating,
@@ -51,7 +50,7 @@ class CheckedImport:
     files: Sequence[Path]
     conversations: Iterable[Conversation]
     reader: RowReader
-    answered: AnsweredSlots  # by answers given elsewhere
+    answered: dict[CardKey, set[Slot]] = field(default_factory=dict[CardKey, set[Slot]])  # elsewhere, not exported
     answers: int = 0  # in the files, whatever became of them
     blank: int = 0  # left empty: they count as absent
     errors: int = 0  # ERROR in the file
@@ -105,7 +104,7 @@ def check_import(
         raise InputError("give the conversations that the answers are about with --conversations FILE")
     origin = ", ".join(sorted({path.name for path in files}))
     reader = RowReader(instrument, [*known, *options.versions], turns, options, origin)
-    checked = CheckedImport(files, conversations, reader, AnsweredSlots(instrument))
+    checked = CheckedImport(files, conversations, reader)
     problems, raters = Problems(), set[str]()
     for path in files:
         for row in read_rows(path):
@@ -136,14 +135,17 @@ def _count(checked: CheckedImport, place: Place, entry: ImportedAnswer | Exporte
         return entry.rating.rater
     card, outcome = entry.card, entry.outcome
     checked.rated.add(card.identity)
-    if not checked.answered.add(card, None if outcome is None else Slot(entry.turn, entry.item)):
+    answered, slot = checked.answered.setdefault(card, set()), Slot(entry.turn, entry.item)
+    if outcome is None:
+        checked.blank += 1
+        return card.rater.name
+    if slot in answered:
         raise BadRecord(
             f"{entry.item} of {card.identity} by {card.rater.name} occurs twice; number repeated answers in a column "
             "'repeat'"
         )
-    if outcome is None:
-        checked.blank += 1
-    elif outcome.error is ErrorKind.MALFORMED:
+    answered.add(slot)
+    if outcome.error is ErrorKind.MALFORMED:
         checked.off_scale.add(f"{place}: {entry.detail}")
     elif outcome.error:
         checked.errors += 1
@@ -317,9 +319,9 @@ class _Import:
         """Report the answers that are due and not in the file; yields those whose absence is to be saved."""
         result, instrument = self.result, self._instrument
         responses = self._study.responses(instrument.id)
-        for card in result.checked.answered.cards:
+        for card, answered in result.checked.answered.items():
             asked = due(instrument, Case(card.identity, self._reader.turns[card.identity], responses))
-            slots = result.checked.answered.absent(card, asked)
+            slots = [slot for slot in asked if slot not in answered]
             if not slots:
                 continue
             names = (slot.item if slot.turn is None else f"{slot.item} at turn {slot.turn}" for slot in slots)

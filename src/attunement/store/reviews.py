@@ -31,18 +31,15 @@ class ReviewDecision(StrEnum):
     """A reviewer's decision about the judges' verdict."""
 
     CONFIRMED = "confirmed"
-    CLEARED = "cleared"
-    """The judges are wrong: their findings do not hold."""
-    RAISED = "raised"
-    """The judges are wrong: the conversation is unsafe."""
+    CLEARED = "cleared"  # the judges are wrong: their findings do not hold
+    RAISED = "raised"  # the judges are wrong: the conversation is unsafe
 
 
 class ReadingStage(StrEnum):
     """How far a reviewer got with a conversation."""
 
     OPENED = "opened"
-    READ = "read"
-    """Scrolled to the end of the transcript."""
+    READ = "read"  # scrolled to the end of the transcript
 
 
 class Review(NamedTuple):
@@ -116,12 +113,9 @@ def _with_any_version(study: Study, table: Table, instrument: Instrument) -> lis
 class ReviewStatus(NamedTuple):
     """What the reviews of one conversation amount to; all of it may be absent."""
 
-    alarm: Review | None = None
-    """Somebody considers it unsafe."""
-    cleared: Review | None = None
-    """Somebody cleared it, and nobody considers it unsafe."""
-    reviewed: Review | None = None
-    """Somebody saw all that the judges say, and decided."""
+    alarm: Review | None = None  # somebody considers it unsafe
+    cleared: Review | None = None  # somebody cleared it, and nobody considers it unsafe
+    reviewed: Review | None = None  # somebody saw all that the judges say, and decided
 
 
 def review_status(instrument: Instrument, card: Scorecard | None, given: Sequence[Review]) -> ReviewStatus:
@@ -252,12 +246,9 @@ def changes_since(signed: SignOff, present: SignOffBasis) -> list[str]:
 class SignOffStatus(NamedTuple):
     """What the signatures amount to."""
 
-    deciding: SignOff | None
-    """The signature that counts; None where none holds."""
-    lapsed: SignOff | None
-    """Where none holds: the last one that was given, if there is one."""
-    why: tuple[str, ...] = ()
-    """Why that one lapsed."""
+    deciding: SignOff | None  # the signature that counts; None where none holds
+    lapsed: SignOff | None  # where none holds: the last one that was given, if there is one
+    why: tuple[str, ...] = ()  # why that one lapsed
 
 
 def sign_off_status(given: Sequence[SignOff], present: SignOffBasis) -> SignOffStatus:

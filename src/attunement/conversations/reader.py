@@ -177,7 +177,7 @@ class FileReader:
                 row = None if isinstance(record.value, BadRecord) else self._recognizer.row(record.value)
                 yield from [record] if row is None else put_together(chain([record], found), row, self.notes)
         if self._calls.left_out:
-            self.notes.append(f"left out {self._calls.left_out:,} entries of the log that are not calls to a model")
+            self.notes.append(f"log entries that are not calls to a model, left out: {self._calls.left_out:,}")
 
     def _of_kind(self, stream: BufferedReader) -> Iterator[Record]:
         kind = self._forced or self._source.kind

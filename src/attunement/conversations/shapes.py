@@ -78,7 +78,7 @@ class Recognizer:
 
     def shape(self, value: Any) -> Shape | None:
         """The shape of `value`, a parsed record, or None if it has no wanted shape."""
-        wanted = {Format.SHAREGPT: Format.MESSAGES, Format.TURNS: Format.EXCHANGES}.get(self._wanted, self._wanted)  # type: ignore[arg-type]
+        wanted = _FAMILIES.get(self._wanted or "", self._wanted)
         return next((shape for shape in self._shapes(value) if wanted in (None, shape.family)), None)
 
     def is_conversation(self, value: Any) -> bool:
@@ -318,6 +318,7 @@ class Recognizer:
             return False
 
 
+_FAMILIES: dict[str, Format] = {Format.SHAREGPT: Format.MESSAGES, Format.TURNS: Format.EXCHANGES}
 _NONE = type(None)
 _TEXTS = (str, list, dict, _NONE)
 _MANY = frozenset({"conversations", "dialogs"})

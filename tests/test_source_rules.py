@@ -205,7 +205,7 @@ def test_the_score_without_contested_items_stands_beside_the_score(tmp_path: Pat
         draw_view(view(study, COACHING, study.find(about.id)[0]), screens[1])
     in_table, in_full = (one_line(screen.file.getvalue()) for screen in screens)  # type: ignore[attr-defined]
     assert re.search(r"\bc1 \W*Pass 0\.85 MT1, MT6 1\.00 without contested\b", in_table)
-    assert "Score 0.85, pass mark 0.80. Without contested items 1.00." in in_full
+    assert "The pass mark is 0.80. Without contested items the score is 1.00." in in_full
     record = card_record(coaching_card({"MT1": "NO", "MT6": "NO"}))
     assert (record["score"], record["score_without_contested"]) == (pytest.approx(0.85), pytest.approx(1))
 

@@ -20,12 +20,23 @@ from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from attunement.conversations import Conversation
 from attunement.errors import InputError, NoStudyError, StudyError
 from attunement.output import check_output
-from attunement.settings import FORCE, INSTRUMENT, RATER, SCORING, STUDY, InputOptions, Option, Prepared, Settings
+from attunement.settings import (
+    FORCE,
+    INSTRUMENT,
+    RATER,
+    SAFETY_REPEATS,
+    SCORING,
+    STUDY,
+    InputOptions,
+    Option,
+    Prepared,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from attunement.analysis.measures import RatedStudy
@@ -340,10 +351,12 @@ def show(
     rater: str | None = None,
     verdicts: Sequence[str] = (),
     limit: int | None = None,
+    safety_repeats: Literal["any", "majority", "first"] | None = None,
 ) -> Output:
     """The scorecards of a study, the most serious first; `limit` is the maximum number of conversations to list.
 
-    `verdicts` are spelled as for the command, such as `unsafe` or `no-flag`.
+    `verdicts` are spelled as for the command, such as `unsafe` or `no-flag`. `safety_repeats` is how repeats count on
+    safety items: any, majority or first.
     """
     from attunement.reports.gate import version_note
     from attunement.reports.overview import instrument_of, overview, rater_of, reworded
@@ -354,7 +367,7 @@ def show(
     wanted = [Verdict[verdict.replace("-", "_").upper()] for verdict in verdicts]
     wanted += [Verdict.SAFETY_MISSING] if Verdict.SAFETY_NOT_JUDGED in wanted else []
     with _opened(study) as opened:
-        chosen = instrument_of(opened, instrument)
+        chosen = instrument_of(opened, instrument, safety_repeats)
         only = rater_of(opened, rater)
         found = overview(opened, chosen, rater=only, only_panel=rater == PANEL, verdicts=wanted, limit=limit)
         shown = overview_document(found, reworded=reworded(opened, chosen), notes=version_note(opened, chosen))
@@ -394,6 +407,17 @@ def gate(
             type=list[str] | None,
         ),
     ] = (),
+    min_quotes_found: Annotated[
+        float | None,
+        Option(
+            "The share of each judge's quotations that must be in the transcript, such as 0.9; below it the gate "
+            "cannot decide (exit code 3). By default less than 0.8 is a warning.",
+            metavar="SHARE",
+            min=0,
+            max=1,
+        ),
+    ] = None,
+    safety_repeats: Annotated[Literal["any", "majority", "first"] | None, SAFETY_REPEATS] = None,
     with_reviews: Annotated[
         bool,
         Option(
@@ -416,19 +440,23 @@ def gate(
     from attunement.reports.records import instrument_record
     from attunement.reports.scorecards import decision_document
 
-    limits = gates.Limits(min_conversations, min_pass_rate, max_rejected, accept_unsafe)
+    limits = gates.Limits(
+        min_conversations, min_pass_rate, max_rejected, accept_unsafe, min_quotes_found=min_quotes_found
+    )
     chosen = None
     with _opened(study) as opened:
         if not opened.instruments():
             decision = gates.nothing_judged(limits)
         else:
-            chosen = instrument_of(opened, instrument)
+            chosen = instrument_of(opened, instrument, safety_repeats)
             limits = limits._replace(minimums=_minimums(chosen, minimum))
             if min_pass_rate is not None and chosen.scoring.threshold is None:
                 raise InputError(f"{chosen.id} has no pass mark, so there is no pass rate; leave --min-pass-rate out")
-            entries = gates.entries(opened, chosen, rater_of(opened, rater), with_reviews=with_reviews)
+            only = rater_of(opened, rater)
+            entries = gates.entries(opened, chosen, only, with_reviews=with_reviews)
             sign_offs = gates.gather_sign_offs(opened, chosen) if with_reviews else None
-            decision = gates.with_notes(opened, chosen, gates.decide(entries, limits, chosen, sign_offs))
+            quotes = gates.quotes_found(opened, chosen, only)
+            decision = gates.with_notes(opened, chosen, gates.decide(entries, limits, chosen, sign_offs, quotes))
     record = gates.decision_record(decision) | {"instrument": chosen and instrument_record(chosen)}
     return Output(record, decision_document(decision, chosen), decision, decision.exit_code)
 
@@ -459,6 +487,7 @@ def report(
     redact: bool = False,
     names: Sequence[str] = (),
     no_text: bool = False,
+    safety_repeats: Literal["any", "majority", "first"] | None = None,
 ) -> Output:
     """The report of a study; with `output` it is also written there as a web page.
 
@@ -476,10 +505,11 @@ def report(
     with _opened(study) as opened, TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
         forms = Forms(json=str(path), page=str(output) if output else None)
-        written = write_forms(opened, instrument_of(opened, instrument), forms, privacy, name=instrument, analyse=True)
+        chosen = instrument_of(opened, instrument, safety_repeats)
+        written = write_forms(opened, chosen, forms, privacy, name=instrument, analyse=True)
         sentences = [sentence for form, sentence in written if form == "page"]
         record = json.loads(path.read_bytes())
-        shown = show(opened, instrument)
+        shown = show(opened, instrument, safety_repeats=safety_repeats)
     return Output(record, shown.shown, sentences)
 
 

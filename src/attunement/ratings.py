@@ -19,6 +19,7 @@ class State(StrEnum):
     ABSTAINED = "abstained"
     ERROR = "error"
     NOT_DUE = "not_due"  # an imported study did not ask, and says that this was right; no rater gives it
+    DISPUTED = "disputed"  # half of a panel says met and half not met; no rater gives it
 
 
 class ErrorKind(StrEnum):
@@ -62,6 +63,8 @@ class Outcome(NamedTuple):
                 return "ABSTAINED"
             case State.NOT_DUE:
                 return "–"
+            case State.DISPUTED:
+                return "DISPUTED"
             case _:
                 return str(self.value)
 
@@ -69,6 +72,7 @@ class Outcome(NamedTuple):
 ABSTAINED = Outcome(State.ABSTAINED)
 MISSING = Outcome.failed(ErrorKind.MISSING)
 NOT_DUE = Outcome(State.NOT_DUE)
+DISPUTED = Outcome(State.DISPUTED)
 
 
 class Round(StrEnum):

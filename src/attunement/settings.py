@@ -48,6 +48,11 @@ SCORING = Option(
 )
 INSTRUMENT = Option("Which instrument of the study.", ("--instrument", "-i"), "ID")
 FORCE = Option("Overwrite a file that exists.")
+SAFETY_REPEATS = Option(
+    "Which repeats of a judge fail a safety item: any of them, the majority, or only the first counts (by default as "
+    "the instrument says: any).",
+    metavar="any|majority|first",
+)
 RATER = Option("Whose scorecards count: one rater, or all judges together (panel).", metavar="NAME|panel")
 
 

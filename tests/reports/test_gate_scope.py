@@ -1,5 +1,6 @@
 import pytest
 
+import attunement as at
 from attunement.conversations import Identity
 from attunement.errors import StudyError
 from attunement.ratings import NOT_DUE, RaterKind
@@ -147,3 +148,44 @@ def test_items_that_nothing_put_to_the_test_are_named():
     assert "CP7 (" in idle
     assert "MT2" not in idle
     assert any(note.startswith("Not judged in any conversation: MT2 (") for note in notes)
+
+
+def test_a_judge_that_invents_its_quotations_gets_a_warning_and_can_be_stopped(tmp_path):
+    about = conversation()
+    invented = judged(about, reasoning="Turn 1: 'no such words' and 'nor these'.", rater="liar")
+    path = fill(tmp_path / "s.db", COACHING, [about], [*invented, *judged(about, rater="honest")])
+    found = at.gate(path)
+    (warning,) = (reason for reason in found["reasons"] if reason["kind"] == "quotes_not_found")
+    assert warning["text"].startswith("Warning: liar quotes words that the transcript does not have: 0 of ")
+    assert found.exit_code == 0
+    assert found["quotes"]["liar"]["found"] == 0
+    assert found["quotes"]["honest"]["found"] == found["quotes"]["honest"]["quoted"] > 0
+    strict = at.gate(path, min_quotes_found=0.5)
+    assert strict.exit_code == 3
+    assert at.gate(path, rater="honest", min_quotes_found=0.5).exit_code == 0
+    honest = at.gate(path, rater="honest")
+    assert any(note.startswith("Quotations of honest that are in the turn it cites: ") for note in honest["notes"])
+
+
+def test_without_any_quotation_a_limit_cannot_be_met(tmp_path):
+    about = conversation()
+    path = fill(tmp_path / "s.db", COACHING, [about], judged(about, reasoning="I think so."))
+    assert at.gate(path).exit_code == 0
+    assert at.gate(path, min_quotes_found=0.5).exit_code == 3
+
+
+def test_repeats_on_safety_count_as_the_user_says_and_the_gate_says_how(tmp_path):
+    about = conversation()
+    given = [one for n, said in enumerate(("YES", "NO", "YES")) for one in judged(about, {"CQ8": said}, repeat=n)]
+    path = fill(tmp_path / "s.db", COACHING, [about], given)
+    assert at.gate(path).exit_code == 1
+    majority = at.gate(path, safety_repeats="majority")
+    assert majority.exit_code == 0
+    assert at.gate(path, safety_repeats="first").exit_code == 0
+    assert any("holds if more than half of the repeats say so" in note for note in majority["notes"])
+    assert (
+        "Questions that j answered differently when asked again: 1 of 15 (6.7 %); on safety items: 1 of 2."
+        in (majority["notes"])
+    )
+    assert at.show(path, safety_repeats="majority")["raters"][0]["counts"]["passed"] == 1
+    assert at.report(path, safety_repeats="majority")["counts"]["passed"] == 1

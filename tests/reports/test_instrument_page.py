@@ -266,5 +266,5 @@ def test_the_page_has_light_dark_and_print():
 def test_markdown_escapes_what_would_be_markup():
     plain = criteria(title="# not *bold* <b>", about="1. no list\n\n- none either")
     text = markdown(instrument_page(instrument(plain)))
-    assert text.startswith("# \\# not \\*bold\\* &lt;b&gt;\n")
+    assert text.startswith("# \\# not \\*bold\\* &lt;b>\n")
     assert "\n1\\. no list\n\n\\- none either\n" in text

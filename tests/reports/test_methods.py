@@ -147,7 +147,7 @@ def test_hostile_names_are_text(tmp_path):
     path = fill(tmp_path / "s.db", COACHING, [about], rated(about, rater="[j](http://x)"))
     text = CliRunner().invoke(app, ["methods", str(path)]).stdout
     assert "<script>" not in text
-    assert "&lt;script&gt;" in text
+    assert "&lt;script>" in text
     assert r"\[j\](http&#58;//x)" in text
 
 

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
+import attunement as at
 from attunement.errors import StudyError
 from attunement.instruments import Instrument
-from attunement.ratings import RaterKind
+from attunement.ratings import ABSTAINED, RaterKind
 from attunement.reports.overview import Overview, conversation_of, instrument_of, overview, rater_of, reworded
 from attunement.reports.records import overview_record
 from attunement.scoring import PANEL, Flips, Verdict
@@ -145,3 +146,20 @@ def test_the_record_is_json_and_keeps_the_two_kinds_of_rejection_apart(one_judge
     assert rater["not_judged"] == [{"system": "bot", "id": "c5"}]
     assert rater["scorecards"][0]["unsafe"] == [{"turn": None, "item": "CQ8"}]
     assert len(rater["scorecards"]) == 4
+
+
+def test_show_gate_and_report_count_the_same_conversations_as_not_judged(tmp_path):
+    errors, silent, unrated, fine = (conversation(f"c{number}") for number in range(4))
+    given = [
+        *judged(errors, {item.id: ERROR for item in COACHING.items}),
+        *judged(silent, others=ABSTAINED),
+        *judged(fine),
+    ]
+    path = fill(tmp_path / "s.db", COACHING, [errors, silent, unrated, fine], given)
+    shown, gate, report = at.show(path), at.gate(path), at.report(path)
+    assert shown["raters"][0]["counts"] == gate["counts"] == report["counts"]
+    assert gate["counts"]["not_judged"] == 2
+    assert (report["summary"]["safety_not_judged"], gate["counts"]["passed"]) == (1, 1)
+    assert repr(shown).count("Not judged: ") == repr(gate).count("Not judged: ") == 1
+    for output in (shown, gate):
+        assert "4 conversations. Not judged: 2. Pass: 1 of 4. Rejected: 0 unsafe, 1 safety not judged." in repr(output)

@@ -1,4 +1,4 @@
-"""The check of a judge on the bundled conversations, held against judges whose answers are known."""
+"""The check of a judge on the bundled conversations, compared with judges whose answers are known."""
 
 import json
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from attunement.reports import planted
 from attunement.reports.planted import sentences
 from attunement.scoring import Verdict
 from attunement.store import Study, scored_conversations
+from tests.builders import HERE
 from tests.fake_judge import Asked, Behaviour, FakeJudge
 
 COACHING, EMPATHY = load("coaching-v1"), load("empathy-v2")
@@ -76,9 +77,7 @@ def test_a_score_shows_a_fault_from_its_limit_down(tmp_path: Path, score: int, a
 
 
 def test_an_abstention_is_not_a_miss_but_not_judged() -> None:
-    fault = planted.Fault("a", "promise", ("CQ8",), "NO", (1,), "why")
-    conversation = next(iter(FILES)).name
-    each = planted.Planted(fault, conversation, {"CQ8": ABSTAINED})  # pyright: ignore[reportArgumentType]
+    each = planted.Planted("a", "promise", "NO", HERE, {"CQ8": ABSTAINED})
     assert each.unjudged
     assert not each.seen
     assert each._replace(answers={"CQ8": Outcome.of("NO")}).seen

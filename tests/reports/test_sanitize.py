@@ -3,7 +3,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attunement.reports.sanitize import MARKS, for_terminal, in_a_line
+from attunement.reports.sanitize import MARKS, for_terminal, in_a_line, plain
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # control characters and lone surrogates as well
 
@@ -34,3 +34,8 @@ def test_breaks_of_other_systems_are_breaks_and_not_signs():
 def test_a_line_is_one_line_and_says_that_it_was_shortened():
     assert in_a_line("a\n\n b") == "a b"
     assert in_a_line("word " * 100, 12) == "word word w…"
+
+
+def test_prose_has_no_entities_and_markup_has_no_effect():
+    assert plain("p < 0.05, A & B, x > 1") == "p < 0.05, A & B, x > 1"
+    assert plain("<b>&lt;</b> & <!-- <") == "&lt;b>&amp;lt;&lt;/b> & &lt;\\!-- &lt;"

@@ -52,10 +52,10 @@ def show_all(path, instrument=COACHING, width: int = 80, colour: bool = False, *
     return screen
 
 
-def show_one(path, instrument=COACHING, width: int = 80, id: str = "c1", **options) -> Console:
+def show_one(path, instrument=COACHING, width: int = 80, id: str = "c1", every: bool = False, **options) -> Console:
     screen = console(width)
     with Study(path) as study:
-        draw_view(view(study, instrument, study.find(id)[0], **options), screen)
+        draw_view(view(study, instrument, study.find(id)[0], **options), screen, every=every)
     return screen
 
 
@@ -79,7 +79,7 @@ def test_sentences_come_first_and_keep_the_two_kinds_of_rejection_apart(study):
     said = flowing(show_all(study))
     assert "4 conversations. Not judged: 1. Pass: 1 of 4. Rejected: 1 unsafe, 1 safety not judged." in said
     assert said.index("Rejected: 1 unsafe") < said.index("Conversation Verdict")
-    assert "Not judged are bot/c4." in said
+    assert "Without any rating: bot/c4." in said
 
 
 def test_the_table_shows_score_and_what_was_not_met_with_its_title(study):
@@ -127,8 +127,28 @@ def test_hostile_text_is_shown_as_text(tmp_path):
     assert "[forged]CQ8" in shown
 
 
+def test_a_conversation_shows_what_is_not_met_or_in_dispute_and_on_demand_everything(tmp_path):
+    about = conversation()
+    given = [
+        *judged(about, {"CQ2": "NO"}, rater="a"),
+        *judged(about, {"CQ2": "NO"}, rater="a", repeat=1),
+        *judged(about, {"CQ2": "NO", "MT1": "NO"}, rater="b"),
+    ]
+    path = fill(tmp_path / "s.db", COACHING, [about], given)
+    said = flowing(show_one(path))
+    assert COACHING.item("CQ2").title in said
+    assert "a, repeats 1 and 2 ✗ not met" in said
+    assert "together ◌ disputed: half say met, half not met" in said
+    assert COACHING.item("CQ8").title not in said
+    assert "13 more answers are good or not applicable, and not in dispute; --all shows everything." in said
+    assert "Combined: a safety item fails if any of the judges fails it; the rest is their mean" in said
+    every = show_one(path, every=True)
+    assert all(item.title in flowing(every) for item in COACHING.items)
+    assert len(text(every).splitlines()) > 3 * len(text(show_one(path)).splitlines())
+
+
 def test_a_conversation_shows_each_answer_in_words_with_what_became_of_the_citations(study):
-    said = flowing(show_one(study))
+    said = flowing(show_one(study, every=True))
     assert "⟦Failing it must hurt⟧" in said
     assert "“Failing it must hurt”: found in turn 1, the assistant" in said
     assert "“no such words at all”: not found" in said
@@ -250,6 +270,9 @@ def test_with_several_judges_each_is_summed_up_and_their_agreement_is_shown(tmp_
     ):
         assert title in said
     assert f"MT1 {COACHING.item('MT1').title} 0 of 1 1 of 1" in said
+    assert "Combined: a safety item fails if any of the judges fails it; the rest is their mean" in said
+    assert "Repeats: a safety item fails if any repeat fails it (--safety-repeats); the rest is their mean." in said
+    assert "Questions that a answered differently when asked again: 1 of 15 (6.7 %); on safety items: 0 of 2." in said
     one = flowing(show_one(path))
     assert "together ■ not met" in one
     assert "b ■ not met" in one

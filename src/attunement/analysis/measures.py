@@ -21,7 +21,7 @@ from attunement.conversations import Identity
 from attunement.errors import StudyError
 from attunement.instruments import Instrument, Scores
 from attunement.ratings import RaterKind, State
-from attunement.scoring import Case, Scorecard, Verdict, decide, is_failure, panel
+from attunement.scoring import Scorecard, Verdict, decide, is_failure, panel
 from attunement.statistics.ppi import SHARE, Estimate, Range, Units, corrected_mean, plain_mean
 from attunement.statistics.results import Undefined
 from attunement.store import ConversationSummary, ScoredConversation, Study, scored_conversations
@@ -118,9 +118,11 @@ def _of_item(instrument: Instrument, measure: Measure, card: Scorecard) -> Measu
         if slot.item != measure.id:
             continue
         if not measure.is_share and isinstance(outcome.value, int):
-            found[slot.turn] = float(outcome.value)
+            found[slot.turn] = card.means.get(slot, float(outcome.value))
         elif measure.is_share and is_failure(instrument, item, outcome):
             found[slot.turn] = 0.0
+        elif measure.is_share and outcome.state is State.DISPUTED:
+            found[slot.turn] = 0.5
         elif measure.is_share and outcome.state is State.VALUE:
             found[slot.turn] = 1.0
         elif outcome.state is State.NA:
@@ -255,7 +257,7 @@ def rated_study(
     for entry in scored_conversations(study, instrument) if scored is None else scored:
         summary, cards = entry.conversation, entry.cards
         if by_people:
-            card = panel(instrument, Case(summary.identity, 0), cards.people) if cards.people else None
+            card = panel(instrument, cards.people) if cards.people else None
             found.append(
                 RatedConversation(summary.identity, card, people=cards.people, deciding=entry.deciding, summary=summary)
             )

@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args
 from urllib.parse import urlsplit
 
 import typer
@@ -17,7 +17,7 @@ import typer
 from attunement.errors import InputError
 from attunement.output import STDOUT, check_output, replacing
 from attunement.reports.sanitize import for_terminal
-from attunement.settings import FORCE, INSTRUMENT, RATER, SCORING, STUDY, InputOptions, Option, Settings
+from attunement.settings import FORCE, INSTRUMENT, RATER, SAFETY_REPEATS, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
     from attunement.api import Output
@@ -141,6 +141,9 @@ AskedOption = Annotated[
     str | None, option("The instrument; by default the only one in the study.", "--instrument", "-i", metavar="ID|FILE")
 ]
 RaterOption = Annotated[str, _typer_option("rater", RATER)]
+SafetyRepeatsOption = Annotated[
+    Literal["any", "majority", "first"] | None, _typer_option("safety_repeats", SAFETY_REPEATS)
+]
 SystemOption = Annotated[str | None, shared("system", InputOptions)]
 ForceOption = Annotated[bool, _typer_option("force", FORCE)]
 MarkdownOption = Annotated[bool, option("Print Markdown.", "--markdown")]

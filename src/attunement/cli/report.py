@@ -47,19 +47,26 @@ def show(
     limit: Annotated[
         int | None, option(f"Maximum number of conversations in the list (by default {_ROWS}; in JSON all).", min=0)
     ] = None,
+    safety_repeats: options.SafetyRepeatsOption = None,
+    every: Annotated[
+        bool, option("With a conversation: every item, also what is met and not in dispute.", "--all")
+    ] = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show the scorecards of a study, or one conversation.
 
     Without a conversation, it counts the verdicts and lists each conversation with its score and the items that were
-    not met, the most serious first. With one, it shows the turns with the quoted words marked, and for each item the
-    answer, the reasoning and whether each quotation was found in the transcript.
+    not met, the most serious first. With one, it shows the turns with the quoted words marked, and for each item that
+    is not met, not judged or in dispute the answers, the reasoning and whether each quotation was found in the
+    transcript; with --all it shows every item.
 
     Example: attune show chats.study.db
     """
     if conversation is None:
         rows = limit if limit is not None or as_json else _ROWS
-        output = api.show(study, instrument, rater=rater, verdicts=verdict or (), limit=rows)
+        output = api.show(
+            study, instrument, rater=rater, verdicts=verdict or (), limit=rows, safety_repeats=safety_repeats
+        )
         options.print_output(output, as_json=as_json)
         return
     if verdict or limit is not None:
@@ -71,12 +78,12 @@ def show(
     from attunement.store import Study
 
     with Study(study) as opened:
-        chosen = instrument_of(opened, instrument)
+        chosen = instrument_of(opened, instrument, safety_repeats)
         shown = view(opened, chosen, conversation_of(opened, conversation), rater=rater_of(opened, rater))
     if as_json:
         options.print_json(view_record(shown))
     else:
-        draw_view(shown, open_console())
+        draw_view(shown, open_console(), every=every)
 
 
 @spread
@@ -130,6 +137,7 @@ def report(
             metavar="FILE",
         ),
     ] = None,
+    safety_repeats: options.SafetyRepeatsOption = None,
     force: options.ForceOption = False,
 ) -> None:
     """Write a report on a study: a web page, Markdown or JSON.
@@ -151,7 +159,7 @@ def report(
     forms = forms._replace(page=output or (None if forms.targets else "report.html"))
     _check(forms, force=force)
     with Study(study) as opened:
-        chosen = instrument_of(opened, instrument)
+        chosen = instrument_of(opened, instrument, safety_repeats)
         for form, sentence in write_forms(opened, chosen, forms, privacy.privacy(), name=instrument, analyse=True):
             # Standard output is for the format that was sent there.
             say(sentence, err=form not in {"page", "charts"} or "-" in forms.targets.values())
@@ -179,6 +187,7 @@ def view(
     instrument: options.ScoringOption = None,
     privacy: PrivacyOptions = _SHOW_ALL,
     serving: ServeOptions = _VIEW,
+    safety_repeats: options.SafetyRepeatsOption = None,
 ) -> None:
     """Browse the report of a study in a web browser.
 
@@ -197,7 +206,9 @@ def view(
     where = serving.public_address()
     with Study(study) as opened:
         token = new_token()
-        app = make_view(opened, instrument_of(opened, instrument), privacy.privacy(), token, address=where)
+        app = make_view(
+            opened, instrument_of(opened, instrument, safety_repeats), privacy.privacy(), token, address=where
+        )
         options.print_links(
             [f"{where}/enter/{token}"], "Anyone with the link can open the pages, which show everybody's answers."
         )

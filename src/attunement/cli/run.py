@@ -338,12 +338,21 @@ def _what_to_do(progress: Progress) -> str:
 
 def _found(result: api.Result) -> Iterator[str]:
     """The verdicts, and what the rule check points to."""
+    from attunement.reports.overview import Repeats
     from attunement.reports.rule_check import RuleCheck
+    from attunement.reports.wording import combination_words
 
-    verdicts, rule_check = Counter[str](), RuleCheck()
+    verdicts, rule_check, repeats, combined = Counter[str](), RuleCheck(), Repeats(), None
     for judged in result.scorecards():
-        verdicts["not judged" if judged.deciding is None else judged.deciding.verdict.value] += 1
+        card = judged.deciding
+        verdicts["not judged" if card is None else card.verdict.value] += 1
         rule_check.add(judged.conversation.identity, judged.cards)
+        repeats.add(judged.cards)
+        if card and card.parts and (combined is None or len(card.members) > len(combined.members)):
+            combined = card
     each = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.most_common())
     yield f"Verdicts on {pluralize(verdicts.total(), 'conversation')}: {each}."
+    if combined:
+        yield combination_words(result.instrument, combined)
+    yield from repeats.sentences(result.instrument)
     yield from rule_check.sentences()

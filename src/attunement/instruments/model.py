@@ -138,6 +138,17 @@ class NaPolicy(StrEnum):
     PASS = "pass"  # noqa: S105 - an answer counted as met, not a password
 
 
+class SafetyRepeats(StrEnum):
+    """How the repeats of one rater on a safety item count."""
+
+    ANY = "any"
+    """One failing repeat fails it."""
+    MAJORITY = "majority"
+    """It fails unless more than half of the repeats say that it holds."""
+    FIRST = "first"
+    """Only the first repeat counts."""
+
+
 class Scoring(Strict):
     """How ratings become a score."""
 
@@ -146,6 +157,8 @@ class Scoring(Strict):
     threshold: float | None = Field(default=None, ge=0, le=1)
     """The weighted score from which a conversation passes; absent: the instrument has no pass mark."""
     na: NaPolicy = NaPolicy.EXCLUDE
+    safety_repeats: SafetyRepeats = SafetyRepeats.ANY
+    """Which repeats of one rater fail a safety item; raters are always combined by any."""
 
 
 class GateItem(Strict):

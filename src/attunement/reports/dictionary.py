@@ -20,7 +20,7 @@ from attunement.errors import InputError
 from attunement.evidence import CitationStatus
 from attunement.instruments import Instrument, Scores
 from attunement.output import replacing
-from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round, State
+from attunement.ratings import Consistency, ErrorKind, Mark, RaterKind, Round
 from attunement.reports.sanitize import code, plain, table
 from attunement.scoring import Verdict
 from attunement.store.export import Column, guarded
@@ -45,7 +45,7 @@ _TYPES = {
     "json": "JSON",
 }
 _KINDS: tuple[type[StrEnum], ...] = (
-    CitationStatus, Consistency, ErrorKind, Mark, Origin, RaterKind, Round, State, Verdict,
+    CitationStatus, Consistency, ErrorKind, Mark, Origin, RaterKind, Round, Verdict,
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from attunement.analysis.summary import study_agreement
 from attunement.instruments import Instrument
 from attunement.output import STDOUT, replacing
 from attunement.reports.baseline import Baseline, compare_with_baseline
-from attunement.reports.gate import GateCounts, decision_of, gate_entry, read_gate, with_notes
+from attunement.reports.gate import GateCounts, decision_of, gate_entry, quotes_found, read_gate, with_notes
 from attunement.reports.html.charts import export_charts
 from attunement.reports.html.listing import Listing
 from attunement.reports.html.sections import MOST_COMPARED, analysed
@@ -135,7 +135,8 @@ def _complete(
     if forms.gate:
         gate = read_gate(forms.gate, study, instrument)
     elif forms.markdown or forms.json:
-        gate = with_notes(study, instrument, decision_of(counts, instrument), made.top.crisis)
+        decided = decision_of(counts, instrument, quotes=quotes_found(study, instrument))
+        gate = with_notes(study, instrument, decided, made.top.crisis)
     baseline = None
     if forms.baseline:
         with Study(forms.baseline) as earlier:

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, Self
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.sax.saxutils import quoteattr
 
 from attunement.analysis.judge_result import JudgeResult
 from attunement.analysis.summary import Agreement
@@ -287,13 +288,14 @@ class JUnitReport(Spool):
 
 
 def _case_xml(case: Case) -> str:
-    opening = f'    <testcase classname={_attribute(case.classname)} name={_attribute(case.name)} time="0"'
-    if case.kind is None:
-        return f"{opening}/>\n"
-    kind = "" if case.kind == "skipped" else f" type={_attribute(case.type)}"
-    inner = f"<{case.kind} message={_attribute(case.message)}{kind}"
-    inner += f">{escape(_possible(case.text))}</{case.kind}>" if case.text else "/>"
-    return f"{opening}>\n      {inner}\n    </testcase>\n"
+    made = Element("testcase", classname=_possible(case.classname), name=_possible(case.name), time="0")
+    if case.kind:
+        found = SubElement(made, case.kind, message=_possible(case.message))
+        if case.kind != "skipped":
+            found.set("type", _possible(case.type))
+        found.text = _possible(case.text) or None
+    indent(made, "  ", level=2)
+    return f"    {tostring(made, 'unicode')}\n"
 
 
 def _attribute(text: str) -> str:
@@ -334,7 +336,7 @@ def _of_items(reported: ReportedConversation, card: Scorecard) -> Iterator[Case]
         kind: Kind | None = None
         if slot in card.failed:
             kind = "failure"
-        elif found or meaning is Answer.NOT_JUDGED:
+        elif found or meaning in {Answer.NOT_JUDGED, Answer.DISPUTED}:
             kind = "error"
             words = found[0].words if found else words
         elif meaning is Answer.NA:

@@ -105,7 +105,7 @@ def _lines(report: Report) -> Iterator[str]:
             f"1. **Coverage.** {pluralize(top.conversations, 'conversation')}. Without any answer: {top.not_judged:,}.",
             f"2. **Safety.** {_safety(top)}",
             f"3. **Who checked the judge.** {plain(' '.join(filter(None, checked)), 2000)}",
-            f"4. **Verdicts.** {_verdicts(top, instrument)}",
+            f"4. **Verdicts.** {' '.join(filter(None, [_verdicts(top, instrument), plain(top.combined)]))}",
         ]
     )
     threshold = instrument.scoring.threshold

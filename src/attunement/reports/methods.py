@@ -9,7 +9,7 @@ and says what is needed.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -73,7 +73,7 @@ def methods_markdown(facts: StudyFacts, agreement: Agreement | None, title: str)
         level=f"{100 * LEVEL:.0f} %",
         fewest=FEWEST_CLUSTERS,
         version=__version__,
-        points=_checklist(facts, agreement),
+        alphas=_alphas(agreement),
         unknown=_unknown,
     )
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
@@ -148,69 +148,6 @@ _FILTERS: dict[str, Any] = {
     "blind": _blind,
     "gone": _gone,
 }
-
-
-def _checklist(facts: StudyFacts, agreement: Agreement | None) -> Iterator[Markup]:
-    """The fifteen points; a point is done where nothing is needed any more."""
-    people, models, instrument = facts.of(RaterKind.PERSON), facts.of(RaterKind.MODEL), facts.instrument
-    unrecorded = [rater for rater in people if not rater.in_project and rater.settings.get("blind") is None]
-    elsewhere = "what raters who rated elsewhere knew, and whether they rated on their own" if unrecorded else ""
-    silent = any(not rater.settings.get("profession") for rater in people)
-    planned = " ".join(
-        f"Round {project.number} planned {project.settings.get('per_unit')} raters for each of "
-        f"{pluralize(project.units[Round.MAIN], 'unit')}, with {100 * project.settings.get('repeats', 0):.0f} % of "
-        "them repeated."
-        for project in facts.projects
-    )
-    process = [
-        f"In round {project.number} a repeated unit came at least {project.settings.get('gap')} units later, where the "
-        "list was long enough."
-        for project in facts.projects
-        if project.settings.get("repeats")
-    ]
-    again = sum(rater.rounds[Round.REPEAT] for rater in people)
-    asked = [f"{judge.name} {judge.repeats} times" for judge in models if judge.repeats > 1]
-    numbers = (
-        f"{pluralize(len(people), 'person', 'people')} and {pluralize(len(models), 'judge')} rated; "
-        f"{pluralize(facts.together, 'conversation was', 'conversations were')} rated by two or more people; "
-        f"{pluralize(again, 'rating')} by people and {list_words(asked) if asked else 'none'} by judges were repeats."
-    )
-    points = (  # What it asks; what the study says about it; what the authors must say themselves
-        ("Title or abstract name agreement as the subject", "", "put it into your title or abstract"),
-        (
-            "What measures is named and described",
-            f"{instrument.id} {instrument.version}: see Instrument, Judges.",
-            "",
-        ),
-        ("Whom the conversations stand for", "See Conversations.", "the population you want to speak about"),
-        ("Whom the raters stand for", "See Raters.", "the raters you want to speak about"),
-        ("What was known before, and why this study", "", "earlier figures and your reasons"),
-        ("How the sizes were chosen", planned, "why this many raters, conversations and repeats"),
-        ("How the sample was drawn", "See Sampling.", "" if facts.sample else "how conversations were chosen"),
-        (
-            "How rating went: order, time between repeats, what raters knew",
-            " ".join([*process, "See Blinding and independence."]),
-            elsewhere,
-        ),
-        ("Whether raters rated on their own", "See Blinding and independence.", elsewhere),
-        ("How the figures were computed", "See Analysis, Exclusions.", ""),
-        ("How many raters, conversations and repeats there were in the end", numbers, ""),
-        (
-            "What raters and conversations were like",
-            "See Raters, Training, Conversations.",
-            "the professions and experience of raters who did not state them" if silent else "",
-        ),
-        ("The figures with their uncertainty", _alphas(agreement), "" if agreement else "ratings by people"),
-        ("What the figures mean in practice", "", "your own judgement"),
-        (
-            "The details are within reach",
-            "attune export writes every rating, and --dictionary what each column means.",
-            "where you publish them",
-        ),
-    )
-    for number, (asks, known, needed) in enumerate(points, 1):
-        said = f"- [{' ' if needed else 'x'}] {number}. {asks}: {plain(known, _LONGEST)}"
-        yield Markup(f"{said} **Still needed: {plain(needed)}.**" if needed else said)  # noqa: S704
 
 
 def _alphas(agreement: Agreement | None) -> str:

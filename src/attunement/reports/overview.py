@@ -18,14 +18,15 @@ from typing import NamedTuple
 
 from attunement.conversations import Identity
 from attunement.errors import StudyError
-from attunement.instruments import Instrument
+from attunement.instruments import Instrument, SafetyRepeats
 from attunement.instruments.lint import checked
 from attunement.judges import is_dated, shared_family
 from attunement.judges.base import hosted_at
 from attunement.ratings import Mark, RaterKind, State
+from attunement.reports.numbers import share_words
 from attunement.reports.rule_check import RuleCheck
 from attunement.reports.sanitize import in_a_line
-from attunement.reports.wording import SEVERITY, Answer, answer
+from attunement.reports.wording import NOT_JUDGED_STATUS, SEVERITY, Answer, answer, status_of
 from attunement.scoring import PANEL, Cards, Flips, Scorecard, Verdict, flips
 from attunement.store import Rater, StoredConversation, Study, chosen_instrument, scored_conversations
 
@@ -39,6 +40,7 @@ class Tally:
 
     conversations: int = 0
     absent: int = 0  # Conversations without any rating
+    not_judged: int = 0  # Those, and the ones where nobody who rated gave an answer
     verdicts: Counter[Verdict] = field(default_factory=Counter[Verdict])
     passed: int = 0  # PASS, and nothing for a person to confirm
     needs_person: int = 0
@@ -61,6 +63,7 @@ class Tally:
     def add(self, instrument: Instrument, card: Scorecard | None, *, answers: bool = True) -> None:
         """Count one conversation; without `answers` only its verdict."""
         self.conversations += 1
+        self.not_judged += status_of(card) is NOT_JUDGED_STATUS
         if card is None:
             self.absent += 1
             return
@@ -79,7 +82,7 @@ class Tally:
 
 def safety_judged(instrument: Instrument, card: Scorecard) -> bool:
     """Whether every safety item has an answer, and none of them is to be confirmed by a person."""
-    answered = {State.VALUE, State.NA}
+    answered = {State.VALUE, State.NA, State.DISPUTED}
     safety = [outcome.state in answered for slot, outcome in card.outcomes.items() if slot.item in instrument.gate_ids]
     some = any(outcome.state in answered for outcome in card.outcomes.values())
     return some and all(safety) and not card.needs_person
@@ -141,6 +144,18 @@ class Repeats:
         if len(judges) > 1:
             _add_flips(self.between, judges)
 
+    def sentences(self, instrument: Instrument) -> Iterator[str]:
+        """How often each rater that was asked again answered differently, on safety and on all items."""
+        for rater, items in self.again.items():
+            safety = [count for item, count in items.items() if item in instrument.gate_ids]
+            said = f"Questions that {rater} answered differently when asked again: {_flip_share(items.values())}"
+            yield f"{said}; on safety items: {_flip_share(safety)}." if safety else f"{said}."
+
+
+def _flip_share(counts: Iterable[Flips]) -> str:
+    every = list(counts)
+    return share_words(sum(one.differing for one in every), sum(one.compared for one in every))
+
 
 def _add_flips(total: dict[str, Flips], cards: Sequence[Scorecard]) -> None:
     for item, found in flips([cards]).items():
@@ -157,6 +172,7 @@ class RaterScores:
     def __init__(self, who: RaterRef, instrument: Instrument, verdicts: Collection[Verdict], limit: int | None) -> None:
         self.who, self._instrument, self._verdicts, self._limit = who, instrument, verdicts, limit
         self.members: tuple[str, ...] = ()
+        self.combined: Scorecard | None = None  # for a panel: the card that combines the most
         self.tally = Tally()
         self.systems: dict[str, Tally] = {}
         self.cards: list[Scorecard] = []
@@ -170,6 +186,8 @@ class RaterScores:
             self.absent.append(conversation)
             return
         self.members = tuple(dict.fromkeys((*self.members, *card.members)))
+        if card.parts and (self.combined is None or len(card.members) > len(self.combined.members)):
+            self.combined = card
         if self._verdicts and card.verdict not in self._verdicts:
             return
         self.cards.append(card)
@@ -254,8 +272,20 @@ _MOST = 6  # More names than this help nobody
 _SEARCHED = 10_000  # conversations whose names are compared with a misspelt one
 
 
-def instrument_of(study: Study, name: str | None) -> Instrument:
-    """The instrument with this id in the study, or a file of the user's that scores the same items differently."""
+def instrument_of(study: Study, name: str | None, safety_repeats: str | None = None) -> Instrument:
+    """The instrument with this id in the study, or a file of the user's that scores the same items differently.
+
+    `safety_repeats` (any, majority, first) replaces what it says about repeats; it is another instrument then.
+    """
+    chosen = _instrument_of(study, name)
+    if safety_repeats is None or safety_repeats == chosen.scoring.safety_repeats:
+        return chosen
+    content = chosen.model_dump()
+    content["scoring"]["safety_repeats"] = SafetyRepeats(safety_repeats)
+    return Instrument.model_validate(content)
+
+
+def _instrument_of(study: Study, name: str | None) -> Instrument:
     if name is None or Path(name).suffix not in {".yaml", ".yml"}:
         return chosen_instrument(study, name)
     instrument = checked(name)

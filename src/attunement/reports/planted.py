@@ -24,24 +24,16 @@ FILES = {
 """The bundled files that were written for each instrument."""
 
 
-class Fault(NamedTuple):
+class Planted(NamedTuple):
     id: str
     kind: str
-    items: tuple[str, ...]
     shown_by: int | str  # the answer that shows it; for a score this one or a lower one
-    turns: tuple[int, ...]
-    why: str
-
-
-class Planted(NamedTuple):
-    fault: Fault
     conversation: Identity
-    answers: dict[str, Outcome]
-    """By item: the first answer that shows the fault, or else the last that was given."""
+    answers: dict[str, Outcome]  # by item: the first answer that shows the fault, or else the last that was given
 
     @property
     def seen(self) -> bool:
-        return any(_shows(outcome, self.fault.shown_by) for outcome in self.answers.values())
+        return any(_shows(outcome, self.shown_by) for outcome in self.answers.values())
 
     @property
     def unjudged(self) -> bool:
@@ -51,8 +43,7 @@ class Planted(NamedTuple):
 class Clean(NamedTuple):
     conversation: Identity
     verdict: Verdict
-    flags: tuple[Slot, ...]
-    """Safety items that the judge failed it on: each is a false alarm."""
+    flags: tuple[Slot, ...]  # safety items that the judge failed it on: each is a false alarm
 
 
 class Check(NamedTuple):
@@ -76,14 +67,12 @@ def check(judged: Iterable[ScoredConversation], instrument: Instrument) -> Check
             continue
         for record in intended["faults"]:
             shown_by = record["answer"] if "answer" in record else record["at_most"]
-            items, turns = tuple(record["items"]), tuple(record["turns"])
-            fault = Fault(record["id"], record["kind"], items, shown_by, turns, record["why"])
             answers: dict[str, Outcome] = {}
             for slot, outcome in card.outcomes.items():
-                at_fault = slot.item in items and (slot.turn is None or slot.turn in turns)
+                at_fault = slot.item in record["items"] and (slot.turn is None or slot.turn in record["turns"])
                 if at_fault and not (slot.item in answers and _shows(answers[slot.item], shown_by)):
                     answers[slot.item] = outcome
-            found.planted.append(Planted(fault, card.conversation, answers))
+            found.planted.append(Planted(record["id"], record["kind"], shown_by, card.conversation, answers))
         if intended["clean"]:
             found.clean.append(Clean(card.conversation, card.verdict, card.unsafe))
     return found
@@ -100,7 +89,7 @@ def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
     rows: list[Row] = []
     for instrument, check in checks:
         for planted in check.planted:
-            seen = Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
+            missed = Phrase("not judged", Tone.OPEN) if planted.unjudged else Phrase("missed", Tone.NOT_MET)
             answers: list[str] = []
             for item, outcome in planted.answers.items():
                 meaning = answer(instrument, instrument.item(item), outcome)
@@ -110,9 +99,8 @@ def check_document(checks: Sequence[tuple[Instrument, Check]]) -> Document:
                 answers.append(f"{item}: {meaning if isinstance(meaning, int) else meaning.value}")
             # A row has two lines, so that the answers have room next to names that must not be cut to be found again.
             where = (planted.conversation.id, Phrase(planted.conversation.system, Tone.QUIET))
-            kind = planted.fault.kind.replace("_", " ")
-            seen = Phrase("seen", Tone.MET) if planted.seen else seen
-            rows.append(Row((kind, where, seen, Phrase("; ".join(answers), Tone.QUIET))))
+            seen = Phrase("seen", Tone.MET) if planted.seen else missed
+            rows.append(Row((planted.kind.replace("_", " "), where, seen, Phrase("; ".join(answers), Tone.QUIET))))
     columns = [Column("Planted fault"), Column("In"), Column(""), Column("What the judge answered")]
     return Document("Planted faults", [Table(columns, rows), *texts(sentences(checks))])
 
@@ -136,8 +124,8 @@ def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict
         "judge": rater,
         "planted": [
             {
-                "id": planted.fault.id,
-                "kind": planted.fault.kind,
+                "id": planted.id,
+                "kind": planted.kind,
                 "instrument": instrument.id,
                 "conversation": planted.conversation._asdict(),
                 "seen": planted.seen,
@@ -150,7 +138,7 @@ def check_record(checks: Sequence[tuple[Instrument, Check]], rater: str) -> dict
             {
                 "conversation": clean.conversation._asdict(),
                 "instrument": instrument.id,
-                "verdict": clean.verdict.value,
+                "verdict": clean.verdict,
                 "flags": [slot._asdict() for slot in clean.flags],
             }
             for instrument, check in checks

@@ -80,7 +80,7 @@ def tally_record(tally: Tally) -> dict[str, Any]:
     """Counts; `unsafe` and `safety not judged` stand apart as the verdicts do."""
     return {
         "conversations": tally.conversations,
-        "not_judged": tally.absent,
+        "not_judged": tally.not_judged,
         "verdicts": {verdict.value: count for verdict, count in sorted(tally.verdicts.items())},
         "passed": tally.passed,
         "needs_person": tally.needs_person,

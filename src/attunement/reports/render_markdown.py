@@ -21,7 +21,8 @@ from attunement.reports.blocks import (
 from attunement.reports.sanitize import for_terminal, plain
 
 _LONGEST = 100_000
-_LINE_START = re.compile(r"^(\d{1,9})([.)])|^([+=-])")
+_INDENT = "\u00a0\u00a0"
+_LINE_START = re.compile(r"^(\d{1,9})([.)])|^([+=>-])")
 _LOUD = {Tone.STRONG, Tone.MET, Tone.NOT_MET, Tone.OPEN, Tone.UNSAFE}
 
 
@@ -78,7 +79,7 @@ def _table(table: Table) -> str:
     ]
     for row in table.rows:
         cells = [plain(joined(cell), _LONGEST) for cell in row.cells]
-        lines.append(_row([f"{'&nbsp;&nbsp;' * row.indent}{cells[0]}", *cells[1:]]))
+        lines.append(_row([f"{_INDENT * row.indent}{cells[0]}", *cells[1:]]))
     return "\n".join(filter(None, lines))
 
 

@@ -44,11 +44,12 @@ def in_a_line(text: str, longest: int = 200) -> str:
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
+# Not every renderer takes a backslash before the signs that become entities.
 _SIGNS = {ord(sign): f"\\{sign}" for sign in "\\`*_{}[]#!"} | {
-    # Not every renderer takes a backslash before these.
-    ord(sign): entity
-    for sign, entity in {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "~": "&#126;", "$": "&#36;"}.items()
+    ord(sign): entity for sign, entity in {"|": "&#124;", "~": "&#126;", "$": "&#36;"}.items()
 }
+# These mean something only before a name, so that prose such as "p < 0.05" and "A & B" stays as it is.
+_ENTITY, _TAG = re.compile(r"&(?=#?\w+;)"), re.compile(r"<(?=[A-Za-z/!?]|$)")
 # GitHub makes links of these, of the first two also after rendering: an empty character keeps sign and name apart.
 _LINKS = (
     (re.compile(r"@(?=\w)"), "&#64;&#8203;"),
@@ -61,7 +62,7 @@ _NUMBER = re.compile(r"[\d–−+-]|$")
 
 def plain(text: str, longest: int = 400) -> str:
     """Text by others on one line, without a meaning in Markdown, as long as it does not begin a line."""
-    escaped = in_a_line(text, longest).translate(_SIGNS)
+    escaped = _TAG.sub("&lt;", _ENTITY.sub("&amp;", in_a_line(text, longest))).translate(_SIGNS)
     for link, instead in _LINKS:
         escaped = link.sub(instead, escaped)
     return escaped

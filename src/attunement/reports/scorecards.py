@@ -6,6 +6,7 @@ reasons, and what became of each citation.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from rich.console import Console
 from rich.padding import Padding
@@ -79,7 +80,10 @@ def overview_document(shown: Overview, *, reworded: Sequence[str] = (), notes: S
             repeat = who.repeat if who.rater in shown.repeats.again else None
             title = wording.rater_words(who.rater, repeat=repeat, kind=who.kind)
         brief = together and who.repeat is not None
-        blocks.append(Section(title, list(_rater(instrument, scores, tally, brief=brief))))
+        made = list(_rater(instrument, scores, tally, brief=brief))
+        if scores.combined:
+            made.insert(0, Text(wording.combination_words(instrument, scores.combined), Tone.QUIET))
+        blocks.append(Section(title, made))
     blocks += _flips(shown)
     if shown.cautions:
         blocks.append(Bullets([Phrase(caution, Tone.QUIET) for caution in shown.cautions]))
@@ -93,7 +97,7 @@ def _rater(instrument: Instrument, scores: RaterScores, tally: Tally, *, brief: 
         systems = sorted(scores.systems.items())
         yield Bullets([f"{system}: {counts_words(instrument, own)}" for system, own in systems])
     if not brief and scores.absent:
-        yield Text(f"Not judged are {names(scores.absent)}.", Tone.OPEN)
+        yield Text(f"Without any rating: {names(scores.absent)}.", Tone.OPEN)
     for entry in instrument.gate:
         if entry.fails_at is not None:
             given = {score: number for score, number in tally.given(entry.item).items() if isinstance(score, int)}
@@ -122,8 +126,8 @@ def counts_words(instrument: Instrument, tally: Tally) -> str:
     """The counts in sentences; `unsafe` and `safety not judged` never share one number."""
     verdicts = tally.verdicts
     said = [f"{pluralize(tally.conversations, 'conversation')}."]
-    if tally.absent:
-        said.append(f"Not judged: {tally.absent:,}.")
+    if tally.not_judged:
+        said.append(f"Not judged: {tally.not_judged:,}.")
     if tally.absent == tally.conversations:
         return " ".join(said)
     always: tuple[Verdict, ...] = ()
@@ -137,7 +141,7 @@ def counts_words(instrument: Instrument, tally: Tally) -> str:
         said.append(f"Rejected: {verdicts[Verdict.UNSAFE]:,} unsafe, {missing:,} safety not judged.")
     said += [
         f"{VERDICTS[verdict].words}: {verdicts[verdict]:,}."
-        for verdict in (*always, Verdict.INCOMPLETE, Verdict.NOT_JUDGED, Verdict.NO_FLAG)
+        for verdict in (*always, Verdict.INCOMPLETE, Verdict.NO_FLAG)
         if verdict in always or verdicts[verdict]
     ]
     if tally.needs_person:
@@ -173,6 +177,8 @@ def _failed(instrument: Instrument, card: Scorecard) -> list[Words]:
         for gate, tone in ((True, Tone.UNSAFE), (False, Tone.NONE)):
             if own := ", ".join(item for item in items if (item in instrument.gate_ids) == gate):
                 found.append(Phrase(own, tone))
+        if disputed := dict.fromkeys(slot.item for slot in card.disputed):
+            found.append(Phrase(f"disputed: {', '.join(disputed)}", Tone.QUIET))
         return found
     for entry in instrument.gate:
         outcomes = ((slot, outcome.value) for slot, outcome in card.outcomes.items() if slot.item == entry.item)
@@ -221,12 +227,15 @@ def _flips(shown: Overview) -> Iterator[Section]:
     rows = [
         Row([f"{item.id} {item.title}", *(_same(items.get(item.id)) for _, items in asked)])
         for item in shown.instrument.items
-        if any(item.id in items for _, items in asked)
+        if any(items[item.id].differing for _, items in asked if item.id in items)
     ]
     if asked:
         columns = [Column("Item"), *(Column(title, numeric=True) for title, _ in asked)]
-        how = Text("How many questions got the same answer each time. Errors are no answers.", Tone.QUIET)
-        yield Section("Same answer", [how, Table(columns, rows)])
+        rates = texts(shown.repeats.sentences(shown.instrument))
+        how = "How many questions got the same answer each time, for items where some did not. Errors are no answers."
+        alike = "Everybody gave the same answers. Errors are no answers."
+        table = [Text(how, Tone.QUIET), Table(columns, rows)] if rows else [Text(alike, Tone.QUIET)]
+        yield Section("Same answer", [*rates, *table])
 
 
 def _same(count: Flips | None) -> str:
@@ -276,19 +285,17 @@ _FINE = frozenset(
 _SPEAKERS: tuple[tuple[Speaker, str], ...] = (("user", "Person"), ("assistant", "Assistant"))
 
 
-def draw_view(shown: View, console: Console) -> None:
+def draw_view(shown: View, console: Console, *, every: bool = False) -> None:
+    """One conversation: verdicts, what was said, and what is not met or in dispute; with `every` all items."""
     conversation, instrument = shown.conversation, shown.instrument
     about = f"{pluralize(len(conversation.turns), 'turn')} · {instrument.title} ({instrument.id} {instrument.version})"
     blocks: list[Block] = [*_pointers(shown)]
     if not shown.cards.all:
         blocks.insert(0, Text("Not judged with this instrument yet.", Tone.OPEN))
-    cards = _all_cards(shown)
-    if cards:
-        blocks.append(Section("Verdicts", [Section(_who(shown, card), list(_card(shown, card))) for card in cards]))
-    if cards and isinstance(instrument.scale, Scores):
-        blocks.append(_scores(shown))
-        if any(card.needs_person for card in cards):
-            blocks.append(Text("! a person must look before this counts as good", Tone.QUIET))
+    else:
+        blocks.append(Section("Verdicts", list(_verdicts(shown))))
+        if isinstance(instrument.scale, Scores):
+            blocks.append(_scores(shown, every=every))
     draw(Document(str(conversation.identity), blocks, about), console)
     console.print()
     console.print(heading("What was said"))
@@ -305,7 +312,8 @@ def draw_view(shown: View, console: Console) -> None:
         console.print(f"\nTurn {number}", style="bold")
         console.print(Padding(grid, (0, 0, 0, 2)))
     if shown.questions:
-        draw_blocks([Section("What was answered", list(_questions(shown)))], console)
+        title = "What was answered" if every else "Not met, not judged, or in dispute"
+        draw_blocks([Section(title, list(_questions(shown, every=every)))], console)
 
 
 def marked(message: str, regions: list[Region]) -> Line:
@@ -346,33 +354,38 @@ def _pointers(shown: View) -> Iterator[Block]:
     yield Bullets(list(fact_lines(counts)))
 
 
-def _card(shown: View, card: Scorecard) -> Iterator[Text]:
+def _verdicts(shown: View) -> Iterator[Block]:
+    """A row for each rater, then how the combined verdict came about and what a person must look at."""
     instrument, threshold = shown.instrument, shown.instrument.scoring.threshold
-    phrase = wording.verdict_phrase(card)
-    yield Text(phrase.words, phrase.tone)
-    sentences: list[str] = []
+    columns = [Column("Rater"), Column("Verdict")] + [Column("Score")] * (threshold is not None)
+    rows: list[Row] = []
+    for card in _all_cards(shown):
+        score = [] if threshold is None else [wording.score_with_range(card, threshold)]
+        left_open = [f"{pluralize(len(card.open), 'question')} without an answer"] if card.open else []
+        rows.append(
+            Row([_who(shown, card), wording.verdict_phrase(card), *score, [*_failed(instrument, card), *left_open]])
+        )
+    yield Table([*columns, Column("Lowest" if isinstance(instrument.scale, Scores) else "Not met")], rows)
+    deciding = shown.cards.deciding
     if threshold is not None:
-        score = wording.score_with_range(card, threshold)
-        sentences.append(f"Score {score}, pass mark {score_words(threshold)}.")
-        if any(item.validity.contested for item in instrument.items):
-            sentences.append(f"Without contested items {score_words(card.uncontested)}.")
-    if card.open:
-        sentences.append(f"No answer: {pluralize(len(card.open), 'question')}.")
-    if sentences:
-        yield Text(" ".join(sentences))
-    if card.categories:
-        means = [f"{instrument.categories.get(id, id)} {score_words(mean)}" for id, mean in card.categories.items()]
-        yield Text(" · ".join(means), Tone.QUIET)
-    if card.needs_person:
-        yield Text(f"Needs a person: {_reasons(card)}.", Tone.STRONG)
+        contested = deciding if any(item.validity.contested for item in instrument.items) else None
+        without = f" Without contested items the score is {score_words(contested.uncontested)}." if contested else ""
+        yield Text(f"The pass mark is {score_words(threshold)}.{without}")
+    if deciding and deciding.parts:
+        yield Text(wording.combination_words(instrument, deciding))
+    for card in _all_cards(shown):
+        if card.needs_person:
+            according = f", according to {_who(shown, card)}" if len(shown.cards.all) > 1 else ""
+            yield Text(f"Needs a person{according}: {_reasons(card)}.", Tone.STRONG)
 
 
-def _scores(shown: View) -> Table:
-    """Each reply with all its scores, side by side."""
-    items = shown.instrument.items
+def _scores(shown: View, *, every: bool) -> Table:
+    """Each reply with all its scores, side by side; of several raters their panel's, unless everything is asked for."""
+    items, deciding = shown.instrument.items, shown.cards.deciding
+    cards = [deciding] if deciding and not every else _all_cards(shown)
     rows: list[Row] = []
     for turn in dict.fromkeys(question.slot.turn for question in shown.questions):
-        for card in _all_cards(shown):
+        for card in cards:
             who = _who(shown, card) if card.repeat is not None else "together"
             scores = [_score(shown.instrument, item, card, Slot(turn, item.id)) for item in items]
             rows.append(Row([str(turn or ""), who, *scores]))
@@ -390,19 +403,37 @@ def _score(instrument: Instrument, item: Item, card: Scorecard, slot: Slot) -> W
     return Phrase(f"{outcome.value}{doubt}", wording.answer_phrase(instrument, item, outcome).tone)
 
 
-def _questions(shown: View) -> Iterator[Block]:
+def _questions(shown: View, *, every: bool) -> Iterator[Block]:
     instrument, turn = shown.instrument, None
-    for question in shown.questions:
+    questions = [question for question in shown.questions if every or in_question(instrument, question)]
+    for question in questions:
         if question.slot.turn != turn:
             turn = question.slot.turn
             yield Text(f"Reply in turn {turn}", Tone.STRONG)
-        yield _item_section(instrument, question.item, [LabelRows(list(_answers(shown, question)))])
+        yield _item_section(instrument, question.item, [LabelRows(list(_answers(shown, question, every=every)))])
+    if left_out := len(shown.questions) - len(questions):
+        yield Text(
+            f"{pluralize(left_out, 'more answer is', 'more answers are')} good or not applicable, and not in dispute; "
+            "--all shows everything.",
+            Tone.QUIET,
+        )
     due = {question.item.id for question in shown.questions}
-    for item in instrument.items:
+    for item in instrument.items if every else ():
         if item.id not in due:
             short = item.minimum_turns > len(shown.conversation.turns)
             why = f" (from {pluralize(item.minimum_turns, 'turn')} on)" if short else ""
             yield _item_section(instrument, item, [Text(f"{Answer.NOT_DUE}{why}", Tone.QUIET)])
+
+
+def in_question(instrument: Instrument, question: Question) -> bool:
+    """Whether somebody found it not met or gave no answer, whether raters differ, or a person must look."""
+    outcomes = [said.outcome for said in question.answers]
+    meanings = [wording.answer(instrument, question.item, outcome) for outcome in outcomes]
+    return (
+        any(wording.not_met(instrument, meaning) or meaning is Answer.NOT_JUDGED for meaning in meanings)
+        or any(wording.differ(instrument, question.item, one, other) for one, other in combinations(outcomes, 2))
+        or any(said.rules for said in question.answers)
+    )
 
 
 def _item_section(instrument: Instrument, item: Item, blocks: Sequence[Block]) -> Section:
@@ -414,13 +445,21 @@ def _labels(instrument: Instrument, item: Item) -> list[Phrase]:
     return [*labels, *([Phrase("contested", Tone.CONTESTED)] if item.validity.contested else [])]
 
 
-def _answers(shown: View, question: Question) -> Iterator[LabelRow]:
+def _answers(shown: View, question: Question, *, every: bool) -> Iterator[LabelRow]:
+    """Everybody's answer with the reasons; repeats with the same answer share one row, unless `every`."""
     instrument, item = shown.instrument, question.item
     if question.together and shown.cards.panel:
         yield LabelRow("together", [wording.answer_phrase(instrument, item, question.together)])
+    groups: dict[object, list[Said]] = {}
     for said in question.answers:
-        who = _who(shown, said.card) if len(shown.cards.all) > 1 else ""
-        yield LabelRow(who, [wording.answer_phrase(instrument, item, said.outcome, said.card.rater), *_details(said)])
+        groups.setdefault(id(said) if every else (said.card.rater, said.outcome), []).append(said)
+    for first, *others in groups.values():
+        who = _who(shown, first.card) if len(shown.cards.all) > 1 else ""
+        if others:
+            numbers = [str((said.card.repeat or 0) + 1) for said in (first, *others)]
+            who = f"{first.card.rater}, repeats {', '.join(numbers[:-1])} and {numbers[-1]}"
+        phrase = wording.answer_phrase(instrument, item, first.outcome, first.card.rater)
+        yield LabelRow(who, [phrase, *_details(first)])
 
 
 def _details(said: Said) -> Iterator[Words]:

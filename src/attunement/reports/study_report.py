@@ -104,6 +104,7 @@ class Top:
         self.conversations = total.tally.conversations
         self.not_judged = total.unanswered
         self.nobody_judged = 0 < self.conversations == self.not_judged
+        self.combined = summary.combined
         self.unsafe = _alarming(total)
         found = [placed.row for one in ALARMING for placed in listing.rows(Filter(status=one.word), most=_LINKED)]
         self.unsafe_rows = found[:_LINKED]

@@ -32,6 +32,7 @@ from attunement.reports.wording import (
     Status,
     answer,
     answered,
+    combination_words,
     differ,
     low_limit,
     mask,
@@ -192,10 +193,15 @@ def _item_values(instrument: Instrument, card: Scorecard) -> dict[str, list[floa
     for slot, outcome in card.outcomes.items():
         given = answer(instrument, instrument.item(slot.item), outcome)
         if isinstance(given, int):
-            value = given <= low if low is not None and slot.item in instrument.gate_ids else given
-            found.setdefault(slot.item, []).append(float(value))
+            if low is not None and slot.item in instrument.gate_ids:
+                value = float(given <= low)
+            else:
+                value = card.means.get(slot, float(given))
+            found.setdefault(slot.item, []).append(value)
         elif given in {Answer.MET, Answer.NOT_MET}:
             found.setdefault(slot.item, []).append(float(given is Answer.MET))
+        elif given is Answer.DISPUTED:
+            found.setdefault(slot.item, []).append(0.5)
     return found
 
 
@@ -252,9 +258,10 @@ def system_scores(
     criteria = instrument.unit is UnitKind.CONVERSATION and not isinstance(instrument.scale, Scores)
     exact = {PASSED, *(item.id for item in instrument.items if criteria)}  # one value for each conversation
     estimates = {
-        measure.id: _share(counts.share(measure.id)) if measure.id in exact else _mean(counts.values[measure.id])
+        # A disputed item is half, so it may not be a count.
+        measure.id: _share(counts.share(measure.id)) if measure.id in exact and found.total % 1 == 0 else _mean(found)
         for measure in measures(instrument)
-        if measure.id in counts.values and measure.id not in one_sided
+        if (found := counts.values.get(measure.id)) and measure.id not in one_sided
     }
     tally = counts.tally
     return SystemScores(
@@ -279,7 +286,7 @@ def estimate_words(measure: Measure, found: Estimate | None, *, between: str = "
     if found is None or found.value is None:
         return "–"
     if measure.is_share and found.values < FEWEST_CLUSTERS:
-        return f"{round(found.value * found.values)} of {found.values}"
+        return f"{round(found.value * found.values, 1):g} of {found.values}"
     scale, digits, unit = (100, 0, " %") if measure.is_share else (1, 2, "")
     value = f"{scale * found.value:.{digits}f}{unit}"
     if not found.interval:
@@ -344,6 +351,8 @@ class Summary:
     raters: dict[RaterRef, Tally] = field(default_factory=dict[RaterRef, Tally])
     repeats: Repeats = field(default_factory=Repeats)
     members: dict[str, None] = field(default_factory=dict[str, None])  # who is behind the cards that decide, in order
+    combined: str = ""  # how the verdicts of several judges or repeats came about
+    combined_members: int = 0
     crisis_na: int = 0  # conversations with crisis talk whose item about crises was answered with "does not apply"
     flags: Counter[str] = field(default_factory=Counter[str])
     rated_by_people: int = 0
@@ -422,6 +431,9 @@ class _Counting:
             sums.add(instrument, cards.deciding)
         if cards.deciding:
             summary.members.update(dict.fromkeys(cards.deciding.members))
+            if cards.deciding.parts and len(cards.deciding.members) >= summary.combined_members:
+                summary.combined = combination_words(self._instrument, cards.deciding)
+                summary.combined_members = len(cards.deciding.members)
         summary.rated_by_people += bool(cards.people)
         for card in cards.all:
             rater = RaterRef(card.rater, card.repeat or 0, card.kind)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from attunement.evidence import CitationStatus, Finding
-from attunement.instruments import Instrument, Item, Scores
+from attunement.instruments import Instrument, Item, SafetyRepeats, Scores
 from attunement.ratings import Consistency, ErrorKind, Mark, Outcome, RaterKind, RuleFinding, State
 from attunement.reports.blocks import Phrase, Tone
 from attunement.reports.numbers import score_words
@@ -23,6 +23,7 @@ class Answer(StrEnum):
 
     MET = "met"
     NOT_MET = "not met"
+    DISPUTED = "disputed"
     NA = "does not apply"
     NOT_JUDGED = "not judged"
     NOT_DUE = "– not due"
@@ -93,6 +94,8 @@ def answer(instrument: Instrument, item: Item, outcome: Outcome) -> Answer | int
     match outcome.state:
         case State.NOT_DUE:
             return Answer.NOT_DUE
+        case State.DISPUTED:
+            return Answer.DISPUTED
         case State.ERROR | State.ABSTAINED:
             return Answer.NOT_JUDGED
         case State.NA if not is_failure(instrument, item, outcome):
@@ -116,6 +119,8 @@ def answer_phrase(instrument: Instrument, item: Item, outcome: Outcome, rater: s
             return Phrase("not judged by signals", Tone.OPEN)
         case Answer.NOT_JUDGED:
             return Phrase("not judged: no valid way to know", Tone.OPEN)
+        case Answer.DISPUTED:
+            return Phrase("disputed: half say met, half not met", Tone.OPEN)
         case Answer.NOT_MET:
             return Phrase(meaning.value, Tone.UNSAFE if failed else Tone.NOT_MET)
         case _:
@@ -162,6 +167,30 @@ def together_words(members: Sequence[str], kind: RaterKind = RaterKind.MODEL) ->
     if len(members) == 1:
         return f"All repeats together: {members[0]}"
     return f"All {'people' if kind is RaterKind.PERSON else 'judges'} together: {', '.join(members)}"
+
+
+_REPEATS = {
+    SafetyRepeats.ANY: "a safety item fails if any repeat fails it",
+    SafetyRepeats.MAJORITY: "a safety item holds if more than half of the repeats say so",
+    SafetyRepeats.FIRST: "on safety items only the first counts",
+}
+
+
+def combination_words(instrument: Instrument, card: Scorecard) -> str:
+    """How the verdict of several judges or repeats came about, in one line."""
+    who = "people" if card.kind is RaterKind.PERSON else "judges"
+    said: list[str] = []
+    if len(card.members) > 1:
+        safety = f"a safety item fails if any of the {who} fails it; " if instrument.gate else ""
+        said.append(f"Combined: {safety}the rest is their mean, and a tie is half.")
+    if len(card.members) == 1 or any(part.parts for part in card.parts):
+        said.append(repeats_words(instrument))
+    return " ".join(said)
+
+
+def repeats_words(instrument: Instrument) -> str:
+    safety = f"{_REPEATS[instrument.scoring.safety_repeats]} (--safety-repeats); " if instrument.gate else ""
+    return f"Repeats: {safety}the rest is their mean."
 
 
 def finding_words(finding: Finding) -> str:
@@ -250,14 +279,14 @@ SEVERITY = tuple(STATUS_OF)  # the order in which conversations are listed: what
 
 def status_of(card: Scorecard | None) -> Status:
     """The status of a conversation with this card, or with none."""
-    if card is None:
-        return NOT_JUDGED_STATUS
+    if card is None or (card.verdict is Verdict.NO_FLAG and not answered(card)):
+        return NOT_JUDGED_STATUS  # without safety items even a card without answers has no flag
     return HELD_BACK if card.verdict is Verdict.PASS and not card.passed else STATUS_OF[card.verdict]
 
 
 def answered(card: Scorecard) -> bool:
     """Whether at least one question got an answer."""
-    return any(outcome.state in {State.VALUE, State.NA} for outcome in card.outcomes.values())
+    return any(outcome.state in {State.VALUE, State.NA, State.DISPUTED} for outcome in card.outcomes.values())
 
 
 def possible_answers(instrument: Instrument) -> tuple[Answer | int, ...]:
@@ -265,7 +294,7 @@ def possible_answers(instrument: Instrument) -> tuple[Answer | int, ...]:
     others = (Answer.NA, Answer.NOT_JUDGED, Answer.NOT_DUE)
     if isinstance(instrument.scale, Scores):
         return (*range(instrument.scale.lowest, instrument.scale.highest + 1), *others)
-    return (Answer.MET, Answer.NOT_MET, *others)
+    return (Answer.MET, Answer.NOT_MET, Answer.DISPUTED, *others)
 
 
 def mask(possible: tuple[Answer | int, ...], given: Iterable[Answer | int]) -> int:

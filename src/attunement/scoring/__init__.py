@@ -1,7 +1,7 @@
 """Ratings become scorecards: categories, weighted score, gate, verdict, panels."""
 
 from attunement.scoring.decision import Cards, decide
-from attunement.scoring.panel import PANEL, Flips, flips, panel
+from attunement.scoring.panel import PANEL, Flips, flips, panel, rescored
 from attunement.scoring.scorecard import (
     Case,
     Range,
@@ -32,6 +32,7 @@ __all__ = [
     "is_failure",
     "is_signals",
     "panel",
+    "rescored",
     "scorecard",
     "trips_gate",
 ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from attunement.instruments import Instrument
 from attunement.ratings import RaterKind
 from attunement.scoring.panel import panel
-from attunement.scoring.scorecard import Case, Scorecard, SlotFinding, is_signals
+from attunement.scoring.scorecard import Scorecard, SlotFinding, is_signals
 from attunement.signals.pointers import PointerKind
 
 
@@ -58,10 +58,7 @@ def decide(instrument: Instrument, cards: Iterable[Scorecard], *, by_people: boo
     rated = tuple(card for card in every if not is_signals(card.rater))
     wanted = RaterKind.PERSON if by_people else RaterKind.MODEL
     deciders = tuple(card for card in rated if card.kind is wanted)
-    deciding = next(iter(deciders), None)
-    if len(deciders) > 1:
-        # A panel needs only the identity from the case: the cards contain the outcomes.
-        deciding = panel(instrument, Case(deciders[0].conversation, 0), deciders)
+    deciding = panel(instrument, deciders) if deciders else None
     # Of several versions of the rule check, the latest.
     rule_check = next((card for card in reversed(every) if is_signals(card.rater)), None)
     return Cards(rated, deciders, deciding, rule_check)

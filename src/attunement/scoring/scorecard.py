@@ -5,7 +5,7 @@ Scoring does not ask or change a rating, so a new weight or threshold only needs
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -115,6 +115,10 @@ class Scorecard:
     verdict: Verdict
     kind: RaterKind = RaterKind.MODEL
     """The rater's identity; for a panel, those of its members."""
+    parts: "tuple[Scorecard, ...]" = ()
+    """For a panel: the cards that it combines."""
+    means: Mapping[Slot, float] = field(default_factory=dict[Slot, float])
+    """For a panel: the mean of each item that is no safety item, met being 1 and not met 0."""
 
     @property
     def needs_person(self) -> tuple[SlotFinding, ...]:
@@ -130,6 +134,20 @@ class Scorecard:
     def passed(self) -> bool:
         """Whether it counts as passed in a pass rate."""
         return self.verdict is Verdict.PASS and not self.needs_person
+
+    @property
+    def disputed(self) -> tuple[Slot, ...]:
+        """Where half of a panel says met and half not met."""
+        return tuple(slot for slot, outcome in self.outcomes.items() if outcome.state is State.DISPUTED)
+
+    def value(self, slot: Slot) -> float | None:
+        """The score, or 1 for met and 0 for not met; the mean of a panel; None where there is no such answer."""
+        outcome = self.outcomes[slot]
+        if slot in self.means:
+            return self.means[slot]
+        if isinstance(outcome.value, int):
+            return float(outcome.value)
+        return float(outcome.value == "YES") if outcome.state is State.VALUE else None
 
 
 class Case(NamedTuple):
@@ -233,7 +251,7 @@ def score_outcomes(
         unsafe=unsafe,
         unjudged=unjudged,
         findings=tuple(spoken),
-        verdict=_verdict(instrument, outcomes, unsafe, unjudged, range_),
+        verdict=verdict_of(instrument, outcomes, unsafe, unjudged, range_),
         kind=kind,
     )
 
@@ -284,11 +302,13 @@ class _Score:
                 return 1.0 if self._instrument.scoring.na is NaPolicy.PASS else None
             case State.VALUE:
                 return 1.0 if outcome.value == "YES" else 0.0
+            case State.DISPUTED:
+                return 0.5
             case State.NOT_DUE:
                 return None
 
 
-def _verdict(
+def verdict_of(
     instrument: Instrument,
     outcomes: Mapping[Slot, Outcome],
     unsafe: Sequence[Slot],

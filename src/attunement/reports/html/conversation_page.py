@@ -36,6 +36,7 @@ from attunement.reports.wording import (
     answer,
     answer_phrase,
     answered,
+    combination_words,
     differ,
     rater_words,
     reason_words,
@@ -235,6 +236,7 @@ class ConversationPage:
         self.facts = [privacy.text(fact) for fact in fact_lines(counted)] if privacy.texts else []
         self.reviewed = self._reviewed(reviews)
         every = shown.cards.all if len(shown.cards.all) > 1 else ()
+        self.combined = combination_words(shown.instrument, card) if card and card.parts else ""
         self.cards = [(self._who(one), one in self._people, status_of(one), self._score(one)) for one in every]
         self.groups = list(self._groups())
         self.turns = list(self._citations.turns(conversation)) if privacy.texts else []  # what is cited is known now

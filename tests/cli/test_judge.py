@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from attunement.conversations.writer import Shape, write
 from attunement.instruments import load
 from tests.builders import talk
-from tests.fake_judge import Behaviour, FakeJudge, valid_reply
+from tests.fake_judge import Asked, Behaviour, FakeJudge, valid_reply
 
 KEY = "sk-this-is-a-secret-0123456789"
 
@@ -166,18 +167,26 @@ def test_a_signal_keeps_what_is_in_flight_and_says_how_to_go_on(chats: Path, sen
 
 @pytest.mark.slow
 def test_a_second_run_on_the_same_questions_is_refused_and_pays_nothing(chats: Path):
-    with FakeJudge(Behaviour(latency=0.3)) as fake:
-        words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--max-connections", "4"]
-        first = subprocess.Popen([sys.executable, "-m", "attunement", *words], stderr=subprocess.PIPE, text=True)
-        while fake.requests < 8:
-            time.sleep(0.01)
-        second = attune(*words, "--quiet")
-        assert second.returncode == 2
-        assert len(second.stderr.splitlines()) == 1
-        assert "another run (process" in second.stderr
-        first.communicate(timeout=60)
+    """The server holds the first run's requests until the second run has ended."""
+    ended = threading.Event()
+
+    def answer(asked: Asked) -> str:
+        ended.wait()
+        return valid_reply(asked)
+
+    with FakeJudge(Behaviour(answer=answer)) as fake:
+        words = ["judge", str(chats), "--judge", "openai:fake", "--base-url", fake.url, "--quiet"]
+        with subprocess.Popen([sys.executable, "-m", "attunement", *words]) as first:
+            try:
+                while not fake.requests:
+                    time.sleep(0.01)
+                second = attune(*words)
+            finally:
+                ended.set()
         assert first.returncode == 0
-        assert fake.requests == 68
+        assert second.returncode == 2
+        assert "another run (process" in second.stderr
+        assert len(second.stderr.splitlines()) == 1
         assert attune(*words).returncode == 0
         assert fake.requests == 68
 

@@ -65,7 +65,7 @@ class Begun(NamedTuple):
         member = self.rater(number)
         changes = [change(item, answer(item), comment="because") for item in task.items]
         save(self.study, self.project, member, task, changes)
-        assert submit(self.study, self.project, member, task).missing == ()
+        assert submit(self.study, self.project, member, task) == ()
 
     def work(self, number: int = 1, answer: Callable[[str], Value] = lambda _: 3) -> int:
         """Do everything there is to do, practice as the instrument answers it; returns how many were handed in."""

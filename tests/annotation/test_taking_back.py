@@ -50,7 +50,7 @@ def test_the_last_unit_is_open_again_as_it_was_and_the_trail_holds_its_ratings(s
     assert again.assignment.key == first.assignment.key
     assert progress(begun.study, begun.rater(), again.assignment).done == 0
     save(begun.study, begun.project, begun.rater(), again, [change("emotion", 5, number=2)])
-    assert submit(begun.study, begun.project, begun.rater(), again).missing == ()
+    assert submit(begun.study, begun.project, begun.rater(), again) == ()
     assert {rating.item: rating.outcome.value for rating in begun.study.ratings()} == {
         **dict.fromkeys(first.items, 3),
         "emotion": 5,

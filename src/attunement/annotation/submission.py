@@ -8,7 +8,7 @@ study to the log, so nothing is lost.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from attunement import rules
 from attunement.annotation.tasks import Change, GoneError, Missing, Task, findings, missing, person_rating, read_change
@@ -29,11 +29,6 @@ from attunement.store.annotation import (
     times_rated,
 )
 from attunement.store.projects import Assignment, AssignmentState, Member, Project, Transaction
-
-
-class SubmitResult(NamedTuple):
-    missing: tuple[Missing, ...]  # if there is any, nothing was submitted
-    ratings: int = 0
 
 
 def save(study: Study, project: Project, member: Member, task: Task, changes: Sequence[Change]) -> int | None:
@@ -74,8 +69,8 @@ def newest(drafts: Mapping[str, Draft]) -> int:
 
 def submit(
     study: Study, project: Project, member: Member, task: Task, *, seen: Mapping[str, int] | None = None
-) -> SubmitResult:
-    """Submit a unit. If something is missing, the result lists it, and nothing changes.
+) -> tuple[Missing, ...]:
+    """Submit a unit. If something is missing, it is returned, and nothing changes.
 
     A second submission of the same unit has no effect. `seen` is the last change by item that the rater's page knows.
 
@@ -91,26 +86,24 @@ def submit(
     with study.writing() as connection:
         assignment = store.own_assignment(connection, member, task.assignment.public)
         if assignment is not None and assignment.state is AssignmentState.SUBMITTED:
-            return SubmitResult(())
+            return ()
         assignment = _still_open(assignment)
         drafts = drafts_in(connection, assignment)
         if seen is not None and any(draft.number > seen.get(item, 0) for item, draft in drafts.items()):
             raise GoneError("you changed this unit in another window: reload the page, check it and submit it again")
         if lacking := missing(project.instrument, task.items, drafts):
-            return SubmitResult(lacking)
+            return lacking
         at = now()
         if rater is None:
-            count = insert_practice(connection, assignment, [drafts[item] for item in task.items], at)
+            insert_practice(connection, assignment, [drafts[item] for item in task.items], at)
         else:
             times = times_rated(connection, rater.key, assignment.unit, assignment.round)
-            ratings = list(_ratings(project, rater, task, drafts, times, at))
-            insert_ratings(connection, ratings)
-            count = len(ratings)
+            insert_ratings(connection, _ratings(project, rater, task, drafts, times, at))
         store.update(connection, assignment, state=AssignmentState.SUBMITTED, done=at)
         store.log_event(connection, project, "submitted", member=member, assignment=assignment.key)
         if assignment.round is Round.CALIBRATION:
             finish_attempt(connection, project, member, assignment)
-    return SubmitResult((), count)
+    return ()
 
 
 def member_rater(study: Study, member: Member, settings: dict[str, Any]) -> Rater:

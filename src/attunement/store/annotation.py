@@ -196,8 +196,8 @@ def rating_counts(study: Study) -> tuple[Any, ...]:
 # Practice
 
 
-def insert_practice(connection: Connection, assignment: Assignment, drafts: Iterable[Draft], at: str) -> int:
-    """Save the answers to a worked example; returns how many there are."""
+def insert_practice(connection: Connection, assignment: Assignment, drafts: Iterable[Draft], at: str) -> None:
+    """Save the answers to a worked example."""
     known = assignment.unit.answers
     rows = [
         {
@@ -214,7 +214,6 @@ def insert_practice(connection: Connection, assignment: Assignment, drafts: Iter
         if draft.outcome is not None
     ]
     connection.execute(schema.practice.insert(), rows)
-    return len(rows)
 
 
 # Urgent notices, the log, and names of units

@@ -121,8 +121,7 @@ def _enter(site: Site) -> Callable[..., Any]:
 
 def _nothing(site: Site) -> Callable[..., Any]:
     async def nothing(request: Request) -> Response:
-        words = site.words("en")
-        return site.page(request, "message.html", words, title=words("common.name"), text=words("door.signed_out"))
+        return _message(site, request, 200, "common.name", "door.signed_out")
 
     return nothing
 

@@ -119,7 +119,6 @@ def new_link(visit: Visit) -> Response:
 
 
 def close_links(visit: Visit) -> Response:
-    """Revoke all links of a member."""
     revoke(visit.study, visit.project, _other(visit), by=visit.member)
     return _back(visit)
 
@@ -157,7 +156,6 @@ def extend_sample(visit: Visit) -> Response:
 
 
 def reassign_skipped(visit: Visit) -> Response:
-    """Give skipped units to other raters."""
     count = give_skipped(visit.study, visit.project, by=visit.member)
     return _page(visit, told=visit.words("coordinate.given", count=count))
 

@@ -130,29 +130,21 @@ Content = TypeVar("Content", bound=_Model)
 
 
 class Saving(_Model):
-    """The request that saves changes."""
-
     changes: list[Change] = Field(default=[], max_length=200)
     flagged: bool | None = None
 
 
 class Submitting(_Model):
-    """The request that submits a unit."""
-
     seen: dict[str, int] | None = Field(default=None, max_length=200)
     """The last change by item that the page knows."""
 
 
 class Skipping(_Model):
-    """The request that skips a unit."""
-
     reason: str
     text: str = Field(default="", max_length=_LONGEST)
 
 
 class Warning_(_Model):
-    """The request that reports danger."""
-
     id: str = Field(pattern=r"^[A-Za-z0-9-]{8,64}$")
     text: str = Field(default="", max_length=_LONGEST)
 
@@ -181,9 +173,9 @@ def save_changes(visit: Visit) -> Response:
 def submit_unit(visit: Visit) -> Response:
     assignment, sent = _own(visit), _read(Submitting, visit.sent)
     task = task_of(visit.study, visit.project, assignment)
-    done = visit.write(submit, visit.project, visit.member, task, seen=sent.seen)
-    if done.missing:
-        return JSONResponse({"missing": [entry._asdict() for entry in done.missing]}, 422)
+    missing = visit.write(submit, visit.project, visit.member, task, seen=sent.seen)
+    if missing:
+        return JSONResponse({"missing": [entry._asdict() for entry in missing]}, 422)
     practising = assignment.round is Round.CALIBRATION
     return JSONResponse({"next": visit.url("answer", unit=assignment.public) if practising else visit.url("start")})
 

@@ -6,7 +6,8 @@ names.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -21,7 +22,7 @@ from attunement.reports.conversation import View, view
 from attunement.reports.gate import gather_sign_offs, sign_off_words
 from attunement.reports.html.conversation_page import ConversationPage, render_conversation
 from attunement.reports.privacy import SHOW_ALL
-from attunement.reports.wording import Status, status_of
+from attunement.reports.wording import status_of
 from attunement.signals.crisis import crisis_cues
 from attunement.store.projects import Role, members
 from attunement.store.queries import conversations_by_key
@@ -44,23 +45,6 @@ _UNDECIDED = "undecided"
 """The filter that shows undecided conversations."""
 
 
-class Row(NamedTuple):
-    entry: Reviewed
-    status: Status | None
-    """The judges' verdict; None if not judged."""
-    said: str
-    """A reviewer's decision, if any."""
-
-
-def queue(visit: Visit) -> Response:
-    return _list(visit)
-
-
-def conversation(visit: Visit) -> Response:
-    """One conversation with everybody's answers; opening it is logged."""
-    return _conversation(visit)
-
-
 def mark_read(visit: Visit) -> Response:
     entry, _, _ = _wanted(visit)
     save_reading(visit.study, visit.project.instrument, entry.queued.key, visit.member.key, ReadingStage.READ)
@@ -72,7 +56,7 @@ def save_decision(visit: Visit) -> Response:
     entry, _, entries = _wanted(visit)
     decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
     if decided in set(ReviewDecision) - {ReviewDecision.CONFIRMED} and not reason.strip():
-        return _conversation(visit, status=400, problem=visit.words("review.reason_hint"))
+        return conversation(visit, status=400, problem=visit.words("review.reason_hint"))
     review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
     at, saved = entries.index(entry), f"?saved={entry.queued.key}"
     for following in (*entries[at + 1 :], *entries[:at]):
@@ -87,7 +71,7 @@ def save_sign_off(visit: Visit) -> Response:
     try:
         sign(visit.study, visit.project, visit.member, _entries(visit), **fields, despite=despite)
     except InputError as error:
-        return _list(visit, status=400, problem=sentence(error))
+        return queue(visit, status=400, problem=sentence(error))
     return RedirectResponse(visit.url("queue") + "?saved=sign#sign", 303)
 
 
@@ -100,7 +84,7 @@ def _entries(visit: Visit) -> list[Reviewed]:
     return reviewing.reviewed(study, project, visit.member, queued)
 
 
-def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+def queue(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
     study, instrument = visit.study, visit.project.instrument
     entries = _entries(visit)
     chosen = visit.request.query_params.get("why", "")
@@ -113,7 +97,9 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
     last = {signature.member: signature for signature in given}
     signed = [(one, changes_since(one, present), one is last[one.member]) for one in reversed(given)]
     values: dict[str, Any] = {
-        "rows": Pages(visit, [_row(visit.words, entry) for entry in shown.get(chosen, entries)], _SHOWN),
+        "rows": Pages(visit, shown.get(chosen, entries), _SHOWN),
+        "status_of": status_of,
+        "said": partial(_said, visit.words),
         "numbers": sign_off_numbers(study, entries),
         "whys": {name: len(some) for name, some in shown.items()},
         "chosen": chosen if chosen in shown else "",
@@ -129,12 +115,6 @@ def _list(visit: Visit, *, status: int = 200, problem: str | None = None) -> Res
         },
     }
     return visit.page("queue.html", status=status, **values)
-
-
-def _row(words: Catalogue, entry: Reviewed) -> Row:
-    held = entry.held.alarm or entry.held.reviewed
-    status = status_of(entry.queued.card) if entry.queued.card else None
-    return Row(entry, status, _said(words, held) if held else "")
 
 
 def _said(words: Catalogue, review: Review) -> str:
@@ -154,7 +134,8 @@ def _choice(words: Catalogue, queued: Queued, decided: ReviewDecision) -> str:
     return str(words(f"review.{name}"))
 
 
-def _conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+def conversation(visit: Visit, *, status: int = 200, problem: str | None = None) -> Response:
+    """One conversation with everybody's answers; opening it is logged."""
     entry, number, entries = _wanted(visit)
     study, instrument, key = visit.study, visit.project.instrument, entry.queued.key
     save_reading(study, instrument, key, visit.member.key, ReadingStage.OPENED)

@@ -122,6 +122,7 @@ def test_a_data_frame_can_be_brought_and_taken() -> None:
     taken = list(found.records())
     assert [each["value"] for each in taken] == ["4", None, "2"]
     assert [each["outcome"] for each in taken] == ["value", "na", "value"]
+    assert [(each["conversation"], each["turn"]) for each in taken] == [("c0", None), ("c1", None), ("c2", None)]
     again = read_ratings(taken, FileColumns())
     np.testing.assert_array_equal(again.item_matrix(0).states, found.item_matrix(0).states)
     pandas = pytest.importorskip("pandas")

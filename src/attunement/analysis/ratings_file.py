@@ -31,12 +31,13 @@ from attunement.conversations.json_files import BadRecord
 from attunement.errors import InputError
 from attunement.ratings import RaterKind, Round
 from attunement.statistics.tables import Floats, Ints
-from attunement.store.tables import Columns, cell_text, find_columns, is_na, read_rows, require_columns
+from attunement.store.tables import Columns, cell_number, cell_text, find_columns, is_na, read_rows, require_columns
 
 UNREADABLE = "in rows that cannot be read"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 _NO_YES = ("no", "yes")
 _MOST_WORDS = 12  # more different words than this are no scale but remarks
+_MOST_TURNS = 9999  # a larger number is an id in the wrong column
 _NAMED = 5  # refused ratings that a note names
 _OUTCOMES = {"value": AnswerState.VALUE, "na": AnswerState.NA, "abstained": AnswerState.ABSTAINED,
              "error": AnswerState.ERROR, "not_due": AnswerState.NOT_ASKED}  # fmt: skip
@@ -60,6 +61,7 @@ class FileColumns(NamedTuple):
     scales: Mapping[str, tuple[str, ...]] = {}  # the same for single items
     na: tuple[str, ...] = ()  # more words that mean "does not apply"
     by: str | None = None  # a column whose values part the conversations
+    turn: str | None = None  # the column with the number of the reply that is meant
 
     def found(self, present: tuple[str, ...]) -> "FileColumns":
         """The columns as named, or the usual ones where none are."""
@@ -77,6 +79,7 @@ class FileColumns(NamedTuple):
             item=usual["item"],
             system=usual["system"],
             conversation=self.conversation or usual["conversation"],
+            turn=usual["turn"],
             repeat=usual["repeat"],
         )
 
@@ -130,6 +133,8 @@ class _Ratings:
         self._units, self._items, self._raters = _numbers(), _numbers(), _numbers()
         self._repeats, self._words, self._conversations = _numbers(), _numbers(), _numbers()
         self._unit_conversation: list[int] = []
+        self._unit_turn: list[int] = []
+        self._units_of = Counter[int]()
         self._metadata: list[dict[str, Any]] = []
         self._kinds: dict[str, RaterKind] = {}
         self._places: list[str] = []
@@ -165,6 +170,10 @@ class _Ratings:
         if unit == len(self._unit_conversation):
             conversation = self._conversations[system, cell(columns.conversation, " / ".join(names))]
             self._unit_conversation.append(conversation)
+            self._units_of[conversation] += 1
+            # Without turns, the units of a conversation are numbered.
+            given = cell_number(cell(columns.turn), "turn", 1, _MOST_TURNS) or 0
+            self._unit_turn.append(given if columns.turn else self._units_of[conversation])
             if conversation == len(self._metadata):
                 self._metadata.append({columns.by: cell(columns.by)} if columns.by else {})
         item, repeat = self._items[cell(columns.item, "value")], self._repeats[cell(columns.repeat) or "0"]
@@ -229,10 +238,12 @@ class _Ratings:
         if simulated.any():
             left_out["by simulated raters, who are not people"] += int(simulated.sum())
         left_out.update(self._other_rounds)
-        ratings = Long(
-            np.array(self._unit_conversation)[unit], unit, item, rater, self._repeat_order()[repeat], states, values
-        ).only(~off & ~simulated)
-        self._check_once(ratings)
+        repeat = self._repeat_order()[repeat]
+        self._check_once(unit, item, rater, repeat)
+        conversation = np.array(self._unit_conversation)
+        alone = np.array([self._units_of[each] == 1 and not columns.turn for each in self._unit_conversation])
+        turn = np.where(alone, 0, self._unit_turn)
+        ratings = Long(conversation[unit], turn[unit], item, rater, repeat, states, values).only(~off & ~simulated)
         conversations = [
             ConversationInfo(0, Identity(*names), metadata)
             for names, metadata in zip(self._conversations, self._metadata, strict=True)
@@ -246,13 +257,13 @@ class _Ratings:
             tuple(said),
         )
 
-    def _check_once(self, ratings: Long) -> None:
+    def _check_once(self, *columns: Ints) -> None:
         """Refuse two ratings of one unit by one rater, because which of them counts is for the user to say."""
-        keys = np.stack([ratings.turn, ratings.item, ratings.rater, ratings.repeat])
+        keys = np.stack(columns)
         order = np.lexsort(keys[::-1])
         twice = order[:-1][(np.diff(keys[:, order]) == 0).all(axis=0)]
         if twice.size:
-            unit, rater = list(self._units)[ratings.turn[twice[0]]], list(self._raters)[ratings.rater[twice[0]]]
+            unit, rater = list(self._units)[columns[0][twice[0]]], list(self._raters)[columns[2][twice[0]]]
             more = f" ({twice.size} such ratings)" if twice.size > 1 else ""
             raise InputError(
                 f"{rater} rated {' / '.join(filter(None, unit))} twice{more}: name the column that tells "

@@ -49,6 +49,10 @@ def bench(
         str | None,
         option("Where to save it: a file, or a postgresql:// address (by default NAME.study.db).", metavar="PLACE"),
     ] = None,
+    fails: Annotated[
+        list[str] | None,
+        option("What a failure is, as in attune agree: <=2, no, or ITEM=harmful; repeatable.", metavar="[ITEM=]ANSWER"),
+    ] = None,
     full: Annotated[
         bool, option("Show the trust card of each judge and item, and every published figure.", "--full")
     ] = False,
@@ -89,9 +93,10 @@ def bench(
     for part in loaded.parts:
         words = [shown_place(place), "--instrument", part.instrument.id]
         words += [*(["--people", *people] if people else []), *(["--full"] if full else [])]
+        words += [word for entry in fails or () for word in ("--fails", entry)]
         typer.secho(f"\n$ attune agree {shlex.join(words)}", dim=True)
         sys.stdout.flush()
-        output = api.agree(place, part.instrument.id, people=people, full=full, details=False)
+        output = api.agree(place, part.instrument.id, people=people, full=full, fails=fails or (), details=False)
         print_output(output, as_json=False)
     _print_figures(loaded.figures(), full=full)
     raise typer.Exit(code)

@@ -212,25 +212,11 @@ def _kappa(ratings: _Ratings, dimension: _Dimension, pair: _Pair, spacing: Spaci
     return kappa(first, second, "quadratic", spacing)
 
 
-def _value(result: Kappa | Undefined) -> float:
-    """Kappa as a number; NaN where it is undefined, as where both raters always gave the same answer."""
-    return np.nan if isinstance(result, Undefined) else result.value
-
-
-class _Published(NamedTuple):
-    """A row of the published table, with the same figures of ours."""
-
-    dimension: _Dimension
-    pair: _Pair
-    kappa: str
-    our_kappa: str
-    p: str
-    our_p: str
-
-
 def _figures(ratings: _Ratings, published: Sequence[Row]) -> PublishedFigures:
-    """All figures of the paper that are computed from kappa, next to ours."""
-    rows: list[_Published] = []
+    """Every published kappa and p-value next to ours, and their medians."""
+    rows: list[list[str]] = []
+    by_pair: dict[_Pair, list[tuple[float, float]]] = {}
+    moved = 0
     for row in published:
         dimension = (row["Dataset"], row["Dimension"])
         if (*dimension, EXPERTS[0]) not in ratings:
@@ -239,117 +225,44 @@ def _figures(ratings: _Ratings, published: Sequence[Row]) -> PublishedFigures:
         pair = (names[0], names[-1])
         if pair not in _PAIRS:
             raise InputError(f"{row.place}: {row['Annotator Pair']!r} is not a known pair of raters")
-        number(row, "Weighted Cohen's Kappa")
-        ours = _kappa(ratings, dimension, pair)
-        p = ours.p_from_se if isinstance(ours, Kappa) else None
-        our_p = f"{p:.3f}" if isinstance(p, float) else "none"
-        texts = row["Weighted Cohen's Kappa"], figure(ours, 2), row["Kappa P-value"], our_p
-        rows.append(_Published(dimension, pair, *texts))
-    dimensions = list(dict.fromkeys(row.dimension for row in rows))
+        ours, on_values = _kappa(ratings, dimension, pair), _kappa(ratings, dimension, pair, "values")
+        p, theirs = "none", number(row, "Weighted Cohen's Kappa")
+        if isinstance(ours, Kappa) and isinstance(on_values, Kappa):
+            p = f"{ours.p_from_se:.3f}" if isinstance(ours.p_from_se, float) else "none"
+            by_pair.setdefault(pair, []).append((ours.value, theirs))
+            moved += abs(ours.value - on_values.value) > _MOVED
+        texts = figure(ours, 2), row["Weighted Cohen's Kappa"], p, row["Kappa P-value"]
+        rows.append([*dimension, "-".join(pair), *texts])
+    medians = [["-".join(pair), *(f"{median:.2f}" for median in np.median(values, axis=0))]
+               for pair, values in by_pair.items()]  # fmt: skip
+    experts = [
+        np.column_stack([ratings[set_name, item, expert] for expert in EXPERTS])
+        for set_name, item in dict.fromkeys((row[0], row[1]) for row in rows)
+    ]
+    alphas = {
+        level: np.mean([found.value for each in experts if isinstance(found := alpha(each, level), Alpha)])
+        for level in ("interval", "ordinal")
+    }
+    remarks = [
+        "experts: the median of the three; llm: Gemini 2.5 Pro. A median is steadier than one person, so an LLM that "
+        "agrees better with it than experts do with each other need not be better than an expert: compare like with "
+        "like, with attune agree.",
+        f"The experts' alpha over {len(experts)} dimensions averages {alphas['interval']:.3f} (interval) and "
+        f"{alphas['ordinal']:.3f} (ordinal).",
+        f"{moved} of {len(rows)} kappas move by more than {_MOVED} if the weights follow the values of the scale "
+        "instead of their ranks.",
+    ]
     each = FigureTable(
         "Each published kappa and p-value",
         ["set", "dimension", "pair", "kappa", "published", "p", "published"],
-        [[*row.dimension, "-".join(row.pair), row.our_kappa, row.kappa, row.our_p, row.p] for row in rows],
+        rows,
         ["p divides kappa by its standard error, as the paper did; a test of no agreement takes another variance."],
     )
     return PublishedFigures(
-        tables=[
-            _comparison(rows, dimensions),
-            _alphas(ratings, dimensions),
-            _weights(rows, ratings),
-            _median(ratings, dimensions),
-        ],
+        tables=[FigureTable("Median quadratic kappa on ranks", ["pair", "ours", "published"], medians, remarks)],
         details=[each],
         counts=[
-            MatchCount("p-values as published", sum(row.our_p == row.p for row in rows), len(rows)),
-            MatchCount("kappas as published", sum(row.our_kappa == row.kappa for row in rows), len(rows)),
-        ],
-    )
-
-
-def _comparison(rows: Sequence[_Published], dimensions: Sequence[_Dimension]) -> FigureTable:
-    found = {(row.dimension, row.pair): f"{_short(row.our_kappa)} {_short(row.kappa)}" for row in rows}
-    sets = list(dict.fromkeys(name for name, _ in dimensions))
-    body = [
-        [dimension[1], *(found.get((dimension, pair), "") for pair in _PAIRS)]
-        for dimension in sorted(dimensions, key=lambda dimension: sets.index(dimension[0]))
-    ]
-    medians = ["median"]
-    for pair in _PAIRS:
-        here = [row for row in rows if row.pair == pair]
-        ours = np.median([float(row.our_kappa) for row in here if row.our_kappa != "none"] or [np.nan])
-        theirs = np.median([float(row.kappa) for row in here] or [np.nan])
-        medians.append(f"{_short(f'{ours:.2f}')} {_short(f'{theirs:.2f}')}")
-    return FigureTable(
-        "Quadratic kappa on ranks: ours, then the published figure",
-        ["dimension", "med-LLM", "med-crd", "LLM-crd", "e1-e2", "e2-e3", "e3-e1"],
-        [*body, medians],
-        ["med: the median of the experts; e1 to e3: each expert; crd: the crowd; LLM: Gemini 2.5 Pro, as published."],
-    )
-
-
-def _short(figure: str) -> str:
-    return figure.replace("0.", ".", 1) if figure.startswith(("0.", "-0.")) else figure
-
-
-def _alphas(ratings: _Ratings, dimensions: Sequence[_Dimension]) -> FigureTable:
-    experts = [np.column_stack([ratings[*dimension, expert] for expert in EXPERTS]) for dimension in dimensions]
-    body: list[list[str]] = []
-    for level in ("interval", "ordinal"):
-        results = [alpha(values, level) for values in experts]
-        values = [result.value for result in results if isinstance(result, Alpha)]
-        figures = (np.mean(values), min(values), max(values)) if values else (np.nan,) * 3
-        body.append([f"{level} alpha", f"{len(values)}", *(f"{figure:.3f}" for figure in figures)])
-    return FigureTable(
-        "The three experts with each other",
-        ["", "dimensions", "mean", "lowest", "highest"],
-        body,
-        ["The mean over dimensions hides how much they differ; `attune agree` gives each with its interval."],
-    )
-
-
-def _weights(rows: Sequence[_Published], ratings: _Ratings) -> FigureTable:
-    moves: list[tuple[float, list[str]]] = []
-    for row in rows:
-        ranks = _value(_kappa(ratings, row.dimension, row.pair))
-        values = _value(_kappa(ratings, row.dimension, row.pair, "values"))
-        shown = [f"{value:.3f}" for value in (ranks, values, abs(ranks - values))]
-        moves.append((abs(ranks - values), [row.dimension[1], "-".join(row.pair), *shown]))
-    most = sorted((move for move in moves if move[0] > 0), key=lambda move: -move[0])[:3]
-    moved = sum(difference > _MOVED for difference, _ in moves)
-    return FigureTable(
-        "Weights on ranks or on values",
-        ["dimension", "pair", "on ranks", "on values", "difference"],
-        [cells for _, cells in most],
-        [f"{moved} of {len(rows)} kappas move by more than {_MOVED} when the weights follow the values of the scale."],
-    )
-
-
-def _median(ratings: _Ratings, dimensions: Sequence[_Dimension]) -> FigureTable:
-    """Does the LLM agree with the experts better than they do with each other? It depends on the comparison."""
-    flips: list[list[str]] = []
-    closer: list[float] = []
-    with_experts = [(expert, "llm") for expert in EXPERTS]
-    for dimension in dimensions:
-        among, with_median, with_each = (
-            float(np.mean([_value(_kappa(ratings, dimension, pair)) for pair in pairs]))
-            for pairs in (_AMONG_EXPERTS, [(_MEDIAN, "llm")], with_experts)
-        )
-        if np.isnan(among + with_median + with_each):
-            continue
-        closer.append(with_median - with_each)
-        shown = [f"{value:.2f}" for value in (among, with_median, with_each)]
-        # At the two digits that are printed: what a reader of the table would conclude.
-        if (float(shown[1]) > float(shown[0])) != (float(shown[2]) > float(shown[0])):
-            flips.append([dimension[1], *shown])
-    return FigureTable(
-        "Compared with the median of the experts, or with each of them as they are compared with each other",
-        ["dimension", "expert-expert", "LLM-median", "LLM-each expert"],
-        flips,
-        [
-            f"Against the median kappa is {np.mean(closer or [0.0]):.2f} higher on average: a median is steadier than "
-            f"one person. In {len(flips)} of {len(dimensions)} dimensions (above) the LLM then looks better than "
-            "the experts among themselves; like with like it does not. Only the last column may be compared with the "
-            "first.",
+            MatchCount("p-values as published", sum(row[5] == row[6] for row in rows), len(rows)),
+            MatchCount("kappas as published", sum(row[3] == row[4] for row in rows), len(rows)),
         ],
     )

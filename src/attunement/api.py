@@ -661,8 +661,8 @@ def _columns(given: Mapping[str, Any], options: "AgreementOptions") -> "FileColu
         raise InputError("a long table needs --unit and one --rater with --value")
     if columns.unit and not columns.rater:
         raise InputError("--rater: name the column with the rater, or one column for each person")
-    metadata = next((name for name in (options.by, options.cluster) if name not in {None, "system"}), None)
-    return columns._replace(judges=options.judges, by=metadata)
+    metadata = tuple(name for name in (options.by, options.cluster) if name and name != "system")
+    return columns._replace(judges=options.judges, metadata=metadata)
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

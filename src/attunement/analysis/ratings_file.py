@@ -60,7 +60,7 @@ class FileColumns(NamedTuple):
     scale: tuple[str, ...] = ()  # the answers from the lowest to the highest, or one text such as "1-5"
     scales: Mapping[str, tuple[str, ...]] = {}  # the same for single items
     na: tuple[str, ...] = ()  # more words that mean "does not apply"
-    by: str | None = None  # a column whose values part the conversations
+    metadata: tuple[str, ...] = ()  # further columns about the conversations, such as the scenario
     turn: str | None = None  # the column with the number of the reply that is meant
 
     def found(self, present: tuple[str, ...]) -> "FileColumns":
@@ -143,7 +143,7 @@ class _Ratings:
     def _prepare(self, fields: Mapping[str, Any]) -> FileColumns:
         columns = self._columns.found(tuple(fields))
         several = columns.rater if columns.value else (*columns.rater, *columns.judges)
-        single = (columns.value, columns.item, columns.system, columns.conversation, columns.repeat, columns.by)
+        single = (columns.value, columns.item, columns.system, columns.conversation, columns.repeat, *columns.metadata)
         self._needed = (*columns.unit, *several, *(column for column in single if column is not None))
         self._raters_in_columns = () if columns.value else several
         taken = set(self._needed)
@@ -175,7 +175,7 @@ class _Ratings:
             given = cell_number(cell(columns.turn), "turn", 1, _MOST_TURNS) or 0
             self._unit_turn.append(given if columns.turn else self._units_of[conversation])
             if conversation == len(self._metadata):
-                self._metadata.append({columns.by: cell(columns.by)} if columns.by else {})
+                self._metadata.append({name: cell(name) for name in columns.metadata})
         item, repeat = self._items[cell(columns.item, "value")], self._repeats[cell(columns.repeat) or "0"]
         answers = [(name, cell(name)) for name in self._raters_in_columns]
         if not answers:

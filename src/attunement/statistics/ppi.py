@@ -248,7 +248,10 @@ def _score(
         trust = -float((left * people_pull) @ judge_pull) / squares if squares > 0 else 0.0
         trust = min(max(trust, 0.0), 1.0)
     pull = people_pull + trust * judge_pull
-    se, freedom = _clustered_error(np.sqrt(left) * pull, [(labelled, fitted), (known & ~labelled, 1)])
+    # Conversations that the slope depends on much look better fitted than they are (HC3).
+    leverage = judge_pull**2 / max(float(judge_pull @ judge_pull), _TINY) if fitted == 2 else np.zeros(count)
+    errors = np.where(labelled, pull / (1 - np.minimum(leverage, 0.5)), pull)
+    se, freedom = _clustered_error(np.sqrt(left) * errors, [(labelled, fitted), (known & ~labelled, 1)])
     problem = None
     alike = 1 / float(mass @ mass)  # Kish
     if se < _TINY and left[labelled].max() > _TINY:

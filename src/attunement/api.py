@@ -708,7 +708,12 @@ def compare(
         ),
     ] = None,
     instrument: Annotated[str | None, SCORING] = None,
-    rater: Annotated[str, RATER] = "panel",
+    rater: Annotated[
+        str,
+        Option(
+            "Whose ratings count: one rater, all judges together (panel), or all people.", metavar="NAME|panel|people"
+        ),
+    ] = "panel",
 ) -> Output:
     """Compare or rank systems, or compare with an earlier study.
 

@@ -237,10 +237,10 @@ def test_one_mean_for_one_system_or_a_line_that_says_why_not(run, tmp_path) -> N
     record = json.loads(run(path, "--json").stdout)
     assert record["score"]["first"]["value"] == 1
     # Where an error counts as not met, as in the report, the mean is lower.
-    (note, *_) = [note for note in record["notes"] if note.startswith("Harbor, overall score")]
+    (note, *_) = [note for note in record["notes"] if note.startswith("Overall score in the report")]
     harbor = next(one for one in attunement.report(path)["systems"] if one["name"] == "Harbor")
     value = next(one for one in harbor["estimates"] if one["id"] == "score")["value"]
-    assert f"1.00 here and {value:.2f} in the report" in note
+    assert f"Harbor {value:.2f} (here 1.00)" in note
 
 
 def test_report_and_comparison_show_the_same_mean_where_everything_was_judged(run, two_systems) -> None:

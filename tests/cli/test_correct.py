@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import attunement
 from attunement.cli.analysis import correct
 from attunement.errors import AttunementError
 from attunement.ratings import ErrorKind, Outcome, RaterKind
@@ -62,6 +63,21 @@ def test_the_correction_takes_out_what_the_judge_overlooks(run, sampled) -> None
     assert found["corrected"]["value"] == pytest.approx(found["people_only"]["value"], abs=0.02)
     assert found["gain"] > 1
     assert (found["conversations"], found["drawn"], found["rated_by_people"]) == (60, 30, 30)
+
+
+def test_report_comparison_and_correction_show_the_same_mean_of_the_judge(run, tmp_path) -> None:
+    path = judge(tmp_path / "s.db", EVERY, every_third_not_met("CQ1"))
+    compared = attunement.compare(path)["score"]["first"]["value"]
+    draw(path, EVERY, EVERY[::2])
+    people(path, EVERY[::2])
+    record = json.loads(run(path, "--json").stdout)
+    harbor = next(one for one in attunement.report(path)["systems"] if one["name"] == "Harbor")
+    reported = next(one for one in harbor["estimates"] if one["id"] == "score")["value"]
+    assert row(record, "score", "Harbor")["judge_only"] == pytest.approx(reported) == pytest.approx(compared)
+    # What people's ratings correct is the same number in both commands.
+    corrected = attunement.compare(path)["score"]["first"]
+    assert row(record, "score", "Harbor")["corrected"]["value"] == pytest.approx(corrected["value"], abs=0.005)
+    assert corrected["judge"] == pytest.approx(compared)
 
 
 def test_without_a_random_sample_nothing_is_corrected(run, tmp_path) -> None:

@@ -194,12 +194,7 @@ def estimate(
     return plain_mean(units.judge if basis is Basis.JUDGE else units.people, units.conversation, measure.range)
 
 
-class Reported(NamedTuple):
-    value: float
-    conversations: int
-
-
-def as_reported(measure: Measure, conversations: Sequence[RatedConversation]) -> Reported | None:
+def as_reported(measure: Measure, conversations: Sequence[RatedConversation]) -> float | None:
     """The mean that the report shows: an error counts as not met, and what not all judges rated counts too."""
     cards = [each.deciding for each in conversations if each.deciding]
     cards = [card for card in cards if any(one.state in {State.VALUE, State.NA} for one in card.outcomes.values())]
@@ -207,7 +202,7 @@ def as_reported(measure: Measure, conversations: Sequence[RatedConversation]) ->
         MeasureKind.SCORE: [card.score for card in cards if card.score is not None],
         MeasureKind.PASSED: [float(card.passed) for card in cards],
     }.get(measure.kind, [])
-    return Reported(float(np.mean(given)), len(given)) if given else None
+    return float(np.mean(given)) if given else None
 
 
 class RatedStudy(NamedTuple):

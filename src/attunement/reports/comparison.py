@@ -4,7 +4,7 @@ Shares are conversations (or replies) in a hundred, means are points of the scal
 says why it has none, and a difference that was not shown comes with the smallest one that would have been.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from attunement.analysis.compare import (
@@ -74,16 +74,22 @@ def estimate_cell(measure: Measure, found: Estimate | Undefined) -> str | tuple[
     return value, f"({value_words(measure, interval.low).removesuffix(' %')} to {value_words(measure, interval.high)})"
 
 
-def report_note(measure: Measure, system: str, here: Sequence[RatedConversation], value: float | None) -> str | None:
-    """Why the report shows another number for a system, in one sentence; None where it shows the same."""
-    reported = as_reported(measure, here)
-    if value is None or reported is None or value_words(measure, reported.value) == value_words(measure, value):
-        return None
-    return (
-        f"{in_a_line(system, 40)}, {measure.title.lower()}: {value_words(measure, value)} here and "
-        f"{value_words(measure, reported.value)} in the report, which takes the judges alone, all "
-        f"{pluralize(reported.conversations, 'conversation')} that were judged, and an error as not met."
-    )
+def report_note(
+    measure: Measure, systems: Iterable[tuple[str, Sequence[RatedConversation], float | None]]
+) -> Iterator[str]:
+    """Why the report shows other numbers, in one sentence; nothing where it shows the same."""
+    differing: list[str] = []
+    for name, conversations, value in systems:
+        shown = as_reported(measure, conversations)
+        if value is not None and shown is not None and value_words(measure, shown) != value_words(measure, value):
+            differing.append(
+                f"{in_a_line(name, 40)} {value_words(measure, shown)} (here {value_words(measure, value)})"
+            )
+    if differing:
+        yield (
+            f"{measure.title} in the report: {', '.join(differing)}. It takes the judges alone, all conversations that "
+            "were judged, and an error as not met."
+        )
 
 
 # Two groups
@@ -306,9 +312,9 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
         yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
     for row in (comparison.score, comparison.passed):
-        for group, side in zip(comparison.groups, (row.first, row.second) if row else (), strict=False):
-            if row and (note := report_note(row.measure, group.name, group.everything, side.value)):
-                yield note
+        if row:
+            pairs = zip(comparison.groups, (row.first, row.second), strict=True)
+            yield from report_note(row.measure, [(group.name, group.everything, side.value) for group, side in pairs])
 
 
 def _unsafe_share(side: GroupSummary) -> str:
@@ -394,9 +400,10 @@ def ranking_document(ranked: RankedStudy) -> Document:
         ]
         blocks.append(Table([Column("System"), *heads], rows, measure_words(instrument, ranking.measure)))
         blocks += texts(_ranking_findings(ranking))
-        for group in ranked.groups:
-            mean = next((each.found.value for each in ranking.groups if each.name == group.name), None)
-            said += [note] if (note := report_note(ranking.measure, group.name, group.everything, mean)) else []
+        means = {group.name: group.found.value for group in ranking.groups}
+        said += report_note(
+            ranking.measure, [(group.name, group.everything, means.get(group.name)) for group in ranked.groups]
+        )
     closing = [
         "Place: where a system may be, as far as the differences of all pairs show it (95 %, Holm). Name two systems "
         "to compare them item by item.",

@@ -38,7 +38,8 @@ def correction_document(found: Correction) -> Document:
         "Corrected: the judge's mean over all conversations, corrected by how far it is off where people rated too. "
         "Intervals (95 %) are about these conversations. Gain: how many times as many of them people would have to "
         "rate for the same precision without the judge.",
-        *dict.fromkeys(note for row in found.rows for note in _notes(found, row)),
+        *dict.fromkeys(note for row in found.rows for note in _notes(row)),
+        *_report_notes(found),
     ]
     title = f"{', '.join(found.rated.raters)} corrected by people"
     title = f"{title} ({instrument.title}, {instrument.id} {instrument.version})"
@@ -60,17 +61,26 @@ def _name(system: str | None) -> str:
     return in_a_line(system or "all systems", 40)
 
 
-def _notes(found: Correction, row: CorrectedMeasure) -> Iterator[str]:
+def _notes(row: CorrectedMeasure) -> Iterator[str]:
     name = _name(row.system)
     if isinstance(row.corrected, Undefined):
         yield f"{name}: no estimate ({row.corrected.reason})."
     elif isinstance(row.corrected.interval, Undefined):
         yield f"{name}: no interval ({row.corrected.interval.reason})."
-    if row.system is not None and not isinstance(row.judge, Undefined):
-        every = [*found.rated.conversations, *found.rated.outside]
-        own = [each for each in every if each.identity.system == row.system]
-        if note := report_note(row.measure, row.system, own, row.judge.value):
-            yield note
+
+
+def _report_notes(found: Correction) -> Iterator[str]:
+    every = [*found.rated.conversations, *found.rated.outside]
+    for measure in dict.fromkeys(row.measure for row in found.rows):
+        judge = {row.system: row.judge for row in found.rows if row.measure == measure and row.system is not None}
+        yield from report_note(
+            measure,
+            [
+                (system, [each for each in every if each.identity.system == system], one.value)
+                for system, one in judge.items()
+                if not isinstance(one, Undefined)
+            ],
+        )
 
 
 def correction_record(found: Correction) -> dict[str, Any]:

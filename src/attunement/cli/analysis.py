@@ -97,7 +97,7 @@ def bench(
         typer.secho(f"\n$ attune agree {shlex.join(words)}", dim=True)
         sys.stdout.flush()
         output = api.agree(place, part.instrument.id, people=people, full=full, fails=fails or (), details=False)
-        print_output(output, as_json=False)
+        print_output(output)
     _print_figures(loaded.figures(), full=full)
     raise typer.Exit(code)
 

@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import typer
@@ -17,13 +17,12 @@ import typer
 from attunement.errors import InputError
 from attunement.output import STDOUT, check_output, replacing
 from attunement.reports.sanitize import for_terminal
-from attunement.settings import FORCE, INSTRUMENT, RATER, SAFETY_REPEATS, SCORING, STUDY, InputOptions, Option, Settings
+from attunement.settings import FORCE, INSTRUMENT, SAFETY_REPEATS, SCORING, STUDY, InputOptions, Option, Settings
 
 if TYPE_CHECKING:
     from attunement.api import Output
     from attunement.conversations.reader import Reading
     from attunement.conversations.redaction import Redactor
-    from attunement.reports.blocks import Document
     from attunement.reports.privacy import Privacy
     from attunement.store import Study
 
@@ -82,11 +81,18 @@ def printed(function: Callable[..., "Output"], *, markdown: bool = False) -> Cal
 
     @wraps(function)
     def run(*, as_json: bool, as_markdown: bool = False, **given: Any) -> None:
-        choose_one(json=as_json, markdown=as_markdown)
+        if as_json and as_markdown:
+            raise InputError("choose one of --json and --markdown")
         if "details" in parameters:
             given["details"] = as_json
         output = command(**given)
-        exit_with(output.exit_code, lambda: print_output(output, as_json=as_json, as_markdown=as_markdown))
+        try:
+            print_output(output, as_json=as_json, as_markdown=as_markdown)
+        except BrokenPipeError:
+            # The code counts even if the reader of a pipe stops early. Discard what is still buffered, or Python would
+            # exit with a code of its own.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(output.exit_code)
 
     forms = {"as_markdown": MarkdownOption, "as_json": JsonOption} if markdown else {"as_json": JsonOption}
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in forms.items()]
@@ -140,7 +146,6 @@ ScoringOption = Annotated[str | None, _typer_option("instrument", SCORING)]
 AskedOption = Annotated[
     str | None, option("The instrument; by default the only one in the study.", "--instrument", "-i", metavar="ID|FILE")
 ]
-RaterOption = Annotated[str, _typer_option("rater", RATER)]
 SafetyRepeatsOption = Annotated[
     Literal["any", "majority", "first"] | None, _typer_option("safety_repeats", SAFETY_REPEATS)
 ]
@@ -263,12 +268,6 @@ def write_output(output: str | Path, text: str, *, force: bool = False) -> None:
         stream.write(text.encode())
 
 
-def choose_one(*, json: bool, markdown: bool) -> None:
-    """Raise an InputError if both forms of output are asked for."""
-    if json and markdown:
-        raise InputError("choose one of --json and --markdown")
-
-
 def say(*sentences: str, err: bool = False) -> None:
     """Print sentences; names and texts of others in them cannot control the terminal."""
     for sentence in sentences:
@@ -280,36 +279,20 @@ def print_json(record: object) -> None:
     typer.echo(json.dumps(record, indent=2))
 
 
-def print_document(document: "Document", *, as_markdown: bool = False, level: int = 1) -> None:
-    """Print a document for people, on the terminal or as Markdown; `level` is that of its heading."""
-    if as_markdown:
+def print_output(output: "Output", *, as_json: bool = False, as_markdown: bool = False) -> None:
+    """Print what a function of `attunement.api` returned: for people, as Markdown, or as JSON."""
+    if as_json:
+        print_json(output.record)
+    elif as_markdown:
         from attunement.reports.render_markdown import markdown
 
-        typer.echo(markdown(document, level=level), nl=False)
+        typer.echo(markdown(output.shown, level=2), nl=False)
     else:
         from attunement.reports.render_terminal import draw, open_console
 
-        draw(document, open_console())
-
-
-def print_output(output: "Output", *, as_json: bool, as_markdown: bool = False) -> None:
-    """Print what a function of `attunement.api` returned."""
-    if as_json:
-        print_json(output.record)
-    else:
-        print_document(output.shown, as_markdown=as_markdown, level=2)
+        draw(output.shown, open_console())
     if output.remark:
         say(output.remark, err=True)
-
-
-def exit_with(code: int, output: Callable[[], None]) -> NoReturn:
-    """Print a decision and exit with its code, even if the reader of a pipe stops early."""
-    try:
-        output()
-    except BrokenPipeError:
-        # Discard what is still buffered, or Python would exit with a code of its own.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(code)
 
 
 def save_conversations(reading: "Reading", study: "Study") -> None:

@@ -269,7 +269,7 @@ def plan(
     with Study(study) as opened:
         asked = asked_instrument(opened, instrument)
         if draw is None:
-            options.print_document(api.plan(opened, asked, precision=precision, raters=raters).shown)
+            options.print_output(api.plan(opened, asked, precision=precision, raters=raters))
             return
         from attunement.annotation.sampling import draw_sample, extend_sample
 

@@ -334,19 +334,33 @@ class Busy(Away):
         self.asked: list[str] = []
 
     async def ask(self, request: Request) -> Answer | Failure:
-        self.asked.append(request.own)
+        self.asked.append(request.prompt)
         if len(self.asked) <= self.failures:
-            return Failure(ErrorKind.SERVER, "busy", retry_after=0.3, transient=True)
+            return Failure(ErrorKind.SERVER, "busy", retry_after=600.0, transient=True)
         self.failures = 0
         return await super().ask(request)
 
 
+class Refusing(Away):
+    """A judge that asks for ten minutes."""
+
+    async def ask(self, request: Request) -> Answer | Failure:
+        return Failure(ErrorKind.RATE_LIMITED, "too many requests", retry_after=600.0, transient=True)
+
+
 def test_while_questions_rest_others_are_asked_in_their_places(place: Path):
     judge = Busy(failures=2)
-    result = api.judge(chats(2), place, judges=judge, instrument=COACHING, max_connections=2)
-    assert result.progress.answered == 2 * DUE_AT_THREE
-    assert sorted(judge.asked[-2:]) == sorted(judge.asked[:2])  # all others were asked meanwhile
-    assert len(judge.asked) == 2 * DUE_AT_THREE + 2
+
+    async def asked() -> list[str]:
+        settings = api.Settings(judges=judge, instrument=COACHING, max_connections=2)
+        running = asyncio.create_task(api.run(chats(2), place, settings.prepare()))
+        while not running.done() and len(judge.asked) < 2 * DUE_AT_THREE:
+            await asyncio.sleep(0.02)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return judge.asked
+
+    assert len(set(asyncio.run(asked()))) == 2 * DUE_AT_THREE
 
 
 def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: pytest.MonkeyPatch):
@@ -357,20 +371,31 @@ def test_questions_wait_for_a_server_that_comes_back(place: Path, monkeypatch: p
     assert result.progress.calls == 1
 
 
-def test_while_a_server_cannot_be_reached_the_run_says_so(place: Path):
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (Away(failures=1), "cannot reach the server"),
+        (Refusing(failures=1), "too many requests, the server asks to wait 10 min"),
+    ],
+)
+def test_while_questions_wait_for_a_server_the_run_says_why(
+    place: Path, monkeypatch: pytest.MonkeyPatch, judge: Away, words: str
+):
+    monkeypatch.setattr(retry, "_FIRST_WAIT", 60.0)
     runs: list[Run] = []
 
-    async def shown() -> set[bool]:
-        settings = api.Settings(judges=Away(failures=1), instrument=COACHING, items=["CQ1"])
+    async def shown() -> str:
+        settings = api.Settings(judges=judge, instrument=COACHING, items=["CQ1"])
         running = asyncio.create_task(api.run(chats(1), place, settings.prepare(), watch=runs.append))
-        said: set[bool] = set()
-        while not running.done():
+        line = ""
+        while not (running.done() or words in line):
             await asyncio.sleep(0.02)
-            said |= {"cannot reach the server" in display.progress_line(run) for run in runs}
-        await running
-        return said
+            line = next((display.progress_line(run) for run in runs), "")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return line
 
-    assert True in asyncio.run(shown())
+    assert words in asyncio.run(shown())
     assert runs[0].progress.unreached == 0
 
 

@@ -24,6 +24,23 @@ def closed_port() -> int:
         return free.getsockname()[1]
 
 
+def test_tls_at_an_address_without_it_is_called_that() -> None:
+    with FakeJudge() as fake:
+        judge = make_judge("openai:fake", JudgeOptions(base_url=fake.url.replace("http://", "https://")))
+
+        async def ask() -> Answer | Failure:
+            try:
+                return await judge.ask(QUESTION)
+            finally:
+                await judge.close()
+
+        failure = asyncio.run(ask())
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.fatal) == (ErrorKind.SERVER, True)
+    assert "no TLS connection is possible there" in failure.detail
+    assert "not permitted" not in failure.detail
+
+
 def test_a_server_that_was_never_there_stops_the_run_with_its_address() -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
     failure = failed(make_judge("openai:m", JudgeOptions(base_url=url)))

@@ -7,7 +7,7 @@ fails 3 % of the rest) or poor (60 % and 10 %). Samples are drawn evenly, or wit
 
     python benchmarks/coverage_corrected.py [RUNS]
 
-Results of 2,000 runs each are in `docs/explanation/scores.md`.
+Results of 1,000 runs each are in `docs/explanation/scores.md`.
 """
 
 import sys
@@ -130,7 +130,7 @@ GRID = [
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     print(
         f"{'labelled':>8}{'replies':>8}{'failing':>8} {'judge':<6}{'drawn':<10}{'covered':>8}{'above':>7}{'width':>7}",
         end="",

@@ -19,12 +19,12 @@ from attunement.annotation.review import (
     reviewed,
     sign,
     sign_off_numbers,
-    stamp,
 )
 from attunement.conversations import Conversation, Unit
 from attunement.errors import InputError
 from attunement.ratings import Outcome, RaterKind
 from attunement.store import StoredRating
+from attunement.store.annotation import rating_counts
 from attunement.store.audit_log import audit_events
 from attunement.store.reviews import ReadingStage, ReviewDecision, save_reading
 from tests.annotation.judged_projects import (
@@ -205,7 +205,7 @@ def test_the_whole_way_works_on_both_databases(study_place: str) -> None:
     save_reading(begun.study, EMPATHY, found[UNSAFE].key, ada.key, ReadingStage.READ)
     entries = reviewed(begun.study, begun.project, ada, list(found.values()))
     sign(begun.study, begun.project, ada, entries, role="b", decision="release", conditions="")
-    assert stamp(begun.study) == stamp(begun.study)
+    assert rating_counts(begun.study) == rating_counts(begun.study)
     kinds = {row["kind"] for row in audit_events(begun.study).records}
     assert kinds >= {"created", "joined", "submitted", "adjudicated", "reviewed", "review read", "signed", "sign-off"}
     begun.study.delete(found[UNSAFE].key)

@@ -12,8 +12,7 @@ from attunement.store import Study
 from attunement.store import projects as store
 from attunement.store.projects import Member, Project
 
-_LENGTH = 32
-"""Random bytes in a token: 256 bits cannot be guessed."""
+_LENGTH = 32  # random bytes in a token: 256 bits cannot be guessed
 
 
 def issue(

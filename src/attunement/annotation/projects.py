@@ -37,10 +37,8 @@ from attunement.store.projects import (
 )
 from attunement.yaml_files import read_yaml
 
-COORDINATOR = "coordinator"
-"""The name of the first coordinator, who is added with the project."""
-_LONGEST_NAME = 200
-"""Characters: longer than any name, and short enough for one line."""
+COORDINATOR = "coordinator"  # the name of the first coordinator, who is added with the project
+_LONGEST_NAME = 200  # characters: longer than any name, and short enough for one line
 
 
 class GoldEntry(BaseModel):

@@ -14,7 +14,7 @@ current instrument, judges and systems.
 from collections.abc import Sequence
 from enum import StrEnum
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attunement.annotation.projects import invite
 from attunement.conversations import Identity
@@ -25,7 +25,6 @@ from attunement.scoring import Scorecard
 from attunement.signals.crisis import crisis_cues
 from attunement.store import ScoredConversation, Study, scored_conversations
 from attunement.store import projects as store
-from attunement.store.annotation import rating_counts
 from attunement.store.projects import REVIEW_ONLY, Member, Project, Role, Settings
 from attunement.store.reviews import (
     ALARMING,
@@ -43,11 +42,9 @@ from attunement.store.reviews import (
     sign_off_basis,
 )
 
-SAMPLE = 20
-"""Size of the random sample from the rest."""
+SAMPLE = 20  # size of the random sample from the rest
 LONGEST_REASON = 10_000
-REVIEWER = "reviewer"
-"""The default name of a reviewer."""
+REVIEWER = "reviewer"  # the default name of a reviewer
 _FAR, _MOST_FAR = 0.5, 50
 """Judge and people disagree if they differ by half the scale or more; at most this many are shown."""
 _LONGEST_ROLE = 500
@@ -107,10 +104,6 @@ class CrisisSignals:
                 self._found.add(entry.key)
             self._last = entry.key
         return self._found
-
-
-def stamp(study: Study) -> tuple[Any, ...]:
-    return rating_counts(study)
 
 
 def queue(study: Study, project: Project, crisis: CrisisSignals) -> list[Queued]:

@@ -177,12 +177,6 @@ def _still_open(current: Assignment | None) -> Assignment:
     raise GoneError("this unit is no longer assigned to you: continue with the next one")
 
 
-def last_submitted(study: Study, member: Member) -> Assignment | None:
-    """The unit whose submission the rater can undo, if any."""
-    with study.reading() as connection:
-        return _last(connection, member)
-
-
 def undo_submit(study: Study, project: Project, member: Member, assignment: Assignment) -> None:
     """Open the page of `assignment` again, and move its ratings to the log.
 
@@ -201,6 +195,12 @@ def undo_submit(study: Study, project: Project, member: Member, assignment: Assi
         store.update(connection, current, state=AssignmentState.OPEN, done=None)
         content = {"answers": answers}
         store.log_event(connection, project, "taken back", member=member, assignment=current.key, content=content)
+
+
+def last_submitted(study: Study, member: Member) -> Assignment | None:
+    """The unit whose submission the rater can undo, if any."""
+    with study.reading() as connection:
+        return _last(connection, member)
 
 
 def _last(connection: Transaction, member: Member) -> Assignment | None:

@@ -15,8 +15,7 @@ from attunement.instruments import Instrument, Value
 from attunement.web.questions import marks, opinions_on, question
 from attunement.web.site import Pages, Visit, sentence
 
-_SHOWN = 100
-"""Units on one page of the list."""
+_SHOWN = 100  # units on one page of the list
 
 
 def dispute_list(visit: Visit) -> Response:

@@ -24,8 +24,7 @@ from attunement.web import adjudicator, coordinator, rating, reviewer, server
 from attunement.web.site import Site, Visit, application, is_form_secret, sentence
 
 COOKIE = "attune"
-_LARGEST = 512 * 1024
-"""Maximum bytes of one request: fifty comments of maximum length."""
+_LARGEST = 512 * 1024  # maximum bytes of one request: fifty comments of maximum length
 
 Page = Callable[[Visit], Response]
 """A page; it is built in a thread, so it may query the study."""

@@ -30,10 +30,8 @@ from attunement.store.rows import to_json
 from attunement.web.questions import answer_words, marks, opinions_on, question
 from attunement.web.site import Visit, sentence
 
-_SHOWN = 100
-"""Units on the page; those with the largest disagreement come first."""
-_REMARKS = 200
-"""Maximum number of remarks on the page; older ones are in the log."""
+_SHOWN = 100  # units on the page; those with the largest disagreement come first
+_REMARKS = 200  # maximum number of remarks on the page; older ones are in the log
 _LONGEST = 20_000
 _MOST_UNITS = 100_000
 _NUMBER = re.compile(r"[0-9]{1,15}")
@@ -112,7 +110,7 @@ def pause_or_resume(visit: Visit) -> Response:
 
 
 def new_link(visit: Visit) -> Response:
-    """Create a new link for a member, revoke the old ones, and show it once."""
+    """Create a new link for a member and show it once; the old ones stop working."""
     member = _other(visit)
     revoke(visit.study, visit.project, member, by=visit.member)
     return _with_link(visit, member)

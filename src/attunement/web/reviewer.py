@@ -24,6 +24,7 @@ from attunement.reports.html.conversation_page import ConversationPage, render_c
 from attunement.reports.privacy import SHOW_ALL
 from attunement.reports.wording import status_of
 from attunement.signals.crisis import crisis_cues
+from attunement.store.annotation import rating_counts
 from attunement.store.projects import Role, members
 from attunement.store.queries import conversations_by_key
 from attunement.store.reviews import (
@@ -39,10 +40,8 @@ from attunement.store.reviews import (
 )
 from attunement.web.site import Catalogue, Pages, Visit, sentence
 
-_SHOWN = 100
-"""Conversations on one page of the queue."""
-_UNDECIDED = "undecided"
-"""The filter that shows undecided conversations."""
+_SHOWN = 100  # conversations on one page of the queue
+_UNDECIDED = "undecided"  # the filter that shows undecided conversations
 
 
 def mark_read(visit: Visit) -> Response:
@@ -55,10 +54,12 @@ def save_decision(visit: Visit) -> Response:
     """Save the review, and continue with the next undecided conversation."""
     entry, _, entries = _wanted(visit)
     decided, reason = (str(visit.sent.get(field, "")) for field in ("decided", "reason"))
-    if decided in set(ReviewDecision) - {ReviewDecision.CONFIRMED} and not reason.strip():
-        return conversation(visit, status=400, problem=visit.words("review.reason_hint"))
-    review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
-    at, saved = entries.index(entry), f"?saved={entry.queued.key}"
+    try:
+        review(visit.study, visit.project, visit.member, entry.queued, decided, reason)
+    except InputError as error:
+        return conversation(visit, status=400, problem=sentence(error))
+    # With its own place in the page, so that the browser does not go on to the form of the next one.
+    at, saved = entries.index(entry), f"?saved={entry.queued.key}#top"
     for following in (*entries[at + 1 :], *entries[:at]):
         if not following.is_decided:
             return RedirectResponse(visit.url("review", conversation=str(following.queued.key)) + saved, 303)
@@ -79,7 +80,7 @@ def _entries(visit: Visit) -> list[Reviewed]:
     study, project, site = visit.study, visit.project, visit.site
     crisis = site.remembered(("crisis", 0), None, CrisisSignals)
     queued = site.remembered(
-        ("queue", project.key), reviewing.stamp(study), lambda: reviewing.queue(study, project, crisis)
+        ("queue", project.key), rating_counts(study), lambda: reviewing.queue(study, project, crisis)
     )
     return reviewing.reviewed(study, project, visit.member, queued)
 

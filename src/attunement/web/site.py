@@ -56,12 +56,9 @@ _HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=(), interest-cohort=()",
 }
 _A_YEAR = 31_536_000
-_WRONG_LINKS, _WINDOW = 10, 60.0
-"""The limit of wrong links from one address, and its period in seconds."""
-_PREFIX = 8
-"""Characters of a link that somebody who guesses the rest would know."""
-_SOURCES = 10_000
-"""Maximum number of addresses and beginnings in memory; beyond it (an attack) the oldest are dropped."""
+_WRONG_LINKS, _WINDOW = 10, 60.0  # the limit of wrong links from one address, and its period in seconds
+_PREFIX = 8  # characters of a link that somebody who guesses the rest would know
+_SOURCES = 10_000  # maximum number of addresses and beginnings in memory; beyond it (an attack) the oldest are dropped
 
 
 class Headers:

@@ -316,7 +316,7 @@ function placeOffer() {
 
 // ---------- dialogs ----------
 
-function open(id) { const dialog = document.getElementById(id); if (dialog) { for (const line of $$(".stop, #urgent-told", dialog)) line.textContent = ""; dialog.showModal(); } }
+function open(id) { const dialog = document.getElementById(id); if (dialog) { for (const line of $$(".stop, #urgent-told", dialog)) line.textContent = ""; for (const button of $$("button", dialog)) button.disabled = false; dialog.showModal(); } }
 for (const button of $$("[data-open]")) button.addEventListener("click", () => open(button.dataset.open));
 for (const button of $$("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
 
@@ -337,7 +337,7 @@ $("#skipping")?.addEventListener("submit", async event => {
   } catch { line.textContent = words.not_submitted; }
 });
 
-function told(at) { $("#urgent-told").textContent = fill(words.urgent_sent, { time: at.toLocaleTimeString() }); }
+function told(at) { $("#urgent [value=send]").disabled = true; $("#urgent-told").textContent = fill(words.urgent_sent, { time: at.toLocaleTimeString() }); }
 $("#urgent")?.addEventListener("submit", event => {
   event.preventDefault();
   pending["#urgent"] = { id: crypto.randomUUID?.() || `${Date.now()}-${Math.random().toString(36).slice(2)}`, text: $("#urgent-text").value };

@@ -70,6 +70,11 @@ class IntervalChart(NamedTuple):
     ticks: Sequence[tuple[float, str]]  # places in per cent, and words
     systems: Sequence[System]
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is anything to draw: an axis without data shows nothing."""
+        return any(dot.x is not None for row in self.rows for dot in row.dots)
+
 
 class Bar(NamedTuple):
     """A part of a row or a column of a histogram: the class that colors it, and its place and size."""

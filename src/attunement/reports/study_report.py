@@ -194,6 +194,7 @@ class Report:
             [chart for chart in (pass_rates(summary, judged), item_means(summary, judged)) if chart],
             distribution(summary, judged),
         )
+        self.one_sided = any(summary.item_share(item.id).unjudged for item in instrument.items)
         self.levels = levels(summary, judged) if summary.raters else []
         self.raters = [*_raters(summary, statuses), *_repeats(summary)]
         examples = _Examples(study, summary, listing, privacy)

@@ -297,3 +297,29 @@ def test_the_report_of_real_scores_counts_safety_by_level(visit, shared_data, tm
         assert rows.count() == 3
         for row in rows.all():
             assert sum(int(cell) for cell in row.locator("td").all_inner_texts()[:6]) == 200
+
+
+def test_the_conversations_in_the_list_are_printed_and_no_others(visit, tmp_path):
+    report(mixed(tmp_path / "s.db"), tmp_path / "r.html")
+    with visit(tmp_path / "r.html") as tab:
+        shown = "[...document.querySelectorAll('article.conversation:not([hidden])')].length"
+
+        def printed():
+            tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+            count = tab.evaluate(shown)
+            tab.evaluate("dispatchEvent(new Event('afterprint'))")
+            return count
+
+        assert printed() == 6
+        assert tab.evaluate(shown) == 1
+        tab.select_option("[name=verdict]", "unsafe")
+        tab.locator("output", has_text="1 of 6").wait_for()
+        assert printed() == 1
+
+
+def test_a_filter_without_a_match_says_so(visit, tmp_path):
+    report(mixed(tmp_path / "s.db"), tmp_path / "r.html")
+    with visit(tmp_path / "r.html") as tab:
+        assert not tab.get_by_text("No conversations match these filters.").is_visible()
+        tab.fill("[name=text]", "nothingness")
+        tab.get_by_text("No conversations match these filters.").wait_for()

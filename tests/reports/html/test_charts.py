@@ -79,3 +79,13 @@ def test_distributions_of_several_systems_have_one_scale(tmp_path):
     talks = [*(one(f"c{number}") for number in range(10)), one("d", "Lumen")]
     many, few = drawn(fill(tmp_path / "s.db", COACHING, talks, [r for talk in talks for r in rated(talk)]))
     assert heights(many) == [10 * heights(few)[0]]
+
+
+def test_an_axis_is_drawn_only_where_there_is_data(tmp_path):
+    rates = {"aria-labelledby": "h-pass-rates"}
+    few = page(fill(tmp_path / "a.db", COACHING, [one("c1")], rated(one("c1")))).one(**rates)
+    assert not few.find(tag="svg")
+    assert "Passed 1 of 1" in few.text
+    talks = [one(f"c{number}") for number in range(10)]
+    many = fill(tmp_path / "b.db", COACHING, talks, [rating for talk in talks for rating in rated(talk)])
+    assert page(many).one(**rates).find(tag="svg")

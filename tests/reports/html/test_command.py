@@ -66,13 +66,19 @@ def test_no_text_leaves_out_what_was_said(run, tmp_path):
 def test_charts_are_written_as_pictures(run, tmp_path):
     outcome = run(mixed(tmp_path / "s.db"), "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
     files = sorted(file.name for file in (tmp_path / "charts").iterdir())
-    assert {"verdicts.png", "verdicts.svg", "heat-map.png", "pass-rates.svg", "distribution.png"} <= set(files)
+    assert {"verdicts.png", "verdicts.svg", "heat-map.png", "distribution.png"} <= set(files)
     assert f"Wrote {len(files)} files with charts" in outcome.stdout
     assert (tmp_path / "charts" / "heat-map.png").read_bytes().startswith(b"\x89PNG")
     assert "Stays free of harmful patterns" in (tmp_path / "charts" / "heat-map.svg").read_text()
     with pytest.raises(AttunementError, match="exists already"):
         run(tmp_path / "s.db", "-o", tmp_path / "other.html", "--charts", tmp_path / "charts")
-    # What must be known to read a chart goes with it.
+    assert "pass-rates.svg" not in files  # four conversations make no chart
+
+
+def test_what_must_be_known_to_read_a_chart_goes_with_it(run, tmp_path):
+    talks = [one(f"c{number}") for number in range(10)]
+    path = fill(tmp_path / "s.db", COACHING, talks, [given for talk in talks for given in rated(talk)])
+    run(path, "-o", tmp_path / "r.html", "--charts", tmp_path / "charts")
     assert "do not rank the systems" in " ".join((tmp_path / "charts" / "pass-rates.svg").read_text().split())
 
 

@@ -22,7 +22,7 @@ def lines(found):
 def test_the_top_says_four_things_in_a_fixed_order(tmp_path):
     read, safety, checked, verdicts = lines(page(mixed(tmp_path / "s.db")))
     assert "6 conversations. Without any answer: 2." in read
-    assert "Unsafe according to the judge: 1 (harmful). Safety not judged: 1. Crisis talk in 1." in safety
+    assert "Unsafe according to the judge: 1 (Lumen/harmful). Safety not judged: 1. Crisis talk in 1." in safety
     assert "Not checked against people." in checked
     assert "According to judge-1, " in verdicts
     assert "coaching-v1" in verdicts
@@ -44,7 +44,7 @@ def test_the_numbers_at_the_top_lead_to_their_conversations(tmp_path):
         "verdict=safety not judged": "1",
         "flag=crisis talk": "1",
     }
-    assert found.find(tag="a", href="#c3")[0].text == "harmful"
+    assert found.find(tag="a", href="#c3")[0].text == "Lumen/harmful"
 
 
 def test_forbidden_words_are_no_verdicts(tmp_path):
@@ -322,7 +322,7 @@ def test_where_there_is_no_judge_people_decide(tmp_path):
     given = [*rated(talk, rater="Ann", rater_kind=RaterKind.PERSON)]
     given += rated(talk, {"CQ8": "NO"}, rater="Ben", rater_kind=RaterKind.PERSON)
     found = page(fill(tmp_path / "s.db", COACHING, [talk], given, kinds))
-    assert "Unsafe according to people: 1 (c1)." in lines(found)[1]
+    assert "Unsafe according to people: 1 (Harbor/c1)." in lines(found)[1]
     assert "There is no judge" in lines(found)[2]
     assert "According to Ann and Ben" in lines(found)[3]
     assert "Not read by a person" not in found.one(id="first").text
@@ -357,7 +357,7 @@ def test_repeats_and_votes_of_several_judges_are_shown(tmp_path):
 def test_text_and_reasons_are_left_out_on_request_and_figures_stay(tmp_path):
     found = page(mixed(tmp_path / "s.db", people=True), Privacy(texts=False))
     everything = found.raw
-    assert "1 (harmful)" in lines(found)[1]
+    assert "1 (Lumen/harmful)" in lines(found)[1]
     for words in ("exam and my mother", "names the feeling", "Assumes.", "must study harder", "kill myself"):
         assert words not in everything
     assert "Without the words of the conversations." in found.text

@@ -288,7 +288,8 @@ def _pictures(found: Charts, more: Sequence[IntervalChart], judges: str) -> Iter
     if found.heat:
         yield "heat-map", _heat_picture(found)
     for chart in (*found.intervals, *more):
-        yield chart.id, interval_picture(chart)
+        if chart.is_drawn:
+            yield chart.id, interval_picture(chart)
     if found.distribution:
         ticks = [(0.0, "0"), (50.0, "0.5"), (100.0, "1")]
         rows = [PictureRow(one.system.name, one.drawing, _TALL + 10, [(40, one.note)]) for one in found.distribution]

@@ -4,7 +4,7 @@
 const byId = id => document.getElementById(id);
 const all = (what, where = document) => [...where.querySelectorAll(what)];
 const facts = JSON.parse(byId("facts")?.textContent || "{}");
-let rows = [], shown = [], from = null;
+let rows = [], shown = [], from = null, printed = [];
 
 // ---------- packed parts ----------
 async function unpacked(base64) {
@@ -101,6 +101,7 @@ function drawn(row) {
 function draw() {
   body.replaceChildren(...shown.slice(0, limit).map(drawn));
   const more = document.querySelector(".more-rows");
+  document.querySelector(".no-rows").hidden = shown.length > 0;
   more.hidden = shown.length <= limit;
   form.querySelector("output").textContent = `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
 }
@@ -174,6 +175,13 @@ function standsAlone() {            // a page of its own may be too short for th
 }
 addEventListener("hashchange", standsAlone);
 standsAlone();
+// On paper are the conversations in the list, as far as the file has them in plain HTML, and not only the open one.
+addEventListener("beforeprint", () => {
+  const keys = new Set(shown.map(row => "c" + row[0]));
+  printed = inline.map(one => [one, one.hidden]);
+  if (rows.length) inline.forEach(one => { one.hidden = !keys.has(one.id); });
+});
+addEventListener("afterprint", () => printed.forEach(([one, hidden]) => { one.hidden = hidden; }));
 addEventListener("beforeprint", () => all("details:not(.figures), details.cautions").forEach(x => { x.open = true; }));  // of the figures, what is open is printed
 const spy = new IntersectionObserver(seen => seen.forEach(s => { if (s.isIntersecting) {
   const to = document.querySelector(`.rail a[href="#${s.target.id}"]`);

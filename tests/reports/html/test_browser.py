@@ -76,7 +76,7 @@ def test_filters_choose_the_conversations(visit, study):
             ("Quote not found", ["harmful"]),
             ("Needs a person", ["in-danger"]),
             ("Crisis talk", ["in-danger"]),
-            ("Not judged", ["silent", "unread"]),
+            ("Without any answer", ["silent", "unread"]),
         ]:
             tab.get_by_label(label, exact=True).check()
             assert listed(tab) == wanted

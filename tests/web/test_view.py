@@ -127,7 +127,7 @@ def test_the_summary_is_that_of_the_report_and_its_counts_lead_to_the_list(study
         ("?flag=quote+not+found", ["harmful"]),
         ("?flag=people+differ%7Cjudges+differ", ["fine"]),
         (f"?item={CQ8}&answer=2", ["harmful"]),
-        ("?answer=8", ["silent"]),
+        ("?answer=16", ["silent"]),
         ("?text=KILL", ["in-danger"]),
         ("?text=study+harder", ["harmful"]),
         ("?text=lumen+exam", ["harmful", "silent", "unread"]),

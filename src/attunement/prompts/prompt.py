@@ -160,7 +160,7 @@ class Ask(StrEnum):
     SEPARATELY = "separately"
 
 
-RENDERING = "2"
+RENDERING = "3"
 """The version of how prompts are put together. It is part of every prompt hash: raise it when a change of code
 changes a prompt, or old answers would pass for answers to the new text."""
 

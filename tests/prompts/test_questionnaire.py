@@ -65,7 +65,7 @@ def test_the_prompt_is_the_one_that_was_looked_at(instrument: Instrument, layout
     path = FOLDER / f"{instrument.id}.{'-'.join(items or ['all'])}.{layout}.txt"
     before = path.read_text("utf-8") if path.exists() else ""
     if f"hash {question.hash}\n" in before:
-        assert printed(question) == before, "the text changed and its hash did not: raise RENDERING in prompts/prompt.py"
+        assert printed(question) == before, "the text changed and its hash did not: raise RENDERING"
     elif os.environ.get("RENEW_PROMPTS"):
         path.write_text(printed(question), "utf-8")
     else:

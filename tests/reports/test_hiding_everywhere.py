@@ -48,13 +48,13 @@ def planted(path: Path, secret: str) -> Path:
     with Study(path) as study:
         entry = next(iter(entries(study, COACHING)))
         unit = UnitKey(entry.conversation.key, None)
-        project = projects.create(study, COACHING, [unit], ["Ada"], Settings(per_unit=1))
+        project = projects.create(study, COACHING, [unit], [secret], Settings(per_unit=1))
         member = members(study, project)[0]
         card, key = entry.deciding, entry.conversation.key
         said = {"name": secret, "reason": f"Mild, says {secret}."}
         save_review(study, COACHING, key, card, ReviewDecision.CLEARED, member=member.key, **said)
         wanted = {"decision": "release with conditions", "conditions": f"Ask {secret}."}
-        sign(study, project, member, [], name=secret, role=f"of {secret}", **wanted)
+        sign(study, project, member, [], role=f"of {secret}", **wanted)
     return path
 
 

@@ -12,7 +12,7 @@ from attunement.analysis.judge_agreement import CONSTANT
 from attunement.analysis.judge_result import JudgeResult
 from attunement.analysis.ratings_table import RatingsTable
 from attunement.analysis.summary import StudyContext, analyse_agreement
-from attunement.analysis.verdicts import Verdict, about
+from attunement.analysis.verdicts import Condition, Verdict, about, settled
 from attunement.statistics.estimates import Rate
 from attunement.statistics.results import Interval
 from attunement.statistics.tables import Floats
@@ -319,3 +319,22 @@ def test_every_run_of_a_judge_counts() -> None:
     assert found.runs == pytest.approx(one)
     assert found.agreement.value == pytest.approx(np.mean(one), abs=0.02)  # type: ignore[union-attr]
     assert found.units == 60
+
+
+_ENDS = st.tuples(st.floats(-1, 1), st.floats(0, 1))
+
+
+@given(st.lists(st.tuples(_ENDS, st.floats(-0.5, 0.9)), min_size=1, max_size=3), st.floats(0, 1), st.floats(0, 1))
+def test_intervals_that_move_up_never_give_a_worse_verdict(
+    conditions: list[tuple[tuple[float, float], float]], low: float, high: float
+) -> None:
+    def ruled(up_low: float, up_high: float) -> int:
+        made = [
+            Condition(
+                start + width / 2, Interval(start + up_low, start + width + up_high, 0.95, "", 0), bound, "", "", ""
+            )
+            for (start, width), bound in conditions
+        ]
+        return _RANK[settled(made, 50, "units").verdict]
+
+    assert ruled(low, low + high) >= ruled(0, 0)

@@ -37,7 +37,7 @@ class Ruling(NamedTuple):
     needed: str | None = None  # what would settle it
 
 
-class _Condition(NamedTuple):
+class Condition(NamedTuple):
     """A bound that a figure must reach with its whole interval."""
 
     value: float
@@ -48,7 +48,7 @@ class _Condition(NamedTuple):
     open: str
 
 
-def _settled(conditions: Sequence[_Condition], now: int, unit: str) -> Ruling:
+def settled(conditions: Sequence[Condition], now: int, unit: str) -> Ruling:
     """Good where every condition is met, not where one is surely not, else open with what is missing."""
     for each in conditions:
         if each.interval.high < each.bound:
@@ -87,7 +87,7 @@ def agreement_ruling(people: Reliability, found: JudgeAgreement) -> Ruling:
         return Ruling(Verdict.OPEN, reason, about(max(FEWEST_CLUSTERS, found.conversations // 2), _BY_TWO))
     shown, theirs = f"{own.value:.2f}", gap.value
     conditions = [
-        _Condition(
+        Condition(
             own.value,
             interval,
             MODERATE,
@@ -95,7 +95,7 @@ def agreement_ruling(people: Reliability, found: JudgeAgreement) -> Ruling:
             f"its agreement with a person is less than moderate (at most {interval.high:.2f})",
             f"its agreement with a person, {shown}, may be {strength(interval.low)} or {strength(interval.high)}",
         ),
-        _Condition(
+        Condition(
             theirs,
             gap.interval,
             -ABOUT,
@@ -107,7 +107,7 @@ def agreement_ruling(people: Reliability, found: JudgeAgreement) -> Ruling:
     best = found.best_baseline
     if best is not None and isinstance(best.margin, Difference) and isinstance(best.margin.interval, Interval):
         conditions.append(
-            _Condition(
+            Condition(
                 best.margin.value,
                 best.margin.interval,
                 0.0,
@@ -116,7 +116,7 @@ def agreement_ruling(people: Reliability, found: JudgeAgreement) -> Ruling:
                 f"the trivial judge “{best.name}” may agree as well with people",
             )
         )
-    return _settled(conditions, found.conversations, _BY_TWO)
+    return settled(conditions, found.conversations, _BY_TWO)
 
 
 def _people_disagree(people: Reliability) -> Ruling:
@@ -146,7 +146,7 @@ def failure_ruling(people: Reliability, found: FailureDetection) -> Ruling:
     fine = alarms.interval if isinstance(alarms.interval, Interval) else None
     least = _percent(RECALL_NEEDED)
     conditions = [
-        _Condition(
+        Condition(
             recall.value,
             recall.interval,
             RECALL_NEEDED,
@@ -155,7 +155,7 @@ def failure_ruling(people: Reliability, found: FailureDetection) -> Ruling:
             f"it finds {_percent(recall.value)} of the failures, but that may be {_percent(low)} or {_percent(high)}",
         )
     ]
-    ruled = _settled(conditions, recall.units, "failures confirmed by two people")
+    ruled = settled(conditions, recall.units, "failures confirmed by two people")
     if ruled.verdict is Verdict.NOT:
         return ruled
     if fine is not None and high <= fine.low:

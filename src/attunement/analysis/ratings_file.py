@@ -91,31 +91,33 @@ def read_ratings(source: Source, columns: FileColumns) -> RatingsTable:
         InputError: A file cannot be read, a column is not there, or there are no ratings.
     """
     ratings, left_out = _Ratings(columns), Counter[str]()
-    for place, fields in _rows(source):
+    for place, line, fields in _rows(source):
         if fields is None:
             left_out[UNREADABLE] += 1
             continue
         try:
-            ratings.add(fields, place)
+            ratings.add(fields, place, line)
         except BadRecord as bad:
-            raise InputError(f"{place}: {bad.reason}") from bad
+            raise InputError(f"{place} {line}: {bad.reason}") from bad
     if not ratings.rows:
         named = source if isinstance(source, Path) else "the table"
         raise InputError(f"{named} holds no ratings: each row needs a unit, a rater and a value")
     return ratings.table(left_out)
 
 
-def _rows(source: Source) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+def _rows(source: Source) -> Iterator[tuple[str, int, Mapping[str, Any] | None]]:
+    """Where each row is, its number there, and its fields."""
     paths: Sequence[Any] = [source] if isinstance(source, Path) else source
     if isinstance(paths, list | tuple) and paths and isinstance(paths[0], Path):
         for path in cast("Sequence[Path]", paths):
+            place = f"{path.name}, line"
             for row in read_rows(path):
-                yield f"{path.name}, line {row.place.line}", row.fields
+                yield place, row.place.line, row.fields
         return
     arrow, pandas = getattr(source, "to_pylist", None), getattr(source, "to_dict", None)
     records: Any = arrow() if arrow else pandas("records") if pandas else source
     for number, record in enumerate(cast("Iterable[Mapping[str, Any]]", records), 1):
-        yield f"row {number}", {name: None if value != value else value for name, value in record.items()}
+        yield "row", number, {name: None if value != value else value for name, value in record.items()}
 
 
 def _numbers() -> defaultdict[Any, int]:
@@ -138,6 +140,7 @@ class _Ratings:
         self._metadata: list[dict[str, Any]] = []
         self._kinds: dict[str, RaterKind] = {}
         self._places: list[str] = []
+        self._lines: list[int] = []
         self._other_rounds = Counter[str]()
 
     def _prepare(self, fields: Mapping[str, Any]) -> FileColumns:
@@ -154,7 +157,7 @@ class _Ratings:
         self._found = columns
         return columns
 
-    def add(self, fields: Mapping[str, Any], place: str) -> None:
+    def add(self, fields: Mapping[str, Any], place: str, line: int) -> None:
         columns = self._found or self._prepare(fields)
         require_columns(self._needed, tuple(fields))
 
@@ -189,6 +192,7 @@ class _Ratings:
             if rater and word:  # a blank cell is no rating
                 self.rows.append((unit, item, self._raters[rater], repeat, self._words[word], len(self._places)))
         self._places.append(place)
+        self._lines.append(line)
 
     def _set_kind(self, rater: str, kind: str) -> None:
         if kind and kind not in set(RaterKind):
@@ -227,7 +231,7 @@ class _Ratings:
         if off.any():
             left_out[OFF_SCALE] += int(off.sum())
             shown = [
-                f"{self._places[row[each]]} (“{words[word[each]][:20]}”, {raters[rater[each]]}, {names[item[each]]})"
+                f"{self._places[row[each]]} {self._lines[row[each]]} (“{words[word[each]][:20]}”, {raters[rater[each]]}, {names[item[each]]})"
                 for each in np.flatnonzero(off)[:_NAMED].tolist()
             ]
             more = f" and {int(off.sum()) - _NAMED:,} more" if off.sum() > _NAMED else ""

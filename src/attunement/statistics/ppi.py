@@ -173,7 +173,7 @@ def _share(sample: _Sample, judge: Floats, where: Ints, known: Bools, *, split: 
     value = sum(size * share for size, share, _ in parts)
     frame = cluster_sums(where, (predicted - value) / len(judge), count)
     # How the judge's own passes vary among conversations like these.
-    varied = 0.0 if finite or len(parts) == 1 else _clustered_error(frame, [(known, 1)])[0]
+    varied = 0.0 if finite or len(parts) == 1 else _clustered_error(frame, [known])[0]
     likeness = max(_correlation(pulls[0], pulls[-1]), 0.0) if len(parts) == 2 else 0.0
     conversations = len(np.unique(sample.conversation))
     few = conversations < len(sample.people)  # an estimated design effect is as uncertain as they are few
@@ -242,16 +242,16 @@ def _score(
     mass = cluster_sums(conversation, weight, count)
     labelled = mass > 0
     left = np.where(labelled, cluster_sums(conversation, weight * sample.left, count) / np.where(labelled, mass, 1), 1)
-    fitted = 2 if trust is None else 1
+    chosen = trust is None
     if trust is None:
         squares = float((left * judge_pull) @ judge_pull)
         trust = -float((left * people_pull) @ judge_pull) / squares if squares > 0 else 0.0
         trust = min(max(trust, 0.0), 1.0)
     pull = people_pull + trust * judge_pull
     # Conversations that the slope depends on much look better fitted than they are (HC3).
-    leverage = judge_pull**2 / max(float(judge_pull @ judge_pull), _TINY) if fitted == 2 else np.zeros(count)
+    leverage = judge_pull**2 / max(float(judge_pull @ judge_pull), _TINY) if chosen else np.zeros(count)
     errors = np.where(labelled, pull / (1 - np.minimum(leverage, 0.5)), pull)
-    se, freedom = _clustered_error(np.sqrt(left) * errors, [(labelled, fitted), (known & ~labelled, 1)])
+    se, freedom = _clustered_error(np.sqrt(left) * errors, [labelled, known & ~labelled])
     problem = None
     alike = 1 / float(mass @ mass)  # Kish
     if se < _TINY and left[labelled].max() > _TINY:
@@ -273,16 +273,12 @@ def _score(
     return _Solution(value, se, reach, f"t({freedom:.0f})", pull, trust, problem)
 
 
-def _clustered_error(pulls: Floats, groups: Sequence[tuple[Bools, int]]) -> tuple[float, float]:
-    """The standard error with Satterthwaite's degrees of freedom over groups of clusters.
-
-    Each group comes with how many numbers were fitted on it: its mean, and lambda where that was chosen on it. Without
-    counting lambda, simulated 95 % intervals covered 92.7 % with ten labelled conversations, with it 93.8 %.
-    """
+def _clustered_error(pulls: Floats, groups: Sequence[Bools]) -> tuple[float, float]:
+    """The standard error with Satterthwaite's degrees of freedom over groups of clusters."""
     variance, uncertainty = 0.0, 0.0
-    for group, fitted in groups:
+    for group in groups:
         count = int(group.sum())
-        free = max(count - fitted, 1)
+        free = max(count - 1, 1)
         part = count / free * float((pulls[group] ** 2).sum())
         variance, uncertainty = variance + part, uncertainty + part**2 / free
     return sqrt(variance), variance**2 / uncertainty if uncertainty > 0 else 1.0
@@ -320,7 +316,7 @@ def difference(before: Estimate, after: Estimate, scenarios: tuple[Ints, Ints] |
     )
     number = int(kinds[0].sum())
     sides = [np.ones(count, dtype=np.bool_)] if scenarios else [np.arange(count) < split, np.arange(count) >= split]
-    groups = [(side & part, 1) for side in sides for part in (kinds[1], kinds[0] & ~kinds[1])]
+    groups = [side & part for side in sides for part in (kinds[1], kinds[0] & ~kinds[1])]
     se, freedom = _clustered_error(own[1] - own[0], groups)
     shares = before.range.is_share
     likeness = _correlation(*own) if scenarios else 0.0

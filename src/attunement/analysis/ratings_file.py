@@ -230,10 +230,11 @@ class _Ratings:
         ]
         if off.any():
             left_out[OFF_SCALE] += int(off.sum())
-            shown = [
-                f"{self._places[row[each]]} {self._lines[row[each]]} (“{words[word[each]][:20]}”, {raters[rater[each]]}, {names[item[each]]})"
-                for each in np.flatnonzero(off)[:_NAMED].tolist()
-            ]
+            shown: list[str] = []
+            for each in np.flatnonzero(off)[:_NAMED].tolist():
+                place = f"{self._places[row[each]]} {self._lines[row[each]]}"
+                answer = f"“{words[word[each]][:20]}”, {raters[rater[each]]}, {names[item[each]]}"
+                shown.append(f"{place} ({answer})")
             more = f" and {int(off.sum()) - _NAMED:,} more" if off.sum() > _NAMED else ""
             said.append(f"Refused because it is not on the scale: {'; '.join(shown)}{more}.")
         kinds = {name: self._kinds.get(name, RaterKind.PERSON) for name in raters}

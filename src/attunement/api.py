@@ -117,7 +117,7 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
     """Conversations from files, from messages, or as they are.
 
     Args:
-        conversations: A file, folder or pattern; conversations; or lists of messages with `role` and `content`.
+        conversations: Files, folders or patterns; conversations; or lists of messages with `role` and `content`.
         **options: The fields of `InputOptions`, such as `system` or `format`.
 
     Raises:
@@ -127,6 +127,8 @@ def read(conversations: Conversations, **options: Any) -> Iterable[Conversation]
         return InputOptions(**options).read([conversations])
     if isinstance(conversations, Conversation):
         return [conversations]
+    if isinstance(conversations, Sequence) and conversations and isinstance(conversations[0], str | Path):
+        return InputOptions(**options).read(cast("Sequence[str | Path]", conversations))
     if isinstance(conversations, Sequence) and conversations and isinstance(conversations[0], Mapping):
         conversations = cast(Messages, conversations)
         if "role" in conversations[0]:
@@ -140,7 +142,10 @@ def _conversation(given: Any, *, system: str | None = None) -> Conversation:
     from attunement.conversations.messages import Fields
     from attunement.conversations.reader import Assembler
 
-    messages = None if isinstance(given, Mapping) else [dict(message) for message in given]
+    try:
+        messages = None if isinstance(given, Mapping) else [dict(message) for message in given]
+    except (TypeError, ValueError):
+        raise InputError("a conversation is a list of messages, each with role and content") from None
     value = dict(cast(Mapping[str, Any], given)) if messages is None else {"messages": messages}
     try:
         return Assembler(None, Fields(), system or _CHATBOT, None).assemble(Record(1, value, "")).conversation

@@ -52,8 +52,10 @@ if TYPE_CHECKING:
     """A study: a file, a postgresql:// address, or one that is open."""
 
 Messages = Sequence[Mapping[str, Any]]
-Conversations = str | Path | Conversation | Messages | Iterable[Conversation | Messages | Mapping[str, Any]]
-"""A file, folder or pattern; conversations; or their messages."""
+Conversations = (
+    str | Path | Sequence[str | Path] | Conversation | Messages | Iterable[Conversation | Messages | Mapping[str, Any]]
+)
+"""Files, folders or patterns; conversations; or their messages."""
 
 _CHATBOT = "chatbot"
 """The system name for messages, by default."""

@@ -1,4 +1,4 @@
-"""`attune demo` and `attune self-test`: the steps without a key, and what a judge sees of planted faults."""
+"""`attune demo` and `attune self-test`: one story without a key, and what a judge sees of planted faults."""
 
 import json
 import re
@@ -31,22 +31,45 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
         return Demo(folder, CliRunner().invoke(app, ["demo", "--folder", str(folder)]))
 
 
-def test_without_a_judge_the_demo_shows_pointers_an_undecided_gate_and_the_report(demo: Demo) -> None:
+STEPS = ["judge", "show", "show", "compare", "judge", "self-test", "report"]
+
+
+def test_the_demo_tells_one_story_from_recorded_answers(demo: Demo) -> None:
     shown = demo.shown
     assert shown.exit_code == 0, shown.output
-    steps = re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE)
-    assert steps == ["describe", "judge", "show", "judge", "show", "gate", "report"]
+    assert re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE) == STEPS
+    assert len(shown.output.splitlines()) < 60
     said = " ".join(shown.output.split())
-    assert "31 conversations. None of them is judged with this instrument." in said
-    assert "Look at: • Harbor/twenty-six-years, turn 3: “" in said
-    assert "The gate cannot decide" in said
-    assert "(exit code 3: something was not judged, or needs a person)" in said
-    assert not re.search(r"\b(PASS|Pass:|Rejected|FAIL|Flagged|planted)\b", shown.output)
-    assert "attune demo --judge openai:MODEL" in shown.output
+    assert "recorded on" in said
+    assert "Verdicts on 31 conversations: " in said
+    assert "Verdicts on 34 conversations: " in said
+    assert "Planted faults seen: " in said
+    assert "attune demo --judge openai:MODEL" in said
     assert (demo.folder / "report.html").stat().st_size > 50_000
+    for path in demo.folder.glob("*.study.db"):
+        with Study(path) as study:
+            assert not [one.detail for one in study.ratings() if one.outcome.error]
 
 
-def test_the_demo_again_reads_nothing_again(demo: Demo) -> None:
+def test_the_first_findings_of_the_demo_are_planted_faults_in_safety(demo: Demo) -> None:
+    found = re.findall(r"^\$ attune show \S+ (\S+)\nNot met: ([^.]+)\.", demo.shown.output, flags=re.MULTILINE)
+    assert len(found) == 2
+    with Study(demo.folder / "coaching.study.db") as study:
+        (instrument,) = study.instruments()
+        for name, title in found:
+            (stored,) = study.find(name)
+            (item,) = [item.id for item in instrument.items if item.title == title]
+            planted = [
+                item_id
+                for fault in stored.conversation.metadata["intended"]["faults"]
+                if fault["answer"] == "NO"
+                for item_id in fault["items"]
+            ]
+            assert item in instrument.gate_ids
+            assert item in planted, f"{name}: {title}"
+
+
+def test_the_demo_again_asks_nothing_again(demo: Demo) -> None:
     def kept() -> list[int]:
         counts: list[int] = []
         for path in sorted(demo.folder.glob("*.study.db")):
@@ -59,18 +82,23 @@ def test_the_demo_again_reads_nothing_again(demo: Demo) -> None:
     assert again.exit_code == 0, again.output
     assert kept() == before
     assert len(before) == 2
-    assert "Harbor/twenty-six-years, turn 3" in again.output
 
 
-def test_with_a_judge_the_demo_also_compares_and_checks_it_on_planted_faults(tmp_path: Path) -> None:
+def test_the_rule_check_has_nothing_to_show_in_the_demo(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(app, ["demo", "--judge", "signals", "--folder", str(tmp_path)])
+    assert isinstance(refused.exception, InputError)
+    assert "pointers, not answers" in str(refused.exception)
+
+
+def test_with_another_judge_the_demo_tells_the_same_story(tmp_path: Path) -> None:
     with FakeJudge() as fake:
         words = ["demo", "--judge", "openai:fake", "--base-url", fake.url, "--folder", str(tmp_path)]
         shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
     steps = re.findall(r"^\$ attune ([\w-]+)", shown.output, flags=re.MULTILINE)
-    assert steps == ["describe", "judge", "show", "judge", "show", "gate", "compare", "self-test", "report"]
+    assert steps == STEPS
     assert "Planted faults seen: " in shown.output
-    assert "attune demo --judge" not in shown.output.split("The report as a web page")[1]
+    assert "recorded" not in shown.output
 
 
 def test_with_a_key_in_the_environment_the_demo_says_which_judge_it_opens(

@@ -43,7 +43,7 @@ def test_the_kinds_of_judges_are_listed_with_those_of_other_packages(monkeypatch
     monkeypatch.setattr("attunement.judges.registry.entry_points", lambda **_: [point])
     listed = runner.invoke(app, ["judges", "list"]).output.splitlines()
     assert [line.split()[0] for line in listed] == [
-        "signals", "openai:MODEL", "anthropic:MODEL", "local:FILE.gguf", "keyword:NAME",
+        "signals", "openai:MODEL", "anthropic:MODEL", "local:FILE.gguf", "replay:FILE.jsonl", "keyword:NAME",
     ]  # fmt: skip
     assert listed[-1].endswith("from my_judges:make")
     assert all(len(line) <= 80 for line in listed)

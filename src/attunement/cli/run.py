@@ -290,7 +290,7 @@ def _after(result: api.Result) -> Iterator[str]:
     if not (progress.conversations or result.only_rule_check):
         return
     if progress.conversations <= _FEW:
-        yield from _found(result)
+        yield from verdict_sentences(result)
     with Study(result.place) as study:
         several = len({instrument.id for instrument in study.instruments()}) > 1
         spent = study_cost(study)
@@ -336,7 +336,7 @@ def _what_to_do(progress: Progress) -> str:
     return f"The next run asks them{', unless it has the same limit' if limited else ''}."
 
 
-def _found(result: api.Result) -> Iterator[str]:
+def verdict_sentences(result: api.Result) -> Iterator[str]:
     """The verdicts, and what the rule check points to."""
     from attunement.reports.overview import Repeats
     from attunement.reports.rule_check import RuleCheck

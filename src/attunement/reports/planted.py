@@ -24,6 +24,10 @@ FILES = {
 """The bundled files that were written for each instrument."""
 
 
+RECORDED_ON = "19 November 2026"
+"""When a large language model gave the answers in `recorded.answers`."""
+
+
 class Planted(NamedTuple):
     id: str
     kind: str

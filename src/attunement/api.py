@@ -417,7 +417,7 @@ def gate(
     min_quotes_found: Annotated[
         float | None,
         Option(
-            "The share of each judge's quotations that must be in the transcript, such as 0.9; below it the gate "
+            "The share of each judge's quotations that must be in the turn they cite, such as 0.9; below it the gate "
             "cannot decide (exit code 3). By default less than 0.8 is a warning.",
             metavar="SHARE",
             min=0,

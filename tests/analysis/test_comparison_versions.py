@@ -41,7 +41,7 @@ def test_replies_rated_together_are_recognised(tmp_path) -> None:
         ({"rater": "other", "raters": [("other", 0)]}, "the judges are judge here and other there"),
         (
             {"settings": {"layout": "criterion-first", "temperature": 1}},
-            "judge is set otherwise: its temperature is None here and 1 there",
+            "judge has different settings: its temperature is None here and 1 there",
         ),
         ({"model": "model-2"}, "judge answered as model-1 here and as model-2 there"),
         ({"ask": Ask.TOGETHER}, "judge read other prompts: one item at a time here, all items at once there"),

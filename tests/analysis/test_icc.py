@@ -103,7 +103,7 @@ def test_degenerate_ratings_have_no_icc_and_a_reason(ratings: list[list[float]],
 
 def test_ratings_too_sparse_to_part_raters_from_noise_are_said_to_be_so() -> None:
     assert icc([[1, 2, NAN, NAN], [NAN, NAN, 3, 5]], 2) == Undefined(
-        "too few ratings to tell units, raters and noise apart"
+        "too few ratings to separate units, raters and noise"
     )
 
 

@@ -97,7 +97,7 @@ def test_a_study_with_one_person_only_errors_or_no_ratings_gets_no_verdict(
         assert "NaN" not in outcome.stdout
         assert " nan" not in outcome.stdout
     if form != ["--json"]:
-        assert "no answer to compare" in said(run(errors, *form))
+        assert "nothing to compare: every question" in said(run(errors, *form))
         assert "Nobody has rated anything" in said(run(tmp_path / "n.db", *form))
 
 

@@ -55,7 +55,7 @@ def test_the_rule_check_judges_neither_of_two_systems(run, tmp_path) -> None:
     said = words(run(tmp_path / "s.db", "Harbor", "Lumen"))
     assert "Judged by nobody." in said
     assert "Unsafe: Harbor not known, Lumen not known." in said
-    assert "not a single answer of both was judged" in said
+    assert "no item was judged for both" in said
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -142,7 +142,7 @@ def test_an_empty_study_is_a_sentence(run, tmp_path) -> None:
 def test_only_errors_say_that_nothing_can_be_compared(run, tmp_path) -> None:
     path = judge(tmp_path / "s.db", [*talks(12), *talks(12, "Lumen")], lambda *_: ERROR)
     outcome = run(path)
-    assert "Nothing can be compared: not a single answer of both was judged." in words(outcome)
+    assert "Nothing can be compared: no item was judged for both." in words(outcome)
     assert "0 of 12" not in words(outcome)  # nobody looked, which is not the same as none
     assert "nan" not in outcome.stdout.lower().split()
     json.loads(run(path, "--json").stdout, parse_constant=pytest.fail)

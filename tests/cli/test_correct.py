@@ -129,7 +129,7 @@ def test_simulated_people_are_no_people(run, tmp_path) -> None:
 
 def test_people_alone_are_no_judge(run, tmp_path) -> None:
     path = people(tmp_path / "s.db", EVERY[:3])
-    with pytest.raises(AttunementError, match="a judge is what is corrected"):
+    with pytest.raises(AttunementError, match="only judges are corrected"):
         run(path)
 
 

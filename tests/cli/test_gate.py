@@ -49,7 +49,7 @@ def test_a_study_in_which_all_pass_exits_with_zero_and_says_how_far_that_goes(ru
     assert "The gate lets this through." in said
     assert "Crisis handling: the rule check finds talk of suicide or self-harm in 0 of 2 conversations" in said
     assert "Rule check:" not in said
-    assert "No unsafe conversation in 2 still allows up to 78 %, one-sided 95 %." in said
+    assert "No unsafe conversation in 2: the true rate may still be up to 78 % (one-sided 95 % bound)." in said
     assert "2 conversations can show little" in said
 
 

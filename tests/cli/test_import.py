@@ -140,7 +140,7 @@ def test_an_export_with_a_reworded_criterion_comes_back_when_both_versions_are_n
         run("export", tmp_path / "a.db", tmp_path / name)
         place = tmp_path / f"{name}.db"
         refused = run("import", place, tmp_path / name, *about)
-        assert "'CQ2' was asked in words that no instrument here has" in str(refused.exception)
+        assert "'CQ2' was asked in a wording that no instrument here has" in str(refused.exception)
         done = run("import", place, tmp_path / name, *about, "-i", reworded)
         assert done.exit_code == 0, done.exception
         with Study(place) as study:

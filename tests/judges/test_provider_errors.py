@@ -73,7 +73,7 @@ def test_a_filter_that_holds_one_question_back_is_a_refusal_and_stops_nothing(st
         (400, "Invalid model: some-model", "has no model some-model"),
         (404, "Not Found", "or the address is wrong"),
         (405, "Method Not Allowed", "or the address is wrong"),
-        (301, "", "sends elsewhere"),
+        (301, "", "redirects to"),
     ],
 )
 def test_a_wrong_key_model_or_address_stops_the_run_with_one_sentence(status: int, message: str, words: str) -> None:

@@ -105,7 +105,7 @@ def test_an_unsafe_conversation_that_only_a_reviewer_saw_stops_the_gate() -> Non
     card = coaching_card()
     decision = gate(card, said(ReviewDecision.RAISED, card))
     assert decision.exit_code == STOPPED
-    assert texts(decision, Kind.REVIEWED) == ["Not unsafe by judge, held to be unsafe by Ada: a quotation."]
+    assert texts(decision, Kind.REVIEWED) == ["Not unsafe by judge, marked unsafe by Ada: a quotation."]
     assert gate(card, said(ReviewDecision.RAISED, card), accept_unsafe=1).exit_code == THROUGH
 
 

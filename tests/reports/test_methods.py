@@ -33,7 +33,7 @@ def text_of(study: Study, instrument=COACHING) -> str:
 
 def section(study: Study, instrument=COACHING) -> dict[str, str]:
     """The methods section by its titles, each with what the study cannot know."""
-    text = text_of(study, instrument).replace("**The study cannot know ", "UNKNOWN ").replace(": say it here.**", "")
+    text = re.sub(r"\*\*Not recorded in the study, please add: (.*?)\.\*\*", r"UNKNOWN \1", text_of(study, instrument))
     return dict(re.findall(r"(?m)^\*\*([^*]+)\.\*\* (.*)$", text))
 
 

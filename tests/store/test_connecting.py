@@ -85,7 +85,7 @@ def test_a_foreign_database_is_refused_and_not_touched(tmp_path: Path, mode: str
         connection.execute("CREATE TABLE attunement (name, value)")
         connection.commit()
     before = place.read_bytes()
-    assert "something else" in refusal(place)
+    assert "but not a study" in refusal(place)
     assert place.read_bytes() == before
     assert list(tmp_path.iterdir()) == [place]
 
@@ -94,7 +94,7 @@ def test_a_foreign_database_on_a_server_is_refused_and_not_touched(postgres: Ser
     place = postgres.new_database()
     with psycopg.connect(place) as connection:
         connection.execute("CREATE TABLE theirs (name text)")
-    assert "something else" in refusal(place)
+    assert "but not a study" in refusal(place)
     with psycopg.connect(place) as connection:
         names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     assert names == [("theirs",)]
@@ -218,7 +218,7 @@ def test_a_file_that_may_not_be_written_can_be_read_and_says_why_it_cannot_be_wr
         place.chmod(0o444)
         with Study(place) as study:
             assert study.conversation_count() == 3
-            with pytest.raises(StudyError, match=r"a\.db cannot be written: the file or its folder may not be"):
+            with pytest.raises(StudyError, match=r"a\.db cannot be written: the file or its folder is read-only"):
                 study.save_rater("k", RaterKind.MODEL, {})
 
 
@@ -226,7 +226,7 @@ def test_a_file_in_a_folder_that_may_not_be_written_is_refused_in_one_sentence()
     with powerless() as folder:
         fill(folder / "a.db").close()
         folder.chmod(0o555)
-        assert "copy it to where you may write" in refusal(folder / "a.db")
+        assert "copy it to a folder you can write to" in refusal(folder / "a.db")
         folder.chmod(0o755)
 
 
@@ -263,7 +263,7 @@ def test_a_wrong_password_is_one_sentence_without_the_password(postgres: Server)
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(postgres: Server) -> None:
-    assert "make the database with UTF8" in refusal(postgres.new_database("ENCODING 'LATIN1' TEMPLATE template0"))
+    assert "create it with UTF8" in refusal(postgres.new_database("ENCODING 'LATIN1' TEMPLATE template0"))
 
 
 @pytest.mark.parametrize(

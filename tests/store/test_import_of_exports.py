@@ -138,7 +138,7 @@ def test_an_exported_rating_of_another_version_with_the_same_words_is_taken(stud
     with fill(study_place, talks(1)) as study:
         (first, *_) = exported_and_imported(study, tmp_path / "a.jsonl", "jsonl", [newer])
         assert first.instrument == newer.hash
-        with pytest.raises(InputError, match=r"'CQ1' was asked in words .* with a further --instrument"):
+        with pytest.raises(InputError, match=r"'CQ1' was asked in a wording .* with another --instrument"):
             exported_and_imported(study, tmp_path / "a.jsonl", "jsonl", [EMPATHY])
 
 

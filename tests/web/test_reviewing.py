@@ -56,7 +56,7 @@ def test_a_conversation_says_why_it_is_there_and_what_shows_it(desk: Begun, ada:
     )
     crisis = opened(visitor, listing, desk, CRISIS).text
     assert re.search(r"<dt>crisis talk</dt><dd><p[^>]*>“[^”]*kill myself[^”]*” \(turn 1\)", crisis)
-    assert "Drawn at random from conversations that nothing points to" in opened(visitor, listing, desk, "c1").text
+    assert "Drawn at random from the other conversations" in opened(visitor, listing, desk, "c1").text
 
 
 def test_every_number_of_the_queue_leads_to_its_conversations(desk: Begun, ada: Member, visitor: Visitor) -> None:
@@ -79,7 +79,7 @@ def test_who_reads_what_no_judge_has_seen_confirms_nobody(desk: Begun, ada: Memb
     assert "found nothing unsafe" in visitor.get(listing.path).text
     (entry,) = (each for each in queue(desk.study, desk.project, CrisisSignals()) if each.identity.id == "c8")
     said = review_status(EMPATHY, entry.card, reviews(desk.study, EMPATHY)[entry.key])
-    assert review_words(entry.card, said) == "Not judged, read and not held to be unsafe by Ada."
+    assert review_words(entry.card, said) == "Not judged, read and not marked unsafe by Ada."
 
 
 def test_what_was_typed_stays_where_a_signature_lacks_something(desk: Begun, ada: Member, visitor: Visitor) -> None:

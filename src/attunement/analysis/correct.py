@@ -102,7 +102,7 @@ def correct_study(
     kinds = {known.name: known.kind for known in study.raters()}
     if not rated.by or any(kinds[name] is not RaterKind.MODEL for name, _ in rated.by):
         who = f"{rater} is a person" if kinds.get(rater or "") is RaterKind.PERSON else "no judge has rated"
-        raise StudyError(f"{who} in {study.place}: a judge is what is corrected; judge something first, or name one")
+        raise StudyError(f"{who} in {study.place}: only judges are corrected; run attune judge, or name one (--rater)")
     rated = with_sample(study, rated.complete)
     people = dict.fromkeys(card.rater for each in rated.conversations for card in each.people)
     return Correction(rated, tuple(people), correct(instrument, rated.conversations))

@@ -285,8 +285,8 @@ def with_sample(study: Study, rated: RatedStudy) -> RatedStudy:
     sample = latest_sample(study, rated.instrument.id)
     if sample is None:
         raise StudyError(
-            f"{study.place} has no random sample for people to rate with {rated.instrument.id}, and what people chose "
-            f"themselves corrects nothing: draw one with: attune plan {study.place} --draw 50"
+            f"{study.place} has no random sample for people to rate with {rated.instrument.id}, and conversations "
+            f"that people chose cannot replace it: draw one with: attune plan {study.place} --draw 50"
         )
     used = {key: drawn for key, drawn in sample.units.items() if drawn.split != "develop"}
     keys = [each.summary.key if each.summary else -1 for each in rated.conversations]

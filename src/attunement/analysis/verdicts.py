@@ -151,7 +151,7 @@ def failure_ruling(people: Reliability, found: FailureDetection) -> Ruling:
             recall.interval,
             RECALL_NEEDED,
             f"it finds at least {_percent(low)} of the failures",
-            f"it finds at most {_percent(high)} of the failures, and {least} is the least",
+            f"it finds at most {_percent(high)} of the failures, and {least} is required",
             f"it finds {_percent(recall.value)} of the failures, but that may be {_percent(low)} or {_percent(high)}",
         )
     ]

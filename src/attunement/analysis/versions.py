@@ -92,7 +92,7 @@ def _differing_judge(one: JudgeVersion, other: JudgeVersion) -> str | None:
         here, there = one.settings.get(setting), other.settings.get(setting)
         if here != there:
             what = "the layout of the prompts" if setting == "layout" else f"its {setting}"
-            return f"{one.name} is set otherwise: {what} is {here} here and {there} there"
+            return f"{one.name} has different settings: {what} is {here} here and {there} there"
     if one.repeats != other.repeats:
         return f"{one.name} was asked {_times(one.repeats)} here and {_times(other.repeats)} there"
     if one.refused != other.refused:

@@ -23,7 +23,7 @@ _INTRODUCTION = """\
 They were written for this demo, some with planted faults."""
 _ABOUT_RECORDED = """\
 The judge is a large language model. Its answers were recorded on
-{date}, so no key is needed; they are as it gave them."""
+{date}, so no key is needed; nothing in them was changed."""
 
 
 def demo(

@@ -329,7 +329,7 @@ def _answered(result: api.Result) -> Iterator[str]:
 def _what_to_do(progress: Progress) -> str:
     again = "Ask them again with --retry-errors"
     if set(progress.errors) == {ErrorKind.PROMPT_TOO_LONG} and not progress.already_failed:
-        return f"{again} after you give the server a larger context; a model with a larger context is asked everything."
+        return f"{again} after you give the server a larger context; another model would be asked everything."
     if progress.already_failed or set(progress.errors) - NOT_FINAL:
         return f"{again}."
     limited = {ErrorKind.BUDGET, ErrorKind.SKIPPED} & set(progress.errors)

@@ -68,7 +68,7 @@ def read(folder: Path) -> LoadedDataset:
                 repeat = int(row["repeat_idx"])
                 answers.append(DatasetAnswer(identity, item, name, outcome, repeat, 1, reasoning, detail))
     part = Part("Empathy in a single reply", instrument, list(conversations.values()), answers)
-    notes = ["No person rated anything in this set: it shows how constant a judge is, not whether it is right."]
+    notes = ["No person rated anything in this set: it shows how consistent a judge is, not whether it is right."]
     return LoadedDataset([part], list(raters.values()), notes, lambda: _figures(answers))
 
 
@@ -82,7 +82,7 @@ def _figures(answers: Sequence[DatasetAnswer]) -> PublishedFigures:
         )
         body.append([item, str(len(values)), str(values.shape[1]), figure(alpha(values)), published])
     columns = ["item", "replies", "repeats", "ours", "known"]
-    remarks = ["A judge that always says the same is constant and may still be wrong."]
+    remarks = ["A judge that always gives the same answer is consistent, but may still be wrong."]
     return PublishedFigures(
         tables=[FigureTable("The judge with itself: ordinal alpha over repeats", columns, body, remarks)],
         counts=[MatchCount("test-retest figures as known", sum(row[3] == row[4] for row in body), len(body))],

@@ -200,7 +200,8 @@ class _Document:
 
         A row with too few or too many cells, or without a text that is not optional, is refused.
         """
-        for table in [block for block in section.blocks if block.kind is _Kind.TABLE and len(block.lines) > 1]:
+        tables = [block for block in section.blocks if block.kind is _Kind.TABLE and len(block.lines) > 1]
+        for table in [block for block in tables if re.fullmatch(r"[\s|:-]+", block.lines[1])]:
             titles, _, *rows = map(_cells, table.lines)
             for names in ([*columns], [name for name in columns if name != optional]):
                 fits = len(titles) == len(names) and all(

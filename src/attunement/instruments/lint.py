@@ -114,7 +114,7 @@ def _items(instrument: Instrument) -> Iterator[_Check]:
             yield item.id, not item.examples and not item.holistic, _NO_EXAMPLE
         yield from _dimension(item, scale) if isinstance(scale, Scores) else _criterion(item)
         for one, other in _pairs(item):
-            yield item.id, one[1] == other[1], f"says the same for {one[0]} and {other[0]}; say what tells them apart"
+            yield item.id, one[1] == other[1], f"says the same for {one[0]} and {other[0]}; say how they differ"
         for number, example in enumerate(item.examples, start=1):
             yield from _example(f"{item.id}, example {number}", example, item, scale.answers)
 
@@ -267,7 +267,7 @@ def _wording(item: Item, instrument: Instrument) -> Iterator[str]:
     """What is doubtful in the words of one item."""
     for (one, left), (other, right) in _pairs(item):
         if left != right and SequenceMatcher(None, left, right, autojunk=False).ratio() >= _NEARLY:
-            yield f"says nearly the same for {one} and {other}; say what tells them apart"
+            yield f"says nearly the same for {one} and {other}; say how they differ"
     # What can say how an answer is found.
     boundaries = (boundary.text for boundary in item.boundaries)
     rules = [item.definition, *item.meanings.values(), *boundaries, *item.edge_cases, item.na_note, item.prompt or ""]
@@ -295,9 +295,7 @@ def _content_words(text: str) -> list[str]:
 
 def _consequence(text: str) -> Iterator[str]:
     if phrase := tells_consequence(text):
-        yield (
-            f"tells the judge what its answer leads to (“{phrase}”); take it out, because judges soften when they know"
-        )
+        yield (f"tells the judge what its answer leads to (“{phrase}”); remove it, because it makes judges lenient")
 
 
 def tells_consequence(text: str) -> str | None:

@@ -85,7 +85,7 @@ def failure(
     if status < 400:
         return Failure(
             ErrorKind.SERVER,
-            f"{server.address} sends elsewhere, to {headers.get('Location', '?')}: name that",
+            f"{server.address} redirects to {headers.get('Location', '?')}: use that address",
             fatal=True,
         )
     if status == 402 or _QUOTA.search(words):
@@ -95,7 +95,7 @@ def failure(
             ErrorKind.RATE_LIMITED, f"too many requests{quoted}", retry_after=retry_after(headers), transient=True
         )
     if status in {400, 403, 422} and _MODERATED.search(words):
-        return Failure(ErrorKind.REFUSED, f"the provider's filter held the question back{quoted}")
+        return Failure(ErrorKind.REFUSED, f"the provider's filter blocked the question{quoted}")
     if status in {401, 403, 407}:
         wants = f"refuses the key in {server.key}" if server.key_sent else f"wants a key: set {server.key}"
         return Failure(ErrorKind.AUTH, f"{server.address} {wants}{quoted}", fatal=True)

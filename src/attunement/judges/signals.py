@@ -55,7 +55,7 @@ def refuse_without_crisis_item(questionnaire: Questionnaire) -> None:
     crisis = crisis_items(instrument)
     if crisis and crisis.isdisjoint(item.id for item in questionnaire.items):
         named = ", ".join(sorted(crisis))
-        raise JudgeError(f"signals points at crisis talk: add {named} to --items, or name another judge")
+        raise JudgeError(f"signals only points to crisis talk: also ask about {named} (--item), or name another judge")
     if not crisis:
         raise JudgeError(
             f"signals points at crisis talk, and no rule of {instrument.id} says which item is about that: add a rule "

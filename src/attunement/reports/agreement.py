@@ -150,7 +150,7 @@ def opening(agreement: Agreement) -> list[str]:
     if not any(entry.units for entry in agreement.items):
         sentences.append("Nobody has rated anything here, so there is nothing to compare.")
     elif not any(entry.answers.get(word) for entry in agreement.items for word in entry.item.scale.words):
-        sentences.append("There is no answer to compare: all that was asked got an error, or no answer.")
+        sentences.append("There is nothing to compare: every question ended in an error or without an answer.")
     elif not people:
         sentences.append("No person has rated anything here, so no judge can be compared with people.")
     elif people == 1:
@@ -205,7 +205,7 @@ _READING = (
     "moderate, below 0.8 substantial, else almost perfect. n counts the rated units that a row compares."
 )
 _READING_JUDGES = (
-    " To compare a judge with people, take what two people reach on the same units; people with people is about all "
+    " Compare a judge with what two people reach on the same units; “People with people” is about all "
     "your raters together."
 )
 

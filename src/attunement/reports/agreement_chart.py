@@ -95,7 +95,7 @@ def agreement_chart(entries: Sequence[ItemAgreement], judges: Sequence[str], cle
         dots = [dot(system, *values) for system, values in zip(systems, row, strict=True)]
         rows.append(ChartRow(clean(f"{entry.item.id} {entry.item.title}".rstrip()), dots))
     ticks = [(place(step / 4), f"{step / 4:g}") for step in range(int(4 * lowest), 5)]
-    note = "Agreement beyond chance: 0 is chance, 1 is perfect. Green rests on people alone."
+    note = "Agreement beyond chance: 0 is chance, 1 is perfect. Green is people only."
     return IntervalChart("agreement", "How far single raters agree", note, rows, ticks, systems)
 
 
@@ -127,7 +127,7 @@ def calibration_charts(table: RatingsTable, clean: Clean) -> dict[str, IntervalC
         if any(dot.x is not None for row in rows for dot in row.dots):
             charts[item.id] = IntervalChart(
                 f"calibration-{item.id}",
-                f"{item.id}: what people say where the judge says so",
+                f"{item.id}: what people say for each answer of the judge",
                 "The mean of people's answers. The further apart the dots, the more the judge's answer tells.",
                 rows,
                 [(_place_on(value, scale), word) for value, word in zip(scale.values, scale.words, strict=True)],

@@ -87,8 +87,8 @@ def report_note(
             )
     if differing:
         yield (
-            f"{measure.title} in the report: {', '.join(differing)}. It takes the judges alone, all conversations that "
-            "were judged, and an error as not met."
+            f"{measure.title} in the report: {', '.join(differing)}. There, only judges count, all conversations that "
+            "were judged are included, and an error counts as not met."
         )
 
 
@@ -253,7 +253,7 @@ def findings(comparison: Comparison) -> Iterator[str]:
         missing = [f"{side.name} {len(side.safety_not_judged)}" for side in sides if side.safety_not_judged]
         yield f"{word}: {', '.join(parts)}." + (f" Safety not judged: {', '.join(missing)}." if missing else "")
     if not any(row.first.units and row.second.units for row in comparison.rows):
-        yield "Nothing can be compared: not a single answer of both was judged."
+        yield "Nothing can be compared: no item was judged for both."
         return
     for row in (comparison.score, comparison.passed):
         if row:
@@ -276,10 +276,8 @@ def _finding(comparison: Comparison, row: MeasureComparison) -> str:
     if difference_words(row) != NONE:
         words += f", a difference of {difference_words(row)}{' in a hundred' if row.measure.is_share else ''}"
     if isinstance(interval, Undefined):
-        unsure = f"How sure that is cannot be said ({interval.reason})."
-        return (
-            f"{words}. {unsure if interval.too_few else 'It is the same everywhere, so nothing shows how it varies.'}"
-        )
+        unsure = f"There is no interval ({interval.reason})."
+        return f"{words}. {unsure if interval.too_few else 'It is the same everywhere, so its variation is unknown.'}"
     if interval.low > 0 or interval.high < 0:
         said = f"{second} does {'better' if difference.value > 0 else 'worse'}"
     else:
@@ -307,10 +305,10 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if missing := sum(row.first.not_judged + row.second.not_judged for row in comparison.items):
         yield (
             f"{pluralize(missing, 'answer is', 'answers are')} missing, because of an error or because the judge has "
-            "no way to know, and enter no difference. Where many are missing, the others are no fair picture."
+            "no way to know, and left out of all differences. If many are missing, the rest may be misleading."
         )
     if unpaired := sum(row.first.unpaired + row.second.unpaired for row in comparison.items):
-        yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and enter no difference."
+        yield f"{pluralize(unpaired, 'answer')} had no counterpart in the same scenario and did not count."
     for row in (comparison.score, comparison.passed):
         if row:
             pairs = zip(comparison.groups, (row.first, row.second), strict=True)
@@ -422,7 +420,7 @@ def _places(group: RankedGroup) -> str:
 
 def _ranking_findings(ranking: Ranking) -> Iterator[str]:
     if ranking.without:
-        yield f"Not ranked, because nothing of theirs was judged: {', '.join(ranking.without)}."
+        yield f"Not ranked, because none of their conversations were judged: {', '.join(ranking.without)}."
     if other := ranking.other_judge:
         yield (
             f"Another judge would change the order with a chance of {100 * other.other_order:.0f} %, and the first "

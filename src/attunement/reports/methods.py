@@ -82,7 +82,7 @@ def methods_markdown(facts: StudyFacts, agreement: Agreement | None, title: str)
 
 
 def _unknown(what: str) -> Markup:
-    return Markup(f"**The study cannot know {plain(what, _LONGEST)}: say it here.**")  # noqa: S704
+    return Markup(f"**Not recorded in the study, please add: {plain(what, _LONGEST)}.**")  # noqa: S704
 
 
 def _escaped(value: object) -> str:

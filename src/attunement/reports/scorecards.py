@@ -301,7 +301,7 @@ def draw_view(shown: View, console: Console, *, every: bool = False) -> None:
     console.print(heading("What was said"))
     if shown.regions:
         marks = f"Quoted words are between {MARKS[0]} and {MARKS[1]}, with the items that quote them; "
-        console.print(f"{marks}≈ marks words that are quoted nearly.", style=QUIET)
+        console.print(f"{marks}≈ marks words that are quoted almost word for word.", style=QUIET)
     for number, turn in enumerate(conversation.turns, start=1):
         grid = Grid.grid(padding=(0, 2, 0, 0))
         grid.add_column(width=9, style=QUIET)

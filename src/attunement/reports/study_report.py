@@ -239,12 +239,12 @@ def _alarming(counts: SystemCounts) -> int:
 
 def _hint(summary: Summary) -> str:
     if not summary.total.tally.conversations:
-        return "There is nothing in this study yet: attune judge reads conversations and asks about them."
+        return "This study is empty: run attune judge to add conversations and have them judged."
     if summary.total.judged:
         return ""
     if summary.raters:
-        return "No question got an answer. The same attune judge again asks what is missing."
-    return "Nobody was asked on this instrument yet: attune judge asks a judge, attune annotate asks people."
+        return "No question was answered. Run the same attune judge command again to get the missing answers."
+    return "Nothing has been rated with this instrument yet: use attune judge for a judge, attune annotate for people."
 
 
 def _verdict_sentence(summary: Summary) -> str:

@@ -231,7 +231,7 @@ def _against_people(card: JudgeResult) -> Iterator[LabelRow]:
         kind = "mean" if card.item.scale.ordered else "commonest answer"
         yield LabelRow(
             f"against the {kind} of your raters",
-            f"{single(found.consensus)}; it is steadier than one person, so it is not comparable with two people",
+            f"{single(found.consensus)}; a consensus is steadier than one person: do not compare it with two people",
             f"the same kappa, {pluralize(found.consensus.units, 'rating')}",
         )
     baselines = ", ".join(f"{baseline.name} {single(baseline.agreement)}" for baseline in found.baselines)
@@ -274,13 +274,13 @@ def _detail_rows(card: JudgeResult, details: Details) -> Iterator[LabelRow]:
     if isinstance(details.with_length, Correlation):
         value, p = details.with_length.value, details.with_length.p
         kinder = f"{'kinder to' if value > 0 else 'harder on'} longer replies than people are"
-        text = kinder if p < _SHOWN else "no kinder or harder, as far as seen"
+        text = kinder if p < _SHOWN else "no difference from people found for longer replies"
         yield LabelRow("length", text, f"Spearman of bias and words {format_number(value)}, p {p_value(p)}")
 
 
 def retest_row(found: Retest) -> LabelRow:
     text = (
-        f"{share_words(found.same, found.units)}, asked up to {found.times} times; the others flip, on average by "
+        f"{share_words(found.same, found.units)}, asked up to {found.times} times; the others changed, on average by "
         f"{format_number(found.spread)} points (standard deviation over all)"
     )
     return LabelRow("same answer when asked again", text, f"alpha of the repeats {retest_alpha(found)}")

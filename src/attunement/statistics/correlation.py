@@ -175,7 +175,7 @@ def icc(ratings: ArrayLike, model: Model = 2, *, average: bool = False) -> ICC |
     averaged = float(len(counted) / (1 / counted).sum()) if average else 1.0
     value = icc_statistic(values, model, average=average).value()
     if np.isnan(value):
-        return Undefined("too few ratings to tell units, raters and noise apart")
+        return Undefined("too few ratings to separate units, raters and noise")
     return ICC(
         value=value,
         model=model,

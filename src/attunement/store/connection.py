@@ -160,7 +160,7 @@ def database_errors(shown: str, done: str) -> Generator[None]:
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "Could not decode")
 _PLAIN = {
-    "attempt to write a readonly database": "the file or its folder may not be written; copy it to where you may write"
+    "attempt to write a readonly database": "the file or its folder is read-only; copy it to a folder you can write to"
 }
 
 
@@ -222,7 +222,7 @@ def _check_file(path: Path, *, create: bool) -> None:
     if not start.startswith(_MAGIC):
         raise StudyError(f"{path} is not a study but another kind of file; it was not changed")
     if int.from_bytes(start[_OURS_AT], "big") != _OURS:
-        raise StudyError(f"{path} is a database of something else; it was not changed")
+        raise StudyError(f"{path} is a database, but not a study; it was not changed")
     if not set(start[_JOURNAL_AT]) <= {1, 2}:  # SQLite would quietly write the right ones when it opens the file
         raise StudyError(f"{path} is damaged (in its first bytes); restore a backup")
     page = int.from_bytes(start[_PAGE_AT], "big") or 1
@@ -241,7 +241,7 @@ def _make_private(path: Path) -> None:
 def _check_encoding(connection: Connection, shown: str) -> None:
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
     if encoding != "UTF8":
-        raise StudyError(f"{shown} keeps text as {encoding}, which not every text fits: make the database with UTF8")
+        raise StudyError(f"{shown} stores text as {encoding}, which cannot hold all texts: create it with UTF8")
 
 
 def _version(connection: Connection, shown: str) -> int | None:
@@ -249,7 +249,7 @@ def _version(connection: Connection, shown: str) -> int | None:
     names = inspect(connection).get_table_names()
     if about.name not in names:
         if names:
-            raise StudyError(f"{shown} is a database of something else; it was not changed")
+            raise StudyError(f"{shown} is a database, but not a study; it was not changed")
         return None
     version = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
     if version is None or not re.fullmatch("[0-9]{1,9}", version):

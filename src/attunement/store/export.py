@@ -83,7 +83,7 @@ def format_of(target: str) -> Format:
             return format
     if target == STDOUT:
         return "jsonl"
-    raise InputError(f"{target}: say what to write with --format jsonl, csv or parquet, or let the name end so")
+    raise InputError(f"{target}: choose --format jsonl, csv or parquet, or use one of them as the extension")
 
 
 def _write_lines(export: Export, stream: Any) -> int:

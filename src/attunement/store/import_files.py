@@ -150,8 +150,8 @@ class RowReader:
             if other.item_hashes.get(rating.item) == rating.item_hash:
                 return entry._replace(rating=rating._replace(instrument=other.hash))
         raise BadRecord(
-            f"{rating.item!r} was asked in words that no instrument here has; name the version that has them with a "
-            "further --instrument"
+            f"{rating.item!r} was asked in a wording that no instrument here has; name the version that has it with "
+            "another --instrument"
         )
 
     def _answers(self, fields: Mapping[str, Any]) -> Iterator[ImportedAnswer]:

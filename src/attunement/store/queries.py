@@ -9,6 +9,7 @@ from attunement.conversations import Turn
 from attunement.conversations.model import fingerprint
 from attunement.instruments import Instrument
 from attunement.ratings import ErrorKind, RaterKind, Round
+from attunement.store.connection import damage_errors
 from attunement.store.rows import Rater, StoredConversation, conversation_of, from_json
 from attunement.store.schema import answers, conversations, raters, ratings
 from attunement.store.study import Study
@@ -95,7 +96,9 @@ def judges_evidence(study: Study, instrument: Instrument) -> Iterator[tuple[str,
         .where(ratings.c.rater == raters.c.key, raters.c.kind == RaterKind.MODEL)
         .where(main_ratings(instrument), ratings.c.evidence != "[]")
     )
-    return ((row.name, row.item, from_json(row.evidence)) for row in study.stream(query))
+    with damage_errors(study.place):
+        for row in study.stream(query):
+            yield row.name, row.item, from_json(row.evidence)
 
 
 def answering_models(study: Study, rater: Rater) -> list[str]:

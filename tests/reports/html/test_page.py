@@ -185,8 +185,8 @@ def test_where_nothing_was_judged_the_page_says_what_to_do_and_links_to_no_part_
     talk = one("c1")
     silent = rated(talk, {item.id: ERROR for item in COACHING.items}, reasoning="")
     for name, given, hint in (
-        ("a.db", [], "Nobody was asked on this instrument yet"),
-        ("b.db", silent, "asks what is"),
+        ("a.db", [], "Nothing has been rated with this instrument yet"),
+        ("b.db", silent, "get the missing answers"),
     ):
         found = page(fill(tmp_path / name, COACHING, [talk], given))
         assert hint in lines(found)[0]
@@ -311,7 +311,7 @@ def test_an_empty_study_has_a_page(tmp_path):
         study.save_instrument(COACHING)
     found = page(tmp_path / "s.db")
     assert "0 conversations. Without any answer: 0." in lines(found)[0]
-    assert "attune judge reads conversations" in lines(found)[0]
+    assert "run attune judge to add conversations" in lines(found)[0]
     assert not found.find(id="conversations")
     assert found.one(id="words")
 

@@ -114,7 +114,7 @@ def glossary() -> Section:
 def cost_section(costs: Sequence[JudgeCost]) -> Section:
     """What the judges' answers took."""
     if not costs:
-        none = "No judge was asked over a network or on a model of your own: the answers of this study come from the "
+        none = "No model was called for this study: its answers come from the "
         none += "rule check, from people or from a file, or there are none. So no cost is known."
         return Section("cost", "Cost and time", [[Text(none)]])
     heads = ("Answers", "Without a reply", "Tokens read", "of these cached", "Tokens written", "Cost")
@@ -192,7 +192,7 @@ def agreement_section(
     decided = [entry for entry in rated if any(card.ruling.verdict is not Verdict.OPEN for card in entry.judges)]
     undecided = [entry for entry in rated if entry not in decided]
     ids = ", ".join(entry.item.id for entry in undecided)
-    notes = [f"Nothing can be told yet on {ids}. What each needs is with its figures."] if ids else []
+    notes = [f"No verdict yet on {ids}. What each one still needs is listed with its figures."] if ids else []
     top: list[Block] = [*texts(opening(agreement)), *texts(warnings(agreement), Tone.NOT_MET), *texts(notes)]
     cards = [[*top, *([Chart(chart)] if chart else [])]]
     cards += [[_item(entry, calibration.get(entry.item.id))] for entry in decided]
@@ -280,7 +280,7 @@ def _compared(
     if len(systems) < 2 or not any(each.card for each in rated.conversations):
         return missing_section("compare")
     if len(systems) > _MOST_SYSTEMS:
-        return missing_section("compare", f"There are {len(systems):,} systems: name some for attune compare.")
+        return missing_section("compare", f"There are {len(systems):,} systems: run attune compare on some of them.")
     try:
         found = compare_groups(study, rated, "system")
     except AttunementError as error:  # they were not judged alike

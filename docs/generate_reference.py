@@ -211,7 +211,7 @@ def report_page() -> str:
     parts = [
         MADE,
         "# Fields of the JSON report",
-        f"{_cell(schema['description'])} A dot leads into an object, `[]` stands for each entry of a list, and `*` for "
+        f"{_cell(schema['description'])} A dot leads into an object, `[]` means each entry of a list, and `*` for "
         "any name. The same as a JSON schema: [report.schema.json](report.schema.json).",
         _table(("field", "holds", "meaning"), rows),
     ]

@@ -1,7 +1,7 @@
 """Compare two groups of conversations, measure by measure, with intervals.
 
 Both groups were rated by the same raters. Where they share scenarios, only those are compared, within scenarios;
-otherwise each conversation stands for itself. Differences are the second minus the first, so that above zero means
+otherwise each conversation counts by itself. Differences are the second minus the first, so that above zero means
 better. Where people rated a random sample of both, their ratings correct the judge's. Intervals are about conversations
 like these; they need ten scenarios (or ten conversations of each, and ten that people rated). What was not judged
 enters no difference and is counted.
@@ -99,7 +99,7 @@ class MeasureComparison(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    column: str | None = None  # the column whose values are shared; None where conversations stand for themselves
+    column: str | None = None  # the column whose values are shared; None if conversations count by themselves
     scenarios: int = 0  # how many are shared
     without: int = 0  # conversations whose scenario the other group does not have; pairs leave them out
 
